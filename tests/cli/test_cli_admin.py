@@ -84,11 +84,60 @@ def test_budgets_are_changed_on_record(book: Path, capsys: pytest.CaptureFixture
         ledger.verify()
 
 
+def test_a_change_says_what_it_takes_from_the_people_and_what_it_leaves_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = tmp_path / "late.ledger"
+    with gt.ledger.open(book) as ledger:
+        ledger.population("patients", budget=gt.ApproxDP(3, "1e-6"), unit="person_id")
+        ledger.dataset("visits", population="patients")
+        ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1))
+        ledger.reserve(gt.accounting.events.Pure("0.5"), dataset="visits")
+    assert admin(book, "budget", "change", "--analyst", "ann", "--budget", "1.2", "--reason", "more") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Taken from the budget of patients: 40 %." in told
+    assert "Left there for others: ε ≤ 1.5 before, ε ≤ 0.3 from now on." in told
+    assert admin(book, "budget", "change", "--population", "patients", "--budget", "4,1e-6", "--reason", "more") == 0
+    assert "Taken from" not in capsys.readouterr().out
+
+
 def test_an_analyst_with_several_budgets_is_not_guessed(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for dataset in ("visits", "letters"):
         assert admin(book, "analyst", "add", "ann", "--dataset", dataset, "--budget", "0.5") == 0
-    assert admin(book, "budget", "change", "--analyst", "ann", "--budget", "1", "--reason", "more") == 2
-    assert "2 budgets" in capsys.readouterr().err
+    change = ["budget", "change", "--budget", "1", "--reason", "more"]
+    assert admin(book, *change, "--analyst", "ann") == 2
+    refused = capsys.readouterr().err
+    assert "2 budgets" in refused
+    assert "--dataset NAME says which" in " ".join(refused.split())
+    assert admin(book, *change, "--analyst", "ann", "--dataset", "letters") == 0
+    assert "analyst ann: ε = 0.5 before, ε = 1 from now on" in capsys.readouterr().out
+    with gt.ledger.open(book) as ledger:
+        (letters,) = ledger.levels(analyst="ann", dataset="letters")
+        assert str(letters.budget).startswith("ε = 1 ")
+    assert admin(book, *change, "--analyst", "ann", "--dataset", "diaries") == 2
+    assert "there are: letters, visits" in capsys.readouterr().err
+
+
+def test_a_change_names_one_budget(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = book.read_bytes()
+    change = ["budget", "change", "--budget", "1", "--reason", "more"]
+    for named in ([], ["--population", "patients", "--dataset", "visits"]):
+        assert admin(book, *change, *named) == 2
+        assert "name one: --population, --dataset or --analyst" in " ".join(capsys.readouterr().err.split())
+    assert book.read_bytes() == before
+
+
+def test_analysts_are_listed_with_the_data_sets_that_each_budget_is_for(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert admin(book, "analyst", "add", "ann", "--dataset", "letters", "--budget", "0.5") == 0
+    assert admin(book, "analyst", "add", "bob", "--dataset", "visits", "--dataset", "letters", "--budget", "0.5") == 0
+    capsys.readouterr()
+    assert admin(book, "analyst", "list") == 0
+    heading, ann, bob, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split()[:4] == ["level", "name", "may", "ask"]
+    assert ann.split()[:3] == ["analyst", "ann", "letters"]
+    assert bob.split()[:4] == ["analyst", "bob", "letters,", "visits"]
 
 
 def test_data_sets_are_listed_with_what_is_declared(book: Path, capsys: pytest.CaptureFixture[str]) -> None:

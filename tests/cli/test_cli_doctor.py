@@ -11,8 +11,11 @@ import pytest
 import giveortake as gt
 from giveortake import cli
 from giveortake.cli import doctor_findings
+from giveortake.errors import GiveOrTakeError
+from giveortake.session import from_toml
 
 TOML = '[stays]\nsource = "stays.csv"\nunit = "who"\nbudget = { epsilon = "1" }\nledger = "stays.ledger"\n'
+TOML += 'population = "people"\n'
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +91,65 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     printed = capsys.readouterr().out
     assert "✗" in printed
     assert "1 ill" in printed
+
+
+FROZEN = """[stays.domains]
+ward = ["surgery", "eyes"]
+nights = { bounds = [0, 30] }
+born = { bounds = [1900-01-01, 2020-12-31] }
+code = { max_length = 4, nullable = false }
+"""
+OTHERS = {
+    "bounds": (
+        "[0, 30]",
+        "[0, 60]",
+        "nights: the ledger says real, 0 to 30, you said real, 0 to 60",
+    ),
+    "categories": ('"eyes"', '"ears"', "with other domains: ward"),
+    "dates": ("2020-12-31", "2019-12-31", "with other domains: born"),
+    "one column fewer": ("nights = { bounds = [0, 30] }\n", "", "with other domains: nights"),
+    "length": ("max_length = 4", "max_length = 5", "with other domains: code"),
+    "no domains": (FROZEN, "", "with other domains"),
+    "budget": ('epsilon = "1"', 'epsilon = "2"', "in the ledger with another budget: ε = 1, not ε = 2"),
+    "unit": ('unit = "who"', 'unit = "ward"', "in the ledger with another unit"),
+    "people": ('population = "people"', 'population = "others"', "with another population"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_ledger_that_would_refuse_the_table_as_it_is_described_is_ill(
+    capsys: pytest.CaptureFixture[str], folder: Path, name: str
+) -> None:
+    rows = "".join(f"{n},surgery,{n},1980-01-01,c\n" for n in range(9))
+    (folder / "stays.csv").write_text(f"who,ward,nights,born,code\n{rows}")
+    (folder / "giveortake.toml").write_text(TOML + FROZEN)
+    from_toml("giveortake.toml").close()
+    kept = (folder / "stays.ledger").read_bytes()
+    code, found = told(capsys)
+    assert (code, [each for each in found if each[1].endswith(": ledger")]) == (0, [])
+    old, new, words = OTHERS[name]
+    assert old in TOML + FROZEN
+    (folder / "giveortake.toml").write_text((TOML + FROZEN).replace(old, new))
+    code, found = told(capsys)
+    finding = found["configuration", "giveortake.toml: ledger"]
+    assert (code, finding["state"]) == (1, "ill")
+    assert words in finding["told"]
+    assert finding["hint"]
+    assert "--" not in finding["hint"]
+    assert ("`giveortake admin budget change`" in finding["hint"]) == (name in {"budget", "unit"})
+    with pytest.raises(GiveOrTakeError) as refused:  # and so would a service
+        from_toml("giveortake.toml")
+    assert words in refused.value.message
+    assert (folder / "stays.ledger").read_bytes() == kept
+
+
+def test_a_new_section_of_people_whom_nobody_names_is_ill_and_of_one_that_is_named_well(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    spend()
+    (folder / "giveortake.toml").write_text(TOML.replace('population = "people"\n', ""))
+    code, found = told(capsys)
+    assert (code, found["configuration", "giveortake.toml: ledger"]["state"]) == (1, "ill")
+    assert "the ledger knows people already" in found["configuration", "giveortake.toml: ledger"]["told"]
+    (folder / "giveortake.toml").write_text(TOML + FROZEN)
+    assert told(capsys)[0] == 0

@@ -339,10 +339,64 @@ def test_a_quote_registers_nothing_in_a_ledger_of_other_tables(
     (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
     assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
     tours = ["quote", "tours.csv", "SELECT COUNT(*) FROM tours", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    before = (folder / "all.ledger").read_bytes()
     assert cli.main([*tours, *PROTECTED]) == 0
-    capsys.readouterr()
+    told = " ".join(capsys.readouterr().out.split())
+    assert "what they have spent was not looked at; --population NAME says that they are" in told
+    (folder / "tours.toml").write_text(
+        TOML.replace("trips", "tours").replace("unit =", 'ledger = "all.ledger"\nunit =', 1)
+    )
+    assert cli.main(["quote", "tours.toml", "SELECT COUNT(*) FROM tours", "--epsilon", "0.1"]) == 0
+    assert 'population = "NAME" says that they are' in " ".join(capsys.readouterr().out.split())
+    (folder / "tours.toml").unlink()
+    for option in ("--population", "--new-population"):
+        people = "people of trips" if option == "--population" else "people of tours"
+        assert cli.main([*tours, *PROTECTED, option, people]) == 0
+        assert "was not looked at" not in " ".join(capsys.readouterr().out.split())
+    assert (folder / "all.ledger").read_bytes() == before
     assert cli.main(["ledger", "show", "all.ledger"]) == 0
     assert "tours" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_quote_of_a_new_table_knows_what_its_people_have_spent(
+    folder: Path, capsys: pytest.CaptureFixture[str], configured: bool
+) -> None:
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
+    assert query(COUNT, "--epsilon", "0.4", "--ledger", "all.ledger") == 0
+    before = (folder / "all.ledger").read_bytes()
+    toml = TOML.replace("trips", "tours") + '[tours.public]\nregions = "regions.csv"\n'
+    said = 'ledger = "all.ledger"\npopulation = "people of trips"\n[tours.domains]'
+    (folder / "tours.toml").write_text(toml.replace("[tours.domains]", said, 1))
+    options = [*PROTECTED, "--ledger", "all.ledger", "--population", "people of trips"]
+    where = ["tours.toml"] if configured else ["tours.csv", *options]
+    asked = [*where, COUNT.replace("trips", "tours"), "--epsilon", "0.7"]
+    capsys.readouterr()
+    assert cli.main(["quote", *asked]) == 0
+    assert "40 %; a question of up to ε = 0.6 is left" in " ".join(capsys.readouterr().out.split())
+    assert cli.main(["quote", *asked, "--format", "json"]) == 0
+    quote = json.loads(capsys.readouterr().out)
+    assert (quote["admitted"], quote["affordable_epsilon"]) == (False, pytest.approx(0.6))
+    assert (folder / "all.ledger").read_bytes() == before
+
+
+def test_a_question_for_which_too_little_is_left_registers_neither_a_table_nor_its_domains(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
+    whose = ["--unit", "user_id", "--budget", "1,1e-8", "--rows-per-person", "1", "--ledger", "all.ledger"]
+    total = ["query", "trips.csv", "SELECT COUNT(*) AS n FROM trips", *whose]
+    assert cli.main([*total, "--epsilon", "0.4"]) == 0  # without domains
+    before = (folder / "all.ledger").read_bytes()
+    assert cli.main([*total, "--epsilon", "0.7", "--domain", "amount=0:50"]) == 2
+    tours = ["query", "tours.csv", "SELECT COUNT(*) AS n FROM tours", *whose, "--population", "people of trips"]
+    assert cli.main([*tours, "--epsilon", "0.7", "--domain", "amount=0:50"]) == 2
+    assert capsys.readouterr().err.count("ε = 0.7 does not fit any more") == 2
+    assert cli.main(["quote", *total[1:], "--epsilon", "0.1", "--domain", "amount=0:50"]) == 0
+    assert (folder / "all.ledger").read_bytes() == before
+    assert cli.main([*total, "--epsilon", "0.1", "--domain", "amount=0:60"]) == 0  # other ones than were refused
+    assert cli.main([*tours, "--epsilon", "0.1", "--domain", "amount=0:60"]) == 0
+    assert cli.main(["ledger", "verify", "all.ledger"]) == 0
 
 
 def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:

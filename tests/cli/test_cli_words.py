@@ -107,3 +107,41 @@ def test_arguments_of_protect_that_are_missing_or_misspelt_are_told_by_name() ->
     with pytest.raises(InvalidParameter, match="domians = <hidden> is unknown") as refused:
         gt.protect("stays.csv", unit="who", budget=gt.PureDP(1), domians={})  # type: ignore[call-arg]
     assert str(refused.value.hint).startswith("did you mean `domains`? known: source, unit, budget")
+
+
+def test_what_a_newcomer_mistypes_is_told_with_the_option_to_write(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", "--unit", "who", "--epsilon", "0.1")
+    Path("stays.csv").write_text("who,ward,cost\n1,surgery,2\n")
+    told = refused(capsys, *asked, "--budget", "1", "--domain", "cost=0-5000")
+    assert "the mean of `cost` needs numbers, and got text values" in told
+    assert "hint: its one category, '0-5000', looks like bounds: --domain cost=0:5000\n" in told
+    for domain in ("cost=9-1", "cost=low,high", "cost=0-9,9-99"):
+        assert "looks like bounds" not in refused(capsys, *asked, "--budget", "1", "--domain", domain)
+    told = refused(capsys, *asked, "--budget", "1e-6,1")
+    assert "--budget = '1e-6,1' is no budget: delta = 1 is not strictly between 0 and 1" in told
+    told = refused(capsys, *asked, "--budget", "1", "--domain", "cost=0:9", "--rows-per-person", "four")
+    assert "--rows-per-person = 'four' is not a whole number\n\n  hint: write a whole number, such as 10" in told
+    by_ward = ("quote", "stays.csv", "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward", *PROTECTED)
+    told = refused(capsys, *by_ward, "--epsilon", "0.1", "--rows-per-person", "4")
+    assert "--delta is missing" in told
+    assert "hint: use a budget with a δ (--budget 1,1e-6), whose pot pays for it, or declare the domain" in told
+
+
+def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("stays.csv", COUNT, *PROTECTED, "--rows-per-person", "1")
+    assert cli.main(["query", *asked, "--epsilon", "1"]) == 0
+    assert "100 % of the budget is used, nothing is left; kept in" in capsys.readouterr().err
+    told = refused(capsys, "query", *asked, "--epsilon", "0.5")
+    assert "hint: nothing is left; the owner can raise the budget" in told
+    with gt.protect("stays.csv", unit="who", budget=gt.PureDP(1), ledger="stays.csv.ledger") as s:
+        assert "100 % of the budget is used; nothing is left" in repr(s)
+        assert ">nothing</td>" in s._repr_html_()
+
+
+def test_the_margin_of_a_mean_says_what_n_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("stays.csv").write_text("who,ward,cost\n1,surgery,2\n")
+    asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", *PROTECTED, "--domain", "cost=0:5000")
+    assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "4"]) == 0
+    assert "/ n (n: the rows of the group)" in capsys.readouterr().out

@@ -375,6 +375,47 @@ def test_what_is_given_away_is_told_apart_from_what_is_spent(
         assert ann.given == 0
 
 
+def raised_after_a_question() -> Ledger:
+    """People of ε = 3 of whom ann holds 1, a question of the custodian's for 0.5, and then 1.2 for ann."""
+    ledger = open_ledger(":memory:")
+    begin(ledger, ApproxDP(3, "1e-6"))
+    ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
+    ledger.reserve(Pure("0.5"), dataset="d")
+    ledger.change_budget(ann, PureDP("1.2"), reason="more is needed")
+    return ledger
+
+
+def test_a_raise_that_is_charged_whole_counts_as_given_twice_and_never_as_spent() -> None:
+    with raised_after_a_question() as ledger:
+        people = ledger.population("people")
+        assert people.own == Fraction(1, 6)
+        assert people.given == (1 + Fraction("1.2")) / 3
+        assert people.given + people.own == Fraction("0.9")
+        outlook = ledger.outlook(Pure("0.15"), dataset="d", version="1")
+        assert outlook.used_after == Fraction("0.95")
+        ledger.verify()
+
+
+def test_a_raise_that_does_not_fit_names_the_ways_out_and_a_second_name_is_one() -> None:
+    with raised_after_a_question() as ledger:
+        bob = ledger.analyst("bob", datasets=["d"], budget=PureDP("0.1"))
+        with pytest.raises(BudgetExceeded) as charged_before:  # a raise of what is charged costs its difference alone
+            ledger.change_budget(bob, PureDP("0.4"), reason="more than there is")
+        assert "another name" not in str(charged_before.value.hint)
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, ApproxDP(3, "1e-6"))
+        ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
+        ledger.reserve(Pure("0.5"), dataset="d")
+        with pytest.raises(BudgetExceeded, match="cannot grant that") as refused:
+            ledger.change_budget(ann, PureDP("1.6"), reason="too late")
+        assert "grant the difference to another name, or raise the people's promise" in str(refused.value.hint)
+        with pytest.raises(BudgetExceeded, match="more than the whole budget") as too_much:
+            ledger.change_budget(ann, PureDP(4), reason="more than there is")
+        assert "another name" not in str(too_much.value.hint)
+        ledger.analyst("ann too", datasets=["d"], budget=PureDP("0.6"))
+        ledger.verify()
+
+
 def views(ledger: Ledger, analyst: str) -> object:
     kept = ledger.entries(analyst=analyst)
     return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
@@ -51,6 +52,33 @@ def test_show_draws_what_is_left_and_how_it_went(place: FilePlace, capsys: pytes
     assert "analyst ann █▇▅▄▂ 20 % left" in lines
     assert "The last 3 entries" in lines
     assert lines[-1].endswith("reserved shifts: ε = 0.04")
+
+
+def test_the_burn_down_is_of_the_same_whole_as_the_columns_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    place = FilePlace(tmp_path)
+
+    def shown() -> str:
+        lines = [" ".join(line.split()) for line in output(capsys, "show", place.where).splitlines()]
+        return next(line for line in lines if line.startswith("population people") and line.endswith("left"))
+
+    with place.open() as ledger:
+        ledger.population("people", budget=ApproxDP(3, "1e-6"))
+        ledger.dataset("d", population="people")
+        ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
+        ledger.reserve(Pure("0.5"), dataset="d")
+    assert shown() == "population people █▆▅ 50 % left"
+    with place.open() as ledger:
+        ledger.change_budget(ann, PureDP("1.2"), reason="charged whole")
+    assert shown() == "population people █▆▅▁ 10 % left"
+    with place.open() as ledger:
+        ledger.change_budget(ledger.population("people"), ApproxDP(4, "1e-6"), reason="set aside anew: 1.2 and 0.5")
+        standing = ledger.population("people")
+        assert standing.own is not None
+        assert 1 - standing.given - standing.own == Fraction("2.3") / 4
+    assert shown() == "population people █▆▅▁▅ 57 % left"
 
 
 def test_show_cuts_nothing_on_a_narrow_terminal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,44 @@ def test_the_same_question_at_the_same_price_is_free_and_answered_alike(text: st
         assert again.to_dict() == first.to_dict()
         assert (session.spent, len(session.history())) == (spent, entries)
         assert "nothing was charged" in " ".join(again.notes)
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_quote_of_what_was_paid_for_says_that_it_is_free_when_nothing_else_fits(name: str) -> None:
+    budget, terms = BUDGETS[name]
+    with small_session(budget=budget) as session:
+        query = session.sql(COUNT)
+        assert not query.quote(**terms).paid
+        query.answer(**terms)
+        for place in range(9):
+            with suppress(BudgetExceeded):
+                session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {place}").answer(**terms)
+        quote = query.quote(**terms)
+        assert (quote.admitted, quote.paid) == (True, True)
+        assert quote.used_after == session.standing().own
+        assert "it was asked before at this price, and is free" in str(quote)
+        assert "yes: it was asked before at this price, and is free" in quote._repr_html_()
+        assert "does not" not in str(quote)
+        assert gt.session.Quote.from_json(quote.to_json()) == quote
+        assert query.answer(**terms).to_dict()
+        other = session.sql("SELECT COUNT(*) AS n FROM data WHERE x > 9").quote(**terms)
+        assert (other.admitted, other.paid, other.used_after) == (False, False, None)
+
+
+@pytest.mark.parametrize("analysts", ["allotted", "pooled"])
+def test_a_quote_tells_nobody_what_others_paid_for(tmp_path: Path, analysts: Any) -> None:
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        book.population("people of data", budget=gt.PureDP(100), unit="p", analysts=analysts)
+        said = {"ledger": book, "budget": gt.PureDP(100)}
+        small_session(**said).close()
+        for name in ("ann", "bob"):
+            book.analyst(name, datasets=["data"], budget=gt.PureDP(2))
+        with small_session(**said, analyst="ann") as ann, small_session(**said, analyst="bob") as bob:
+            before = str(bob.sql(COUNT).quote(epsilon=1))
+            ann.sql(COUNT).answer(epsilon=1)
+            assert ann.sql(COUNT).quote(epsilon=1).paid
+            assert not bob.sql(COUNT).quote(epsilon=1).paid
+            assert str(bob.sql(COUNT).quote(epsilon=1)) == before
 
 
 def test_another_price_pays_and_gives_another_answer() -> None:

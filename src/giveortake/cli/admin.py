@@ -66,10 +66,12 @@ def _for_one_analyst(parser: argparse.ArgumentParser) -> None:
 
 
 def _for_changing(parser: argparse.ArgumentParser) -> None:
-    whose = parser.add_mutually_exclusive_group(required=True)
+    whose = parser.add_mutually_exclusive_group()
     whose.add_argument("--population", metavar="NAME", help="the budget of these people")
-    whose.add_argument("--dataset", metavar="NAME", help="the cap of this data set")
     whose.add_argument("--analyst", metavar="NAME", help="the allotment or cap of this analyst")
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="the cap of this data set; with --analyst, which of their budgets"
+    )
     _take_budget(parser, required=True)
     _take_reason(parser)
 

@@ -10,15 +10,17 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli.ledger import print_failures, standings
 from giveortake.cli.session_options import promise
-from giveortake.errors import NotFound
+from giveortake.errors import InvalidParameter, NotFound
+from giveortake.exact import shown
 from giveortake.ledger.listings import promised
 
 if TYPE_CHECKING:
     import argparse
+    from fractions import Fraction
 
     from rich.console import Console
 
-    from giveortake.ledger import Ledger, Standing
+    from giveortake.ledger import Entry, Ledger, Standing
 
 
 # -- analysts ---------------------------------------------------------------------------------------------------------
@@ -30,7 +32,7 @@ def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
     if not found:
         out.print("no analyst is in the ledger: its owner alone asks")
         return
-    out.print(standings(ledger, found))
+    out.print(standings(ledger, found, {each.number: ", ".join(_asked_by(ledger, each)) for each in found}))
     revoked = _revoked(ledger)
     if revoked:
         out.print(Text(f"revoked: {', '.join(map(printable, revoked))}"))
@@ -74,13 +76,41 @@ def list_budgets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -
 
 def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """A new promise to the same people, in place of the old one."""
+    _require_one_subject(arguments)
     level = _one_level(ledger, arguments)
+    people = _people_above(ledger, level)
+    left = None if people is None else ledger.affordable(people)
     changed = ledger.change_budget(
         level, promise(arguments.budget, arguments.budget_delta), reason=arguments.reason, by=arguments.by
     )
     before = "none" if level.budget is None else promised(level.budget)
     out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
+    if people is not None and left is not None:
+        _print_taken(ledger, people, left, out)
+
+
+def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
+    """The population that an allotment is taken from; None for what is no allotment."""
+    if level.kind != "analyst":
+        return None
+    first = _asked_by(ledger, level)[0]
+    table = next(each for each in ledger.levels() if (each.kind, each.name) == ("data set", first))
+    people = ledger.population(_made_by(ledger, table).content["population"])
+    return people if people.allotted else None
+
+
+def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console) -> None:
+    """What the change of an allotment took from the people's budget, and how much of that is left."""
+    after = ledger.population(before.name)
+    taken = f"{shown(100 * (after.given - before.given), 3)} %"
+    still = "nothing" if not (now := ledger.affordable(after)) else f"ε ≤ {shown(now, 3)}"
+    out.print(
+        Text(
+            f"Taken from the budget of {printable(before.name)}: {taken}. "
+            f"Left there for others: ε ≤ {shown(left, 3)} before, {still} from now on."
+        )
+    )
 
 
 # -- data sets --------------------------------------------------------------------------------------------------------
@@ -137,15 +167,14 @@ _DECLARING = ("dataset", "declared")
 
 def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
     """The levels of an analyst, a population or a data set that the arguments name."""
+    dataset = getattr(arguments, "dataset", None)
     if arguments.analyst is not None:
-        found: list[Standing] = ledger.levels(analyst=arguments.analyst)
+        found = [each for each in ledger.levels() if (each.kind, each.name) == ("analyst", arguments.analyst)]
+        if found and dataset is not None:
+            return _for_dataset(ledger, found, dataset)
         kind, name = "analyst", arguments.analyst
     else:
-        kind, name = next(
-            (kind, said)
-            for kind, said in (("population", arguments.population), ("data set", getattr(arguments, "dataset", None)))
-            if said is not None
-        )
+        kind, name = ("data set", dataset) if arguments.population is None else ("population", arguments.population)
         found = [each for each in ledger.levels() if (each.kind, each.name) == (kind, name)]
     if not found:
         there = sorted({each.name for each in ledger.levels() if each.kind == kind})
@@ -153,14 +182,45 @@ def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
     return found
 
 
+def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[Standing]:
+    """Those of an analyst's budgets that are for a data set."""
+    asked = {each.number: _asked_by(ledger, each) for each in levels}
+    found = [each for each in levels if dataset in asked[each.number]]
+    if not found:
+        there = sorted({name for names in asked.values() for name in names})
+        raise NotFound(f"{levels[0].name!r} has no budget for {dataset!r}", hint=f"there are: {', '.join(there)}")
+    return found
+
+
+def _require_one_subject(arguments: argparse.Namespace) -> None:
+    """Refuse a change of nothing, and one of two things; `--analyst` with `--dataset` is one."""
+    if arguments.dataset is not None and arguments.population is not None:
+        raise InvalidParameter("--dataset", arguments.dataset, "and --population are two budgets", hint=_SUBJECT)
+    if (arguments.dataset, arguments.population, arguments.analyst) == (None,) * 3:
+        raise InvalidParameter("--population", None, "is missing: nobody's budget is named", hint=_SUBJECT)
+
+
+_SUBJECT = "name one: --population, --dataset or --analyst; with --analyst, --dataset says which of several budgets"
+
+
 def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
     found = _levels(ledger, arguments)
     if len(found) > 1:
         raise NotFound(
             f"{found[0].name!r} has {len(found)} budgets, for different data sets",
-            hint="in Python, `ledger.change_budget(level, …)` takes one of `ledger.levels()`",
+            hint="--dataset NAME says which; in Python, `ledger.change_budget` takes one of `ledger.levels()`",
         )
     return found[0]
+
+
+def _asked_by(ledger: Ledger, level: Standing) -> list[str]:
+    """The data sets that an analyst's budget is for."""
+    return list(_made_by(ledger, level).content["datasets"])
+
+
+def _made_by(ledger: Ledger, level: Standing) -> Entry:
+    """The entry that made a level, whose number is the level's."""
+    return ledger.entries(after=level.number - 1, limit=1)[0]
 
 
 def _revoked(ledger: Ledger) -> list[str]:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, final
 
 import giveortake as gt
+from giveortake.advice import on
 from giveortake.answers.printable import printable
+from giveortake.cli.doctor_comparison import refusal
 from giveortake.engines.registry import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, shown
 from giveortake.ledger.state import State, state_folder
@@ -23,6 +25,8 @@ from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from giveortake.session.configuration import Configuration
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*?(?:>=([0-9.]+))?[^;]*(?:;.*extra == ['\"]([a-z]+)['\"])?$")
 _FOR = {
@@ -233,7 +237,7 @@ def _here() -> list[str]:
 
 
 def _configuration(place: str) -> Iterator[Finding]:
-    """A TOML file: what it says can be understood, its files are there, and its ledgers are whole."""
+    """A TOML file: what it says can be understood, its files are there, and its ledgers are whole and agree with it."""
     try:
         sections = configurations(place)
     except GiveOrTakeError as error:
@@ -250,12 +254,26 @@ def _configuration(place: str) -> Iterator[Finding]:
             if section.said["unit"] != "row" and section.said.get("rows_per_person") is None:
                 told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
                 yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
-        for file in files_of(section.said["source"])[: section.ledger is None]:
-            ledgers[usual_ledger(file), section.mark] = None
-        if section.ledger not in {None, MEMORY}:
-            ledgers[str(section.ledger), section.mark] = None
+        for ledger in _ledgers_of(section):
+            ledgers[ledger, section.mark] = None
+            refused = None if lost else refusal(section, ledger)
+            if refused is not None:
+                yield Finding("configuration", f"{where}: ledger", "ill", refused.message, _hint_in_file(refused))
     for ledger, mark in ledgers:
         yield _ledger(ledger, mark)
+
+
+def _hint_in_file(refused: GiveOrTakeError) -> str | None:
+    """A hint for whoever edits a TOML file: what a command does is its name, what is an option is a key of the file."""
+    command = on(refused.hint, "command")
+    return refused.hint if command is None or "--" in command else command
+
+
+def _ledgers_of(section: Configuration) -> list[str]:
+    """Where a section keeps its ledger: where it says, else beside its first file."""
+    if section.ledger is None:
+        return [usual_ledger(file) for file in files_of(section.said["source"])[:1]]
+    return [] if section.ledger == MEMORY else [section.ledger]
 
 
 def _ledger(place: str, mark: str | None) -> Finding:

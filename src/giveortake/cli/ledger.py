@@ -19,6 +19,7 @@ from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import require_ledger
 from giveortake.exact import shown
+from giveortake.ledger.burn_downs import used_of_whole
 from giveortake.ledger.entries import canonical
 from giveortake.ledger.listings import minute, promised, summary
 
@@ -68,7 +69,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
     out = terminal()
     out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
-    _draw_burn_down(out, levels, used)
+    _draw_burn_down(out, levels, used_of_whole(used, history))
     out.print()
     print_failures(out, ledger.failures())
     _print_last(out, history, arguments.last)
@@ -81,12 +82,14 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def standings(ledger: Ledger, levels: list[Standing]) -> Table:
-    """Who may spend what, and what is left."""
+def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | None = None) -> Table:
+    """Who may spend what, and what is left; `asks` says for the number of each level which data sets it is for."""
     table = Table(pad_edge=False, box=None)
     table.add_column("level", no_wrap=True)
     table.add_column("name", overflow="fold", min_width=_NARROWEST)
     protected = {printable(level.unit.column or "row") for level in levels}
+    if asks is not None:
+        table.add_column("may ask", overflow="fold", min_width=_NARROWEST)
     if len(protected) > 1:
         table.add_column("protects", overflow="fold", min_width=_NARROWEST)
     given_away = any(level.given for level in levels)
@@ -96,6 +99,7 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for level in levels:
         named = [Text(level.kind), Text(printable(level.name))]
+        named += [Text(printable(asks[level.number]))] if asks is not None else []
         named += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
         if level.own is None:
             table.add_row(*named, "of its people", "")
@@ -133,7 +137,7 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
             grid.add_row(
                 f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
             )
-    out.print("\n[bold]Burn-down[/]  what was left of each budget, charge by charge")
+    out.print("\n[bold]Burn-down[/]  what was left of each whole budget, neither spent nor given, charge by charge")
     out.print(grid)
 
 

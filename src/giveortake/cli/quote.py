@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.wording import in_options
+from giveortake.cli.wording import in_options, rest
 from giveortake.exact import shown
 from giveortake.progress import progress
 from giveortake.session.pages import cost_of, quote_facts, shown_margin
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the quote; a ledger that is not there yet is not begun for it."""
+    """Print the quote; a ledger that is not there yet is not begun for it, and no table is registered."""
     text = session_options.question(arguments)
     with in_options(arguments), ExitStack() as opened:
         with progress(f"loading {printable(arguments.file)}"):
-            session, _ = session_options.open_session(arguments, leave_no_trace=True)
-            opened.enter_context(session)
+            session, unknown = opened.enter_context(session_options.rehearsed_session(arguments))
             quote = session.sql(text).quote(**session_options.spend_terms(arguments))
+            quote = quote if unknown is None else replace(quote, remarks=(*quote.remarks, unknown))
         if arguments.format == "json":
             affordable = session.affordable
             left = {"affordable_epsilon": None if affordable is None else float(affordable)}
@@ -61,7 +62,7 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
     standing, affordable = session.rest()
     if standing.share is not None:
-        left = "" if affordable is None else f"; a question of up to ε = {shown(affordable, 3)} is left"
+        left = "" if affordable is None else f"; {rest(affordable)}"
         facts.append(("used so far", f"{shown(100 * standing.share, 3)} %{left}"))
     return [*facts, *quote_facts(quote)]
 

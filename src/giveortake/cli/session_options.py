@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,38 +15,69 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.cli.wording import CUSTODIANS
 from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import MOST_DIGITS, rational
+from giveortake.ledger import Ledger
+from giveortake.ledger.opening import rehearsal
 from giveortake.session.configuration import budget_said, chosen, configurations, unit_said
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 
 
-def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
-    """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers no table.
-
-    A table that its ledger does not know yet is then opened without one. What a table is called is known for sure
-    once it is open.
-    """
+def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:
+    """The session that the arguments describe, and where its ledger is."""
     place = ledger_place(arguments)
-    known = _registered(place, mark_place(arguments)) if leave_no_trace else None
-    if known is None or expected_name(arguments) in known:
-        return _open(arguments, place), place
-    session = _open(arguments, MEMORY)
-    if session.name not in known:
-        return session, MEMORY
-    session.close()
     return _open(arguments, place), place
 
 
-def _open(arguments: argparse.Namespace, book: str) -> Session:
+@contextmanager
+def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, str | None]]:
+    """The same, and nothing is registered; and a sentence if the people's budget is not known to it.
+
+    It is for quotes: nothing that it would answer may be shown. A table that its ledger does not hold yet as it is
+    described is opened on a copy of the ledger in memory, so that what its people have spent counts.
+    """
+    place, mark = ledger_place(arguments), mark_place(arguments)
+    known = _registered(place, mark)
+    if known is None or _is_held(arguments, known):
+        with _open(arguments, place) as session:
+            yield session, None
+    elif known and (expected_name(arguments) in known or _names_people(arguments)):
+        with rehearsal(place, mark=mark) as book, _open(arguments, book) as session:
+            yield session, None
+    else:
+        with _open(arguments, MEMORY) as session:
+            if session.name not in known:
+                yield session, _unknown_people(arguments) if known else None
+                return
+        with _open(arguments, place) as session:  # what a table is called is known for sure once it is open
+            yield session, None
+
+
+def _unknown_people(arguments: argparse.Namespace) -> str:
+    says = 'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
+    return (
+        "the ledger has people already, and nobody said whether these are the same: what they have spent was not "
+        f"looked at; {says} says that they are"
+    )
+
+
+def _names_people(arguments: argparse.Namespace) -> bool:
+    """Whether it is said whom a table is about."""
+    if Path(arguments.file).suffix.lower() == ".toml":
+        said = chosen(configurations(arguments.file), arguments.table).said
+        return "population" in said or "new_population" in said
+    return bool(arguments.population or arguments.new_population)
+
+
+def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
     if Path(arguments.file).suffix.lower() == ".toml":
         return _from_toml(arguments, book)
     for name in ("unit", "budget"):
@@ -62,7 +93,7 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         name=arguments.name,
         table=arguments.table,
         ledger=book,
-        mark=None if book == MEMORY else arguments.mark,
+        mark=None if book == MEMORY or isinstance(book, Ledger) else arguments.mark,
         population=arguments.population,
         new_population=arguments.new_population,
         analyst=arguments.analyst,
@@ -82,7 +113,7 @@ def _cache(arguments: argparse.Namespace) -> Path | None:
     return None
 
 
-def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
+def _from_toml(arguments: argparse.Namespace, book: str | Ledger) -> Session:
     for name in CUSTODIANS:
         if getattr(arguments, name):
             raise InvalidParameter(
@@ -94,7 +125,9 @@ def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     said = chosen(configurations(arguments.file), arguments.table)
     if arguments.ledger and said.ledger is not None:
         raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
-    instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
+    instead: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
+    if isinstance(book, Ledger):
+        instead["mark"] = None
     return said.open(ledger=book, cache=_cache(arguments), **instead)
 
 
@@ -121,31 +154,44 @@ def mark_place(arguments: argparse.Namespace) -> str | None:
     return said
 
 
-def _registered(place: str, mark: str | None) -> set[str] | None:
-    """The tables that a ledger in a file knows; None if that is not for us to find out."""
+def _registered(place: str, mark: str | None) -> dict[str, bool] | None:
+    """The tables that a ledger in a file knows, each with whether its domains are frozen; None if nobody can tell."""
     if place == MEMORY or "://" in place:
         return None
     if not Path(place).exists():
-        return set()
+        return {}
     with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
-        return {level.name for level in book.levels() if level.kind == "data set"}
+        return {level.name: book.domains(level.name) is not None for level in book.levels() if level.kind == "data set"}
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
-def rehearse(arguments: argparse.Namespace, text: str) -> None:
-    """Refuse here what would be refused later, before a ledger holds the table for good.
+def _is_held(arguments: argparse.Namespace, known: dict[str, bool]) -> bool:
+    """Whether opening the table would write down neither the table nor its domains."""
+    name = expected_name(arguments)
+    return name in known and (known[name] or not _declares(arguments))
 
-    Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
-    once without one, and the question quoted; a table that is registered is asked directly.
+
+def _declares(arguments: argparse.Namespace) -> bool:
+    """Whether something is said about what columns may hold."""
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return bool(chosen(configurations(arguments.file), arguments.table).said.get("domains"))
+    return bool(arguments.domain)
+
+
+def rehearse(arguments: argparse.Namespace, text: str) -> None:
+    """Refuse here what would be refused later, before a ledger holds the table or its domains for good.
+
+    Domains and budgets are frozen once they are registered. So a table that its ledger does not hold yet as it is
+    described is opened once without a trace, and the question quoted; one that is held so is asked directly.
     """
     known = _registered(ledger_place(arguments), mark_place(arguments))
-    if known is None or expected_name(arguments) in known:
+    if known is None or _is_held(arguments, known):
         return
-    session, _ = open_session(arguments, leave_no_trace=True)
-    with session:
+    with rehearsed_session(arguments) as (session, _):
         query = session.sql(text)
         if not query.quote(**spend_terms(arguments)).admitted:
-            query.answer(**spend_terms(arguments))  # says why not, before a row is read
+            with suppress(ApprovalRequired):  # which the ledger itself is asked for
+                query.answer(**spend_terms(arguments))  # says why not, before a row is read
 
 
 def expected_name(arguments: argparse.Namespace) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import NotFound
 from giveortake.ledger import approvals, registering, tokens
@@ -130,6 +130,11 @@ class Custody(Office):
         with self.chain.looking() as draft:
             return list(draft.book.dataset(dataset).versions)
 
+    def domains(self, dataset: str) -> Any:
+        """What the columns of a data set may hold, frozen since it was declared; None if nobody has declared it."""
+        with self.chain.looking() as draft:
+            return draft.book.dataset(dataset).domains
+
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set that a table's content was first registered as, and its population, if it was."""
         with self.chain.looking() as draft:
@@ -175,7 +180,12 @@ class Custody(Office):
                 draft.add(kind, {"analyst": analyst, "reason": registering.named("reason", reason)})
 
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
-        """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
+        """A new promise to the same people: all history is run again under it, and refused if it does not fit.
+
+        An allotment is best made large enough before the custodian's first question: of an (ε, δ) budget a raise
+        afterwards is charged whole, beside what was set aside before. An allotment for a second name costs only its
+        own size.
+        """
         with self._administering(by) as draft:
             change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import filter as filter_of
@@ -47,10 +48,23 @@ def take(
                 f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
                 cost=refusal.cost,
                 remaining=refusal.remaining,
-                hint="an allotment is taken whole from what nobody else was granted and the custodian has not spent",
+                hint=_ways_out(level, number, counted),
             ) from None
         taken[str(level.number)] = content
     return taken, filters
+
+
+def _ways_out(level: Level, number: int, counted: Guarantee) -> str:
+    """What helps where a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
+    is_raise = number in level.allotments and number not in level.granted
+    if is_raise and level.charged and isinstance(level.budget, ApproxDP):
+        with suppress(BudgetExceeded):  # with which no other name helps
+            rest(level.budget, (level.allotments | {number: counted}).values())
+            return (
+                "after the custodian's first question a raise is charged whole, beside what was set aside: grant the "
+                "difference to another name, or raise the people's promise"
+            )
+    return "an allotment is taken whole from what nobody else was granted and the custodian has not spent"
 
 
 def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:

@@ -86,6 +86,28 @@ def opened(
     return ledger
 
 
+def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Ledger:
+    """A copy in memory of the ledger in a file, as it is now: what is registered or charged there is forgotten with it.
+
+    It is for whoever wants to know what the ledger would say. Nothing that was drawn on its word may be shown to
+    anybody: the charge is in no ledger that lasts.
+    """
+    with opened(where, mark=mark, create=False, read_only=True) as ledger:
+        store, keeper = ledger.chain.store, MemoryMark()
+        if not isinstance(store, SQLiteStore):
+            raise InvalidParameter("ledger", ledger.name, "is not a file", hint="only a ledger in a file is rehearsed")
+        found, secret = keeper.begin(ledger.chain.head), ledger.chain.mark.secret(create=False)
+        if secret is not None:
+            keeper.inherit(secret)
+        copy = store.copied_to_memory()
+    try:
+        _prepare(copy, found, silent, clock)
+        return Ledger(Chain(copy, keeper))
+    except BaseException:
+        copy.close()
+        raise
+
+
 def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
     """The mark, begun now if there never was a ledger. Marks begin before ledgers do: that orders these questions."""
     found = keeper.read()

@@ -23,17 +23,21 @@ class Outlook:
     """The level that decides about a question as it stands, whether all levels would admit it now, and paid profiles.
 
     `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
-    level's budget would be spent or given away once the question is charged; None if it is not admitted.
+    level's budget would be spent or given away once the question is charged; None if it is not admitted. `paid` says
+    that the asker's own levels paid for exactly this before: it is free. What others paid for is not told.
     """
 
     standing: Standing
     admitted: bool
     profiles: list[tuple[Any, str, Any]]
     used_after: Fraction | None
+    paid: bool = False
 
 
-def outlook(draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str) -> Outlook:
-    """Everything that a quote asks a ledger."""
+def outlook(
+    draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str, question: str | None = None
+) -> Outlook:
+    """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
     level = deciding(draft, dataset, analyst)
     trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
@@ -42,6 +46,7 @@ def outlook(draft: Draft, event: Event, *, dataset: str, analyst: str | None, ve
         admits(draft, event, dataset=dataset, analyst=analyst),
         spending.profiles(draft, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
+        question is not None and spending.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question),
     )
 
 

@@ -141,6 +141,14 @@ class SQLiteStore:
         finally:
             part.unlink(missing_ok=True)
 
+    def copied_to_memory(self) -> SQLiteStore:
+        """A copy of one state, which lives in memory and is forgotten with it."""
+        copy = SQLiteStore(None, migrations=self._migrations)
+        source = f"file:{quote(str(self.path))}?mode=ro"
+        with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as reader:
+            reader.backup(copy._connected())
+        return copy
+
     def abandon(self) -> None:
         if self._connection is not None:
             _abandoned.append(self._connection)

@@ -11,6 +11,7 @@ from giveortake.answers import html
 from giveortake.errors import InvalidParameter, LedgerMismatch
 from giveortake.exact import shown
 from giveortake.ledger.allotments import part_of
+from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +29,9 @@ class Standing:
 
     Of a population whose analysts have `allotments`, `remaining` is what the custodian holds. `given` is the part of
     the whole budget that was given to analysts, whether they have used it or not, and `own` the part that was charged
-    for the custodian's own questions: with what is left they are 1. `spent` and `share` are the filter's, in which an
-    allotment counts as a charge once it is taken from a filter that has begun.
+    for the custodian's own questions: with what is left they are 1. An allotment that was set aside and then raised,
+    after the custodian's first question, was given twice, and counts so. `spent` and `share` are the filter's, in which
+    an allotment counts as a charge once it is taken from a filter that has begun.
     """
 
     number: int
@@ -112,18 +114,25 @@ def standing_of(draft: Draft, level: Level) -> Standing:
 def _parts(level: Level, share: Fraction | None) -> tuple[Fraction, Fraction | None]:
     """What was given away and what was spent, as parts of the whole budget; of a level without one, nothing.
 
-    Allotments of an (ε, δ) budget are taken from it before its filter begins, which then guards the rest; all others
-    are charges to the filter, `level.granted`.
+    Allotments of an (ε, δ) budget are set aside before its filter begins, which then guards the rest; all others are
+    charges to the filter, `level.granted`. One that was set aside and raised later is both, and was given twice.
     """
     if share is None or level.budget is None:
         return Fraction(0), None
     used = used_of(level, share)
-    given = min(used, sum((part_of(level.budget, each) for each in level.allotments.values()), Fraction(0)))
+    charged = (part_of(level.budget, level.allotments[number]) for number in level.granted)
+    given = min(used, _set_aside(level) + sum(charged, Fraction(0)))
     return given, used - given
 
 
 def used_of(level: Level, share: Fraction) -> Fraction:
     """How much of a level's whole budget is spent or given away, by how much of its filter is used."""
-    given = (each for number, each in level.allotments.items() if number not in level.granted)
-    before = sum((part_of(level.budget, each) for each in given), Fraction(0)) if level.budget else Fraction(0)
+    before = _set_aside(level)
     return before + share * (1 - before)
+
+
+def _set_aside(level: Level) -> Fraction:
+    """The part of a level's budget that its filter does not guard: only an (ε, δ) budget has one."""
+    if not isinstance(level.budget, ApproxDP) or level.guarded is None:
+        return Fraction(0)
+    return 1 - part_of(level.budget, level.guarded)

@@ -55,10 +55,15 @@ class Till(Office):
             level = outlooks.deciding(draft, dataset, analyst)
             return standing_of(draft, level), outlooks.affordable(draft, level)
 
-    def outlook(self, event: Event, *, dataset: str, version: str, analyst: str | None = None) -> outlooks.Outlook:
-        """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles."""
+    def outlook(
+        self, event: Event, *, dataset: str, version: str, analyst: str | None = None, question: str | None = None
+    ) -> outlooks.Outlook:
+        """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles.
+
+        With `question`, also whether the asker paid for exactly that before.
+        """
         with self.chain.looking() as draft:
-            return outlooks.outlook(draft, event, dataset=dataset, analyst=analyst, version=version)
+            return outlooks.outlook(draft, event, dataset=dataset, analyst=analyst, version=version, question=question)
 
     def reserve(
         self,

@@ -393,9 +393,10 @@ class InteractiveMechanism:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
 
-    def outlook(self, event: Event) -> Outlook:
-        """What the ledger says about an event, in one look."""
-        return self.ledger.outlook(event, dataset=self.dataset, version=self.version, analyst=self.analyst)
+    def outlook(self, charge: Charge) -> Outlook:
+        """What the ledger says about a charge, in one look."""
+        where: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
+        return self.ledger.outlook(charge.event, question=charge.question, **where)
 
     def trial(self) -> Trial:
         """A copy of the filter that decides about the next question, on which charges are tried."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from giveortake.session.session import Session
 
 _MOST_LISTED = 6  # categories of a column
+ASKED_BEFORE = "it was asked before at this price, and is free"
 
 
 def session_page(session: Session) -> str:
@@ -57,7 +58,7 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
     """What else a quote says, as labels and what they say; a label that is empty continues the one before."""
     left_out = quote.left_out
     return [
-        ("admitted", f"yes{_used(quote)}" if quote.admitted else "no: what is left does not pay for it"),
+        ("admitted", _admitted(quote)),
         *([] if quote.worthless is None else [("worthless", quote.worthless)]),
         *([] if quote.doubt is None else [("doubt", quote.doubt)]),
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
@@ -73,6 +74,12 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
     ]
 
 
+def _admitted(quote: Quote) -> str:
+    if not quote.admitted:
+        return "no: what is left does not pay for it"
+    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{_used(quote)}"
+
+
 def _used(quote: Quote) -> str:
     return "" if quote.used_after is None else f"; {exact.shown(100 * quote.used_after, 3)} % is used then"
 
@@ -81,11 +88,12 @@ def shown_margin(margin: float | str | None) -> str:
     """The margin of a column before it is asked for.
 
     >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin("the values up to 9 ranks away")
-    ('± 12.35', '± 37.5 / n', 'the values up to 9 ranks away')
+    ('± 12.35', '± 37.5 / n (n: the rows of the group)', 'the values up to 9 ranks away')
     """
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
+        margin = f"{margin} (n: the rows of the group)" if margin.endswith(" / n") else margin
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.4g}"
 
@@ -105,7 +113,8 @@ def _left(session: Session) -> str:
         return html.facts([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
         return ""
-    return html.table(("used", "left"), [(html.used(standing.share), f"a pure ε of up to {exact.shown(left, 3)}")])
+    rest = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
+    return html.table(("used", "left"), [(html.used(standing.share), rest)])
 
 
 def _columns(relation: object) -> list[tuple[str, str]]:

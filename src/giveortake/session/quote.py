@@ -14,7 +14,7 @@ from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.pages import quote_page
+from giveortake.session.pages import ASKED_BEFORE, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, worthless
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from giveortake.answers.caps import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
+    from giveortake.ledger.outlooks import Outlook
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced
 
@@ -33,9 +34,10 @@ class Quote:
 
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
     rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
-    `admitted` says whether the budget would pay for it now. `left_out` is what the caps leave out of the table, as far
-    as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt`
-    one if nothing is known that tells.
+    `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
+    asker at this price, and is free. `left_out` is what the caps leave out of the table, as far as a profile tells, and
+    what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if nothing is known
+    that tells.
     """
 
     cost: Guarantee | None  # None where no row is asked
@@ -54,6 +56,7 @@ class Quote:
     worthless: str | None = None
     doubt: str | None = None
     used_after: Fraction | None = None
+    paid: bool = False
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -61,7 +64,8 @@ class Quote:
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
         used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
-        lines.append(f"the budget admits it{used}" if self.admitted else unfitting(self.share, self.remarks))
+        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
+        lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         for name, margin in self.margins.items():
             lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -98,7 +102,7 @@ class Quote:
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
     made, sure, n = asked.made, terms.confidence, terms.n
-    outlook = mechanism.outlook(mechanism.event([asked]))
+    outlook = mechanism.outlook(mechanism.charge([asked]))
     mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
@@ -116,7 +120,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         contributions=caps_in_words(made),
         keys=_keys(made),
         remaining=outlook.standing.remaining,
-        admitted=asked.refusal is None and outlook.admitted,
+        admitted=asked.refusal is None and (outlook.admitted or outlook.paid),
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=(
@@ -124,15 +128,24 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),
-            *([] if outlook.admitted else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
+            *([] if outlook.admitted or outlook.paid else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
         ),
         left_out=left_out_of(
             mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
         ),
         worthless=worthless(mechanism, asked.question, made, terms, margins),
         doubt=doubt_about_keys(mechanism, asked.question, made, terms),
-        used_after=outlook.used_after if outlook.admitted else None,
+        used_after=_used_after(outlook),
+        paid=asked.refusal is None and outlook.paid,
     )
+
+
+def _used_after(outlook: Outlook) -> Fraction | None:
+    """How much of the budget is used once it is asked; what was paid for before adds nothing."""
+    if outlook.paid:
+        standing = outlook.standing
+        return None if standing.own is None else standing.given + standing.own
+    return outlook.used_after if outlook.admitted else None
 
 
 def _keys(made: Measurement) -> str:

@@ -39,6 +39,7 @@ def to_json(quote: Quote) -> str:
         "used_after": None if quote.used_after is None else float(quote.used_after),
         "remaining": _written(quote.remaining),
         "admitted": quote.admitted,
+        "paid": quote.paid,
         "notes": list(quote.remarks),
         "advice": list(quote.advice),
         "exact": {
@@ -72,6 +73,7 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
         "share": None if share is None else Fraction(share),
         "used_after": None if used is None else Fraction(used),
         "doubt": document.get("doubt"),
+        "paid": bool(document.get("paid", False)),
         "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
         "confidence": Confidence(document["confidence"], document["confidence_over"]),
         "left_out": None if left_out is None else LeftOut.from_json(left_out),

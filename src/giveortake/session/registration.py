@@ -288,7 +288,7 @@ def _private_tables(
         raise InvalidParameter("source", source, "names no table")
     found, sources, used = [], [], set()
     for called, each in given.items():
-        own = _own(said, called, several)
+        own = own_domains(said, called, several)
         loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
         found.append(_declared_table(loaded, whom, own))
         sources.append(loaded)
@@ -306,7 +306,7 @@ def _private_tables(
     return found, sources
 
 
-def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
+def own_domains(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
     """The domains of one table: those under its name, and those of columns that are named alike everywhere."""
     if several and isinstance(said.get(table), Mapping):
         return {**{k: v for k, v in said.items() if not isinstance(v, Mapping)}, **said[table]}

@@ -51,6 +51,7 @@ def quote_of(document: dict[str, Any]) -> Quote:
         worthless=document["worthless"],
         doubt=document["doubt"],
         used_after=None if used is None else Fraction(used),
+        paid=document.get("paid", False),
     )
 
 
