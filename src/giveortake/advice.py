@@ -1,4 +1,4 @@
-"""What to do about a refusal, said once for every face: Python, the command line, and the console in a browser.
+"""What to do about a refusal, said once for every face: Python, the command line, the console in a browser, a service.
 
 A hint that names an argument, a call or a page is an `Advice`: it lists ways, and each face tells those that it has,
 in its own words, by the one table below. Whatever reads alike everywhere is a plain text.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Face: TypeAlias = Literal["python", "command", "console"]
-FACES: tuple[Face, ...] = ("python", "command", "console")
+Face: TypeAlias = Literal["python", "command", "console", "service"]
+FACES: tuple[Face, ...] = ("python", "command", "console", "service")
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
@@ -36,6 +36,7 @@ _CHANGE = "`giveortake admin budget change`"
 _MOMENT = 'expires="2027-01-31", expires="2027-01-31T12:00:00+00:00", or expires=timedelta(days=30)'
 
 # what is done: in Python, by a command, in a browser; None where a face cannot
+# (of a service as in Python, but for what `SERVICE` says)
 DEEDS: dict[str, tuple[str | None, str | None, str | None]] = {
     # -- by whoever asks
     "pass": ("pass", "pass", "fill in"),
@@ -67,6 +68,11 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None]] = {
     "admit": ("`ledger.analyst`", "`giveortake admin analyst add`", "“Let somebody ask”"),
     "tokens": ("`ledger.tokens()`", "`giveortake admin token list`", "the list of tokens"),
     "levels": ("`ledger.levels()`", _SHOW, "the list of budgets"),
+    "budget_with_delta": (
+        "use an ApproxDP budget",
+        "use a budget with a δ (--budget 1,1e-6)",
+        "ask the custodian for a budget with a δ",
+    ),
     "allotment": ("pass budget=", "pass --budget", "fill in an allotment"),
     "pooled": ('register people with analysts="pooled", where one sees what others spend', None, None),
     "new_version": ("`ledger.new_version`", "a new version of the table", "a restart of the service"),
@@ -74,6 +80,10 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None]] = {
     "people": (None, None, "“Who is in it” says which they are"),
     "confirm": ("pass owner_confirms=, which is recorded", None, None),  # a TOML configuration can say it
     "moment": (_MOMENT, "--expires 2027-01-31", "choose how long it lasts"),
+}
+
+SERVICE = {  # where somebody asks a service: what is otherwise than in Python; None where they cannot
+    "for_all": "the custodian",
 }
 
 
@@ -141,12 +151,12 @@ def _way(face: Face, way: str, values: dict[str, object]) -> str | None:
 
 def _named(face: Face, name: str, values: dict[str, object]) -> str | None:
     if name in DEEDS:
-        return DEEDS[name][FACES.index(face)]
+        return SERVICE.get(name, DEEDS[name][0]) if face == "service" else DEEDS[name][FACES.index(face)]
     if name not in ARGUMENTS:
         return str(values[name])
     value = values.get(name)
     match face:
-        case "python":
+        case "python" | "service":
             written = "" if value is None else f'"{value}"' if isinstance(value, str) else value
             return f"{name}={written}"
         case "command":

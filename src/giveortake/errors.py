@@ -7,7 +7,9 @@ An error ends in a hint when there is something the reader can do about it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -258,6 +260,20 @@ def _shortened(value: object, limit: int = 60) -> str:
 
 def _written(value: object) -> str:
     try:
-        return repr(value)
+        return _fraction(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # Python refuses to write integers of more than 4,300 digits
         return f"a very long {type(value).__name__}"
+
+
+def _fraction(value: Fraction) -> str:
+    """As people write it: a decimal of few digits if it is one, else a fraction.
+
+    >>> _fraction(Fraction(1)), _fraction(Fraction(1, 10**8)), _fraction(Fraction(1, 3))
+    ('1', '1e-8', '1/3')
+    """
+    with suppress(OverflowError):
+        mantissa, sign, exponent = f"{float(value):.6g}".partition("e")
+        text = f"{mantissa}e{int(exponent)}" if sign else mantissa
+        if Fraction(text) == value:
+            return text
+    return f"{value.numerator}/{value.denominator}"

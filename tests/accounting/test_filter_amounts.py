@@ -171,6 +171,19 @@ def test_what_a_race_has_left_is_told_in_questions_and_counted_exactly() -> None
     assert copy.deepcopy(guard.remaining) == guard.remaining
 
 
+def test_a_race_that_has_nothing_left_says_so_and_one_that_has_little_too() -> None:
+    guard = filter(ApproxDP(1, "1e-6"))
+    while guard.admits(events.Pure("0.1")):
+        guard.charge(events.Pure("0.1"))
+    while guard.admits(events.Pure("0.01")):
+        guard.charge(events.Pure("0.01"))
+    assert "0 more" not in str(guard.remaining)
+    assert str(guard.remaining).startswith(("less than one question at ε = 0.01; ", "nothing for questions; "))
+    whole = filter(ApproxDP(1, "1e-6"))
+    whole.charge(events.Pure(1))
+    assert str(whole.remaining) == "nothing for questions; δ = 1e-7 for finding keys"
+
+
 def test_the_part_of_what_is_left_says_how_many_charges_fit() -> None:
     """Of a race the contestant that pays longest decides; what it would end does not count."""
     for budget in (PureDP(1), ApproxDP(1, "1e-6"), ZCDP("0.1"), GaussianDP("0.3")):

@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 import giveortake as gt
+from giveortake.advice import on
 from giveortake.answers import Answer, Column
+from giveortake.answers.confidence import Confidence
 from giveortake.answers.numbers import shown, shown_with_margin
 
 
@@ -153,3 +155,23 @@ def test_a_year_that_is_a_key_has_no_comma_in_it_on_any_face() -> None:
     for face in (repr(table), table._repr_html_(), table.to_markdown()):
         assert "2010" in face
         assert "1,204" in face
+
+
+def test_where_caps_apply_every_face_says_that_intervals_cover_the_noise_alone() -> None:
+    of_caps = "intervals hold with 95 % each for the noise; what caps leave out is not in them"
+    capped = Answer(
+        [Column("n", [5.0], [4.0], [6.0])],
+        recipe={"contributions": "at most 4 rows of a person"},
+        cost=gt.PureDP("0.1"),
+    )
+    for face in (repr(capped), capped._repr_html_(), capped.to_markdown()):
+        assert of_caps in face
+    assert "caps" not in repr(sample())
+
+
+@pytest.mark.parametrize(("said", "meant"), [(95, "0.95"), ("99.9", "0.999"), (2, "0.95"), (0, "0.95")])
+def test_who_states_a_confidence_in_percent_is_told_the_probability(said: Any, meant: str) -> None:
+    with pytest.raises(gt.errors.InvalidParameter, match="strictly between 0 and 1") as told:
+        Confidence(said)
+    assert on(told.value.hint, "console") == f"“Sure with”: {meant}"
+    assert on(told.value.hint, "command") == f"--confidence {meant}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -43,6 +44,7 @@ def test_a_session_says_what_it_is_about(s: Any) -> None:
     assert s.budget == gt.PureDP("9/10", unit=gt.unit("person_id"))
     assert list(s.catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
     assert "visits" in repr(s)
+    assert re.search(r"\n  [\d.]+ % of the budget is used; a pure ε of up to [\d.]+ is left", repr(s))
     assert s.caps.rows_per_person == 4
     assert str(s.caps).startswith("at most 4 rows of a person")
 
@@ -260,7 +262,8 @@ def test_messages_are_the_same_on_both_sides(service: Running) -> None:
         with pytest.raises(gt.errors.BudgetExceeded, match="ε = 50") as told:
             remote.sql(COUNT).answer(epsilon="50")
         assert told.value.hint
-        with pytest.raises(gt.errors.AccessDenied, match="token"):
+        with pytest.raises(gt.errors.AccessDenied, match="token") as denied:
             gt.connect(service.address, token=WRONG)
+        assert str(denied.value.hint).startswith('gt.connect(…, token="got_…")')
     with pytest.raises(gt.errors.InvalidParameter, match="address"):
         gt.connect("visits.csv", token=WRONG)

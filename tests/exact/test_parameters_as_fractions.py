@@ -222,6 +222,12 @@ def test_a_broken_number_is_not_whole(number: Fraction) -> None:
         exact.whole("k", number, least=-(10**40))
 
 
+@pytest.mark.parametrize("said", ["four", ""])
+def test_who_writes_something_else_is_told_to_write_a_whole_number(said: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"is not a whole number\n\n  hint: write a whole number, such as 10"):
+        exact.whole("k", said)
+
+
 def test_a_whole_number_is_at_least_one_unless_asked_otherwise() -> None:
     assert exact.whole("k", 3.0) == exact.whole("k", "3") == exact.whole("k", "6/2") == 3
     assert isinstance(exact.whole("k", 3.0), int)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from fractions import Fraction
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, Advice, on
+from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, SERVICE, Advice, on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import BudgetExceeded, InvalidParameter
@@ -119,8 +120,9 @@ def test_every_advice_names_what_the_table_knows_and_each_face_speaks_its_own_wo
         count += 1
     assert count > 20
     for name, deed in DEEDS.items():
-        assert len(deed) == len(FACES), name
+        assert len(deed) == len(FACES) - 1, name  # of a service as in Python
         assert not any(PYTHON.search(each or "") for each in deed[1:]), name
+    assert set(SERVICE) <= set(DEEDS)
 
 
 def test_fields_of_pages_are_called_as_the_table_says() -> None:
@@ -151,3 +153,18 @@ def test_advice_is_a_text_and_survives_being_raised_again() -> None:
     assert (error.hint, on(error.hint, "console")) == ("the owner can raise the budget", "the custodian can grant more")
     assert Advice("{share}", share="1/10").on("console") is None
     assert Advice.spoken({"python": None, "command": None, "console": None}) == ""
+
+
+def test_whoever_asks_a_service_is_told_what_they_can_do_themselves() -> None:
+    fix = Advice("{cap}", "{for_all} says it for all questions", between="; ")
+    assert "gt.protect" in fix
+    assert fix.on("service") == "answer(…, rows_per_person=10); the custodian says it for all questions"
+    assert Advice("{epsilon}", epsilon="0.1").on("service") == 'epsilon="0.1"'
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(Fraction(1), "1"), (Fraction(1, 10**8), "1e-8"), (Fraction(-1, 3), "-1/3"), (Fraction(10**400), f"1{'0' * 58}…")],
+)
+def test_a_fraction_is_told_as_people_write_it(value: Fraction, told: str) -> None:
+    assert InvalidParameter("delta", value, "is too much").message == f"delta = {told} is too much"

@@ -138,7 +138,9 @@ def test_a_browser_is_shown_a_page_and_a_program_json_and_neither_says_what_ther
         told = service.call("bob", "GET", "/v1/nothing", headers=headers)
         assert told.json()["error"]["cause"] == "not_found"
     nobody = service.call(None, "GET", "/no/such/page", headers=browser)
-    assert (nobody.status_code, nobody.headers["location"]) == (303, "/login?why=token")
+    assert (nobody.status_code, nobody.headers["location"]) == (303, "/login?why=first")
+    wrong = service.call(None, "GET", "/", headers={**browser, "cookie": "giveortake=got_0_0"})
+    assert (wrong.status_code, wrong.headers["location"]) == (303, "/login?why=token")
 
 
 def test_an_analyst_sees_their_own_entries_and_releases_alone(service: Running, release: str) -> None:

@@ -138,6 +138,14 @@ def test_whoever_is_revoked_while_their_body_is_read_is_refused(
     raw.socket.close()
 
 
+@pytest.mark.parametrize("name", ["key", "terms"])
+def test_a_field_that_is_missing_is_told_with_an_example(name: str, service: Running) -> None:
+    body = {field: value for field, value in {**BODY, "key": "a"}.items() if field != name}
+    told = service.call("ann", "POST", "/v1/datasets/visits/answer", body).json()["error"]
+    assert (told["cause"], told["message"]) == ("malformed", f"{name} is missing")
+    assert told["hint"].startswith(f'"{name}": ')
+
+
 def test_what_is_no_http_is_refused_in_our_own_shape(service: Running) -> None:
     raw = Raw(service)
     raw.send(b"\x16\x03\x01 hello\r\n\r\n")

@@ -345,7 +345,12 @@ def test_something_that_is_no_text_is_refused() -> None:
         (
             "SELECT COUNT(*) AS n FROM trips WHERE strftime(day, '%Y') = '1'",
             "the function STRFTIME",
-            "COUNT, ",
+            "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM trips GROUP BY month",
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM trips WHERE TO_CHAR(day) = '1'",
+            "the function TO_CHAR",
+            "DATE_TRUNC('month', day)",
         ),
         ('SELECT COUNT(*) AS n FROM trips WHERE region = "nort\'h"', "no column `nort'h`", "single quotes: 'nort''h'"),
         ("SELECT COUNT(*) AS n FROM trips WHERE region = nowhere", "no column `nowhere`", "the columns are"),

@@ -42,7 +42,12 @@ def told_as_left(budget: ApproxDP, accounts: Sequence[Account], pot: Account) ->
     keys = f"δ = {shown(pot.remaining)} for finding keys"
     if small < LEAST:  # as of a budget of no ε at all
         return keys
-    few, many = (_times(budget, accounts, size) for size in (large, small))
+    most = [_times(budget, accounts, size) for size in (large, small)]
+    if not most[1]:
+        return f"nothing for questions; {keys}"
+    few, many = map(int, most)
+    if not many:
+        return f"less than one question at ε = {shown(small)}; {keys}"
     questions = "question" if few == 1 else "questions"
     return f"about {few:,} more {questions} at ε = {shown(large)}, or {many:,} at ε = {shown(small)}; {keys}"
 
@@ -57,11 +62,11 @@ def told_as_used(accounts: Sequence[Account], pot: Account) -> str:
     return f"{shown(100 * used, 3)} % of the budget, and δ = {shown(pot.spent)} of {shown(pot.limit)} for finding keys"
 
 
-def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> int:
-    """How many pure charges of that size the contestant that can pay longest pays for."""
+def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:
+    """How many pure charges of that size the contestant that can pay longest pays for, a part of one included."""
     most = Fraction(0)
     for account in accounts:
         price = prices.price(events.Pure(epsilon), account.currency, budget.neighbours)
         if account.alive and price:
             most = max(most, account.remaining / prices.amount(price))
-    return int(most)
+    return most

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal, TypeAlias, cast, final, get_args
 
+from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
-from giveortake.exact import Number, open_probability
+from giveortake.exact import Number, open_probability, rational, shown
 
 Over: TypeAlias = Literal["cell", "answer"]
 
@@ -31,7 +32,7 @@ class Confidence(Fraction):
         known = over if over is not None else getattr(level, "over", "cell")
         if known not in get_args(Over):
             raise InvalidParameter("confidence_over", known, "is neither", hint='confidence_over="cell" or "answer"')
-        made = super().__new__(cls, open_probability("confidence", level))
+        made = super().__new__(cls, _level(level))
         made.over, made.cells = cast("Over", known), cells
         return made
 
@@ -52,3 +53,13 @@ class Confidence(Fraction):
 
     def __deepcopy__(self, _memo: object) -> Confidence:
         return self
+
+
+def _level(said: Number) -> Fraction:
+    """The probability; who says 95 is told 0.95."""
+    level = rational("confidence", said)
+    if not 0 < level < 1:
+        meant = shown(level / 100, 12) if 50 <= level < 100 else "0.95"
+        hint = Advice("{confidence}", confidence=meant)
+        raise InvalidParameter("confidence", said, "is not strictly between 0 and 1", hint=hint)
+    return open_probability("confidence", said)

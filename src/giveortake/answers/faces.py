@@ -33,7 +33,7 @@ def as_text(answer: Released) -> str:
     lines = head_lines(answer, _MOST_ROWS)
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {counted(hidden, 'more row')}"] if hidden > 0 else []
-    return "\n".join([*lines, " · ".join(facts(answer)), *notes(answer)])
+    return "\n".join([*lines, " · ".join(facts(answer, at_length=True)), *notes(answer)])
 
 
 def head_lines(answer: Released, rows: int) -> list[str]:
@@ -63,7 +63,7 @@ def as_rich(answer: Released) -> Any:
         )
     for row in zip(*texts, strict=True):
         table.add_row(*(Text(cell) for cell in row))
-    footer = [" · ".join(facts(answer))]
+    footer = [" · ".join(facts(answer, at_length=True))]
     if len(answer) > _MOST_ROWS:
         footer.insert(0, f"… {counted(len(answer) - _MOST_ROWS, 'more row')}")
     if answer.guarantee is not None:
@@ -105,7 +105,7 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
     )
     cells = [_html_cells(column, rows) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    lines = [" · ".join(facts(answer))]
+    lines = [" · ".join(facts(answer, at_length=True))]
     if len(answer) > rows:
         lines.insert(0, f"… {counted(len(answer) - rows, 'more row')}")
     if answer.guarantee is not None:
@@ -189,12 +189,13 @@ def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 
-def facts(answer: Released) -> list[str]:
-    """How many rows there are, how sure they are, and what they cost."""
+def facts(answer: Released, *, at_length: bool = False) -> list[str]:
+    """How many rows there are, how sure they are, and what they cost; `at_length`, what intervals do not cover."""
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
-        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}")
+        of = "" if caps_of(answer) is None or not at_length else " for the noise; what caps leave out is not in them"
+        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}{of}")
     if answer.cost is not None:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")

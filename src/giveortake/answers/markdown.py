@@ -24,7 +24,7 @@ def as_markdown(answer: Released) -> str:
     ]
     lines = [[escaped(printable(column.name)) for column in answer.columns], rule, *zip(*cells, strict=True)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    below = "  \n".join(escaped(line) for line in [" · ".join(facts(answer)), *notes(answer)])
+    below = "  \n".join(escaped(line) for line in [" · ".join(facts(answer, at_length=True)), *notes(answer)])
     return f"{table}\n\n{below}\n"
 
 

@@ -11,10 +11,12 @@ from giveortake.advice import on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import GiveOrTakeError
+from giveortake.exact import shown
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
 
 CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "unit",
@@ -46,6 +48,16 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
         raise
 
 
+def rest(affordable: Fraction) -> str:
+    """The question that is left.
+
+    >>> from fractions import Fraction
+    >>> print(rest(Fraction(1, 10)), rest(Fraction(0)), sep=", ")
+    a question of up to ε = 0.1 is left, nothing is left
+    """
+    return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
+
+
 def _in_options(text: str, known: Sequence[str]) -> str:
     """Python's arguments as options.
 
@@ -64,6 +76,7 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
         text = re.sub(r"^domains = ", "--domain = ", text)
         text = text.replace("unit=gt.ROW", "--unit row")
+        text = re.sub(r"declare `([^`]*)` from (\S+) to (\S+)$", r"--domain \1=\2:\3", text)
         text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
     text = re.sub(rf"^({names}) is missing", lambda found: f"{_option(found[1])} is missing", text)
     text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)

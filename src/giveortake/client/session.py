@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
@@ -12,7 +13,8 @@ from giveortake.answers.caps import Caps
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.exact import shown
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
@@ -24,7 +26,6 @@ from giveortake.wire.standing_documents import amount_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
     from types import TracebackType
 
     from giveortake.answers import Answer
@@ -289,5 +290,15 @@ class RemoteSession:
 
     def __repr__(self) -> str:
         tables = [f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items()]
-        caps = self._described["caps_in_words"]
-        return "\n".join([f"<RemoteSession {self.name}: {self.budget!r}", *tables, f"  {caps}"]) + ">"
+        lines = [f"<RemoteSession {self.name}: {self.budget!r}", *tables, f"  {self._described['caps_in_words']}"]
+        try:
+            standing = self.get("budget")
+        except GiveOrTakeError:
+            return "\n".join([*lines, "  its service cannot be reached"]) + ">"
+        used, left = standing["share"], standing["affordable_exactly"]
+        if used is not None and left is not None:
+            race = standing["remaining"]["exactly"] is None
+            rest = f"a pure ε of up to {shown(fraction(left), 3)} is left" if fraction(left) else "nothing is left"
+            rest = f"left: {standing['remaining']['words']}" if race else rest
+            lines.append(f"  {shown(100 * Fraction(used), 3)} % of the budget is used; {rest}")
+        return "\n".join(lines) + ">"

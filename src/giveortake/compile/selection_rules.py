@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake import exact
 from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.advice import Advice
 from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
@@ -64,7 +65,7 @@ class KeySearch:
                 "delta",
                 None,
                 "is missing: showing keys that are found in the data has a small chance to reveal one",
-                hint="use an ApproxDP budget, whose pot pays for it, or declare the domain of the grouping columns",
+                hint=Advice("{budget_with_delta}, whose pot pays for it", "declare the domain of the grouping columns"),
             )
         if spend.delta is not None and spend.keys >= spend.delta:
             raise InvalidParameter("key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values")

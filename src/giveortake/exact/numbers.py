@@ -27,6 +27,7 @@ MOST_DIGITS = 4300  # of a numerator or a denominator: Python writes no longer w
 _MOST_BITS = 14_284  # 2^14284 has no more digits than that
 MOST_SPENT = Fraction(10**9)
 _SHORT_BITS = 2048  # behind the binary point of what `shorter_up` rounds: 2^-1000 of the least number that is supported
+_NO_NUMBER = "is not a number"
 _TOO_LONG = f"has more than {MOST_DIGITS:,} digits"
 _ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
@@ -141,7 +142,13 @@ def closed_probability(name: str, value: Number) -> Fraction:
 
 def whole(name: str, value: Number, *, least: int = 1) -> int:
     """An integer that is at least `least`."""
-    number = rational(name, value)
+    try:
+        number = rational(name, value)
+    except InvalidParameter as error:
+        if error.problem != _NO_NUMBER:
+            raise
+        hint = "write a whole number, such as 10"
+        raise InvalidParameter(name, value, "is not a whole number", hint=hint) from None
     if number.denominator != 1:
         raise InvalidParameter(name, value, "is not a whole number")
     if number < least:
@@ -240,7 +247,7 @@ def _from_text(name: str, text: str) -> Fraction:
     except (ValueError, InvalidOperation) as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise InvalidParameter(name, text, "is not a number", hint=hint) from None
+        raise InvalidParameter(name, text, _NO_NUMBER, hint=hint) from None
 
 
 def exact_decimal(value: Fraction) -> Decimal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -203,13 +204,13 @@ AGGREGATES = {  # by the names that frames give them; counts of rows and distinc
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
+    named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
     if not domain.kind.is_number:
         raise QueryRefused(
-            f"the {kind} needs numbers, and got {domain.kind} values",
-            hint="a column of a CSV file is text until the custodian declares its domain",
+            f"the {kind} of {named} needs numbers, and got {domain.kind} values",
+            hint=_as_bounds(of, domain) or "a column of a CSV file is text until the custodian declares its domain",
         )
     if not domain.is_bounded:
-        named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
         raise QueryRefused(
             f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
             hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
@@ -222,3 +223,17 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
             f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
             hint="narrow them: CLAMP(x, lower, upper)",
         )
+
+
+def _as_bounds(of: Expression, domain: Domain) -> str | None:
+    """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
+    if not isinstance(of, Column) or domain.categories is None:
+        return None
+    texts = [each for each in domain.categories if isinstance(each, str)]
+    found = _SPAN.fullmatch(texts[0]) if len(texts) == 1 else None
+    if found is None or Fraction(found[1]) >= Fraction(found[2]):
+        return None
+    return f"its one category, {texts[0]!r}, looks like bounds: declare `{of.name}` from {found[1]} to {found[2]}"
+
+
+_SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")

@@ -123,7 +123,7 @@ class Application:
         body = await self._guard.body(route, scope, receive)
         if route.body is not None and principal is not None:
             await self._guard.require_still(scope)
-        face: Face = "console" if route.page else "python"
+        face: Face = "console" if route.page else "service"
         return await route.handler(Call(self.service, principal, path, query, body, face))
 
     def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:

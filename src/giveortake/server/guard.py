@@ -72,7 +72,7 @@ class Guard:
         address = (scope.get("client") or ("?", 0))[0]
         token, is_cookie = token_of(headers, cookie_name(self.service.settings))
         if token is None:
-            raise Refused("unauthenticated")
+            raise Refused("unauthenticated", without_token=True)
         if self.wrong.is_empty(address) and not self.service.was_let_in(token):
             self.service.metrics.denied += 1
             raise Refused("too_many")
@@ -150,7 +150,7 @@ def shaped(value: Any, schema: Mapping[str, Any]) -> None:
     try:
         require(value, dict(schema))
     except Misshapen as wrong:
-        raise malformed(wrong.problem) from None
+        raise malformed(wrong.problem, wrong.hint) from None
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:

@@ -26,7 +26,10 @@ _JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
 class Refused(Exception):
     """A request goes no further: the cause, and what may be said of it."""
 
-    def __init__(self, cause: Cause | str, document: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, cause: Cause | str, document: dict[str, Any] | None = None, *, without_token: bool = False
+    ) -> None:
+        self.without_token = without_token  # nobody was named: a first visit
         self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
         self.document = document_of(self.cause) if document is None else document
         super().__init__(self.cause.name)
@@ -49,7 +52,7 @@ def json_bytes(document: Any) -> tuple[Headers, bytes]:
     return [*_JSON, (b"content-length", str(len(body)).encode())], body
 
 
-def malformed(problem: str) -> Refused:
+def malformed(problem: str, hint: str | None = None) -> Refused:
     """A request whose shape is wrong, in words of our own."""
     cause = BY_NAME["malformed"]
-    return Refused(cause, document_of(cause, problem))
+    return Refused(cause, document_of(cause, problem, hint))

@@ -50,7 +50,7 @@ class Call:
     path: dict[str, str]
     query: dict[str, Any]
     body: dict[str, Any]
-    face: Face = "python"  # whose words a refusal uses
+    face: Face = "service"  # whose words a refusal uses
 
     @property
     def who(self) -> Principal:

@@ -20,11 +20,19 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_EXAMPLES = {  # of fields that are often forgotten
+    "key": '"key": "monthly-2027-01": a text of your own, new for every question; sent again, it is charged once',
+    "terms": '"terms": {"epsilon": "0.1"} says what the answer may cost',
+    "questions": '"questions": [{"sql": "SELECT COUNT(*) AS n FROM trips"}]',
+    "epsilon": '"epsilon": "0.1"',
+}
+
+
 class Misshapen(ValueError):
     """A body has another shape than its route takes; `problem` says where, in words of our own."""
 
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        self.problem, self.hint = problem, hint
         super().__init__(problem)
 
 
@@ -90,7 +98,7 @@ def _require_fields(value: dict[str, Any], schema: Schema, place: str) -> None:
     others = schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
-            raise Misshapen(f"{name} is missing")
+            raise Misshapen(f"{name} is missing", _EXAMPLES.get(name))
     for name, each in value.items():
         if known is not None and name in known:
             require(each, known[name], name)

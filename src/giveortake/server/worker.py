@@ -76,7 +76,7 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
         document, content = found if isinstance(found, tuple) else (found, b"")
         return packed({"result": document}, content), True
     except GiveOrTakeError as error:
-        cause, document = refusal_of(error, request.get("face", "python"))
+        cause, document = refusal_of(error, request.get("face", "service"))
         return packed({"refused": cause.name, "document": document, "kind": type(error).__name__}), True
     except MemoryError:
         return _internal("MemoryError"), False

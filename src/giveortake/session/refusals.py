@@ -96,7 +96,7 @@ def _what_fits(
 ) -> str:
     """The most that would be admitted now, in the currency in which something was asked; `pure` is that in pure ε."""
     if spend.is_pure or mechanism.part is not None:
-        return f"a pure ε of up to {shown_down(pure, _DIGITS)} would fit"
+        return f"a pure ε of up to {shown_down(pure, _DIGITS)} would fit" if pure else "nothing is left"
     name, sign = next((name, sign) for name, sign in _SIGNS if getattr(spend, name) is not None)
     low = high = getattr(spend, name)
 
@@ -165,5 +165,6 @@ def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> Bud
     """The refusal of a share of the budget that is not left."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    hint = Advice("a smaller share fits, or a pure ε of up to {left}; {raise}", left=shown_down(left, _DIGITS))
+    fits = f"a smaller share fits, or a pure ε of up to {shown_down(left, _DIGITS)}" if left else "nothing is left"
+    hint = Advice("{fits}; {raise}", fits=fits)
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)

@@ -469,7 +469,8 @@ class Session:
         if standing.share is not None and left is not None:
             used = shown(100 * standing.share, 3)
             race = isinstance(standing.remaining, dict)
-            rest = f"left: {standing.remaining}" if race else f"a pure ε of up to {shown(left, 3)} is left"
+            rest = f"a pure ε of up to {shown(left, 3)} is left" if left else "nothing is left"
+            rest = f"left: {standing.remaining}" if race else rest
             lines.append(f"  {used} % of the budget is used; {rest}")
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")

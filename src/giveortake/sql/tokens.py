@@ -303,7 +303,7 @@ def require_known_names(text: str, *, but: Collection[str] = (), resembling: boo
     """
     for _, token in _calls(tokens_of(text)):
         name = str(token)
-        if name in _ARGUMENTS or name in but or (resembling and not meant(name, _ARGUMENTS)):
+        if name in _ARGUMENTS or name in but or (resembling and not _is_like_one(name)):
             continue
         raise QueryRefused(f"the function {name[:60]} is not answered", hint=_instead_of(name))
 
@@ -316,7 +316,13 @@ def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
     ]
 
 
+def _is_like_one(name: str) -> bool:
+    return name in _INSTEAD or bool(meant(name, _ARGUMENTS))
+
+
 def _instead_of(name: str) -> str:
+    if name in _INSTEAD:
+        return _INSTEAD[name]
     return f"{meant(name, _ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
 
 
@@ -333,3 +339,10 @@ def _count(tokens: list[Token], opening: int) -> int:
         elif sign == "," and depth == 1:
             commas += 1
     return commas + 1
+
+
+_INSTEAD = dict.fromkeys(  # functions that others have for what is written otherwise here
+    ("STRFTIME", "TO_CHAR", "DATE_FORMAT", "FORMAT_DATE"),
+    "DATE_TRUNC and YEAR, MONTH, DAY take dates apart: "
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM trips GROUP BY month",
+)

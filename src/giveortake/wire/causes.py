@@ -111,13 +111,18 @@ def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, di
     return cause, document_of(cause, message, on(error.hint, face), **more)
 
 
+_IN_PYTHON = {  # where a header is meant, and a client has an argument
+    "unauthenticated": 'gt.connect(…, token="got_…"); the custodian issues tokens, and they expire',
+}
+
+
 def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
     """The error that a refusal stands for, and whether the same request may simply be sent again."""
     told = content.get("error") if isinstance(content, dict) else None
     if not isinstance(told, dict):
         return errors.Unavailable("the service answered with something else than giveortake does"), False
     cause = BY_NAME.get(str(told.get("cause")), BY_NAME["internal"])
-    hint = told.get("hint")
+    hint = _IN_PYTHON.get(cause.name, told.get("hint"))
     error = cause.error.__new__(cause.error)
     GiveOrTakeError.__init__(error, str(told.get("message")), hint=None if hint is None else str(hint))
     for name, value in _blank(cause, told).items():

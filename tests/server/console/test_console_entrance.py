@@ -15,10 +15,12 @@ from demo_service import LONGEST
 def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_other_site_can_use(desk: Desk) -> None:
     page = desk.window(None)
     page.goto("/ask/visits")
-    assert page.url.endswith("/login?why=token")
+    assert page.url.endswith("/login?why=first")
+    assert "If it worked before" not in page.text_content("main")
     page.fill("#token", "got_0000000000000000_" + "0" * 64)
     press(page, "button:has-text('Log in')")
     assert "A valid token is needed" in page.text_content("main")
+    assert "If it worked before" in page.text_content("main")
     page.fill("#token", desk.service.tokens["bob"])
     page.press("#token", "Enter")
     page.wait_for_selector("h1:has-text('Data sets')")

@@ -18,8 +18,13 @@ def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk,
     assert cause(bob) == "refused"
     assert "rows are never shown" in bob.text_content(".state[data-cause]")
     assert "Nothing was charged" in bob.text_content(".state[data-cause]")
+    assert bob.text_content("#live") == ""  # there is no price
     quoted(bob, "SELECT COUNT(*) AS n FROM visits", "nonsense")
     assert cause(bob) == "invalid"
+    bob.fill("[name=confidence]", "95")
+    bob.fill("#spend", "0.1")
+    bob.press("#sql", "Control+Enter")
+    bob.wait_for_selector(".state[data-cause]:has-text('“Sure with”: 0.95')")
     assert spent(desk.service, "bob") == before
 
 
@@ -42,6 +47,14 @@ def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
     press(page, "button[value=price]")
     assert "this does not fit" in page.text_content("#act")
     assert "the custodian can grant more" in page.text_content(".state[data-cause=budget]")
+    page.goto("/releases/visits")
+    press(page, "tbody tr:first-child a")
+    for place in ("release", "workbench"):
+        if place == "workbench":
+            press(page, "a:has-text('Open in the workbench')")
+        assert "with 95 % confidence." in page.text_content(".state:has-text('Uncertain')")
+        assert "A spend of" not in page.text_content("main")  # there is none
+    page.goto("/ask/visits")
     sent = page.request.post(
         "/ask/visits",
         form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},

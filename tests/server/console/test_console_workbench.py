@@ -162,3 +162,6 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     with bob.expect_download() as caught:
         bob.click("a:has-text('csv')")
     assert caught.value.path().read_text().startswith("n,n_low,n_high")
+    bob.goto("/releases/visits")
+    assert "refines an earlier release" in bob.text_content("tbody tr:first-child")
+    assert "refines an earlier release" not in bob.text_content("tbody tr:nth-child(2)")

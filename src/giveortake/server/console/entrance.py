@@ -22,12 +22,20 @@ _MEDIA = {
     "icon.svg": "image/svg+xml",
     **dict.fromkeys(("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"),
 }
+_KEPT = "Browsers keep one over HTTPS alone, except on the machine that serves this page."
 _NEEDED = Told(
     "unauthenticated",
     "A valid token is needed",
-    "Paste yours below. If it worked before, it has expired or was revoked. Browsers keep one over HTTPS alone, except "
-    "on the machine that serves this page.",
+    f"Paste yours below. If it worked before, it has expired or was revoked. {_KEPT}",
     "whoever keeps the data gives new ones",
+    "",
+    calm=True,
+)
+_FIRST = Told(
+    "unauthenticated",
+    "A token is needed",
+    f"Paste yours below. {_KEPT}",
+    "whoever keeps the data gives them out",
     "",
     calm=True,
 )
@@ -35,7 +43,7 @@ _NEEDED = Told(
 
 async def login_page(call: Call) -> Result:
     """Where a token is pasted."""
-    return page(call, "login.html", told=_NEEDED if "why" in call.query else None)
+    return page(call, "login.html", told={"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED))
 
 
 async def login(call: Call) -> Result:
@@ -62,7 +70,7 @@ async def static(call: Call) -> Result:
 def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
     """The page of whoever cannot have one: nobody yet is sent to the entrance."""
     if refused.cause.name == "unauthenticated":
-        return see("/login?why=token")
+        return see("/login?why=first" if refused.without_token else "/login?why=token")
     said = told(refused)
     back = "/" if principal is not None else "/login"
     return shown("refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None)

@@ -89,6 +89,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters["safe_text"] = lambda words: printable(str(words))
     environment.filters["safe_lines"] = lambda words: "\n".join(map(printable, str(words).splitlines()))
+    environment.filters["category"] = lambda value: "missing" if value is None else printable(str(value))
     environment.filters["sentence"] = lambda words: sentence(str(words))
     return environment
 

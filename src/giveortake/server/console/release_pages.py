@@ -65,12 +65,13 @@ async def _one(call: Call, said: Told | None) -> Result:
     which = {} if place is None else {"place": place}
     document: Any = await patiently(asking.release, asking_for(call, **which))
     form = asked_again(record, place or 0)
+    standing: Any = await patiently(asking.budget, at(call))
     return page(
         call,
         "release.html",
         here="releases",
         dataset=name,
-        answer=answer_view(answer_of(document), form),
+        answer=answer_view(answer_of(document), form, standing),
         record={"asked": _asked(record, place or 0), "sql": form.sql, "tables": tables, "place": place},
         refinable=tables == 1 and bool(record.get("questions")) and "profile" not in (record["request"] or {}),
         form=replace(form, nonce=kept_nonce(call.body)),
@@ -187,6 +188,7 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
         "asked": " ".join(asked_of(record).split()),
         "at": minute(record.at),
         "price": price_of(record),
+        "refines": bool(isinstance(record.request, dict) and record.request.get("refines")),
         "readable": record.readable,
         "single": record.tables == 1,
         "state": "failed" if record.failed else "ask again, free" if record.settled else "unfinished",

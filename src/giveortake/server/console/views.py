@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Column
     from giveortake.server.console.forms import Form
 
+_EXHAUSTED = 0.001  # an ε that is left and buys nothing
 _WITH_BARS = 2  # estimates that get bars beside their numbers
 _UNCERTAIN = 3  # cells that are told
 
@@ -41,24 +42,26 @@ def short(release: str) -> str:
     return printable(release if len(release) <= 12 else f"{release[:4]}·{release[-4:]}")
 
 
-def answer_view(answer: Answer, form: Form) -> dict[str, Any]:
-    """Everything that a page shows of an answer."""
+def answer_view(answer: Answer, form: Form, standing: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Everything that a page shows of an answer; more is proposed only if the budget, where it is known, has it."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
     each = "Each bar holds its number" if answer.confidence.over == "cell" else "All bars together hold their numbers"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
+    covered = f"Intervals cover the noise{'' if answer.caps is None else '; what caps leave out is not in them'}."
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
     release = answer.release_id or ""
+    more = halving(form.spend, form.currency) if _is_of_one_spend(answer, form) and _has_more(standing, form) else None
     return {
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
         "certainty": f"{each} without noise {percent} times in 100.",
-        "counts": printable(" ".join(part for part in (cost, "Intervals cover the noise.", counted) if part)),
+        "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
         "notes": list(dict.fromkeys(answer.notes)),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
-        "uncertain": uncertain(answer, halving(form.spend, form.currency) if _is_of_one_spend(answer, form) else None),
+        "uncertain": uncertain(answer, more),
         "cite": _citation(answer),
     }
 
@@ -70,6 +73,22 @@ def _is_of_one_spend(answer: Answer, form: Form) -> bool:
         return total is None or total == Fraction(form.spend)
     except (ValueError, ZeroDivisionError):
         return False
+
+
+def _has_more(standing: Mapping[str, Any] | None, form: Form) -> bool:
+    """Whether as much as the form says can be spent once more, as far as that is known."""
+    left = None if standing is None else standing.get("affordable")
+    if left is None or is_exhausted(left):
+        return left is None
+    try:
+        return form.currency != "epsilon" or bool(left >= float(Fraction(form.spend)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return False
+
+
+def is_exhausted(left: float | None) -> bool:
+    """Whether the ε that is left buys nothing."""
+    return left is not None and left < _EXHAUSTED
 
 
 def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) -> dict[str, Any]:
@@ -119,6 +138,8 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
 def uncertain(answer: Answer, spend: str | None) -> list[str]:
     """Cells whose margin is as large as half of the number, or has no end, and what would make them surer."""
     found = []
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
     for column in answer.estimates:
         for key, (value, low, high) in zip(keys, column.triples(), strict=True):
@@ -126,8 +147,8 @@ def uncertain(answer: Answer, spend: str | None) -> list[str]:
                 continue
             where = " · ".join(map(shown, key))
             found.append(
-                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)}."
-                f"{f' A spend of {spend} would about halve that.' if spend else ''}"
+                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)} "
+                f"{sure}.{f' A spend of {spend} would about halve that.' if spend else ''}"
             )
     return found[:_UNCERTAIN] + [f"… and {len(found) - _UNCERTAIN:,} more."] * (len(found) > _UNCERTAIN)
 
@@ -157,6 +178,7 @@ def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> d
         "margins": [(name, _margin(each)) for name, each in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
+        "of_rows": any(str(each).endswith(" / n") for each in quote["margins"].values()),
         "counts": quote.get("contributions") or "",
         "keyed": "" if quote["keys"] == "none" else quote["keys"],
         "worthless": quote.get("worthless") or quote.get("doubt") or "",

@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
+from giveortake.advice import FIELDS
+from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import asking
@@ -20,12 +22,10 @@ from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.spends import offered, usual_delta
 from giveortake.server.console.states import EXHAUSTED, told
-from giveortake.server.console.views import answer_of, answer_view, quote_view, standing_view
+from giveortake.server.console.views import answer_of, answer_view, is_exhausted, quote_view, standing_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.shapes import RELEASE
-
-_EXHAUSTED = 0.001  # an ε that is left and buys nothing
 
 
 async def opened(call: Call) -> Result:
@@ -83,7 +83,7 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
     quote, curve, document = found.get("quote"), found.get("curve"), found.get("answer")
     standing = it["standing"] if quote is None else quote["standing"]
     said = found.get("said")
-    if said is None and document is None and quote is not None and _is_exhausted(standing):
+    if said is None and document is None and quote is not None and is_exhausted(standing.get("affordable")):
         said = EXHAUSTED
     affordable = standing["affordable"] if form.currency == "epsilon" else None
     return page(
@@ -101,19 +101,20 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if document is not None else quote, form.price),
-        answer=None if document is None else answer_view(answer_of(document), form),
+        answer=None if document is None else answer_view(answer_of(document), form, standing),
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
         told=said,
+        capping=form.capped or (said is not None and _names_a_cap(said.hint)),
     )
 
 
+def _names_a_cap(hint: str) -> bool:
+    """Whether a hint speaks of a field in the section about caps, which is then open."""
+    return any(f"“{FIELDS[name]}”" in hint for name in CAP_TERMS if name in FIELDS)
+
+
 def _told(refused: Refused, it: Any) -> Any:
-    return told(refused, exhausted=_is_exhausted(it["standing"]))
-
-
-def _is_exhausted(standing: Any) -> bool:
-    left = standing.get("affordable")
-    return left is not None and left < _EXHAUSTED
+    return told(refused, exhausted=is_exhausted(it["standing"].get("affordable")))
 
 
 def _first(it: Any) -> Form:
@@ -124,7 +125,7 @@ def _first(it: Any) -> Form:
         return Form(currency="rho", spend=f"{float(Fraction(exactly)) / 64:.1g}")
     if isinstance(promise, GaussianDP) and exactly is not None and Fraction(exactly) > 0:
         return Form(currency="mu", spend=f"{math.sqrt(Fraction(exactly)) / 8:.1g}")
-    return Form() if not left or left < _EXHAUSTED else Form(spend=f"{left / 8:.1g}")
+    return Form() if not left or is_exhausted(left) else Form(spend=f"{left / 8:.1g}")
 
 
 def _number(form: Form) -> str | None:

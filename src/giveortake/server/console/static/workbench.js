@@ -117,7 +117,8 @@ async function send(form, data, parts) {
   start();
   if (asking && id("answer")) id("answer").focus();
   else if (held && id(held)) { id(held).focus(); if (held === "sql") id("sql").setSelectionRange(at, at); }
-  say(asking ? "The answer is here." : "The price is here.");
+  const price = document.querySelector("#exact .row"); // a refusal speaks for itself
+  say(asking ? (id("answer") ? "The answer is here." : "") : price ? "The price is here." : "");
 }
 
 addEventListener("popstate", () => location.reload());
