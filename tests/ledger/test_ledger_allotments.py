@@ -211,6 +211,40 @@ def test_a_chain_that_forgot_what_was_set_aside_is_damaged(monkeypatch: pytest.M
             ledger.verify()
 
 
+@pytest.mark.parametrize("whole", [PureDP(10), ApproxDP(10, "1e-6"), ZCDP(40)])
+def test_a_data_set_is_capped_before_it_is_granted_and_not_after(whole: Guarantee, monkeypatch: Any) -> None:
+    """A cap that comes later knows neither what was granted nor what was spent of it."""
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, whole)
+        (data,) = (level for level in ledger.levels() if level.kind == "data set")
+        ledger.dataset("e", population="people")
+        ledger.analyst("ann", datasets=["d"], budget=PureDP(5))
+        ledger.reserve(Pure(5), dataset="d", analyst="ann")
+        with pytest.raises(LedgerMismatch, match="'ann' was granted it without one"):
+            ledger.change_budget(data, PureDP(1), reason="a cap")
+        (other,) = (level for level in ledger.levels() if level.name == "e")
+        ledger.change_budget(other, whole, reason="a cap of what nobody was granted")
+        ledger.verify()
+        monkeypatch.setattr("giveortake.ledger.budgets.require_ungranted", lambda *_: None)
+        ledger.change_budget(data, PureDP(1), reason="a cap")
+        with pytest.raises(LedgerDamaged):
+            ledger.verify()
+
+
+def test_a_data_set_of_pooled_analysts_may_be_capped_later_by_what_they_spent() -> None:
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, PureDP(10), analysts="pooled")
+        ledger.analyst("ann", datasets=["d"])
+        ledger.reserve(Pure(5), dataset="d", analyst="ann")
+        (data,) = (level for level in ledger.levels() if level.kind == "data set")
+        with pytest.raises(BudgetExceeded):
+            ledger.change_budget(data, PureDP(1), reason="less than is spent")
+        ledger.change_budget(data, PureDP(6), reason="a cap")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure(2), dataset="d", analyst="ann")
+        ledger.verify()
+
+
 PROMISES = st.tuples(st.sampled_from(["pure", "approximate", "zcdp"]), st.integers(1, 20))
 ACTS = st.one_of(
     st.tuples(st.just("grant"), st.integers(1, 10)),

@@ -98,6 +98,27 @@ def test_whoever_waited_for_a_turn_goes_on_at_a_beat_of_their_own(place: Place) 
         assert len(beats) == 1
 
 
+def test_whoever_finds_a_charge_whose_executor_is_gone_goes_on_at_a_beat_too(place: Place) -> None:
+    """Else whoever comes after it was ended goes on sooner than whoever came before."""
+    beats: list[float | None] = []
+    with place.open() as ledger:
+        ledger.population("people", budget=gt.PureDP(9))
+        ledger.dataset("d", population="people")
+        recorded: Any = SimpleNamespace(begin=lambda: None, wait=lambda since=None: beats.append(since))
+        ledger.pace = recorded
+        with ledger.turn("q", dataset="d", event=TENTH):
+            begun = ledger.reserve(TENTH, dataset="d", question="q", key="one")
+        assert beats == []
+        with ledger.turn("q", dataset="d", event=TENTH):  # whoever was to answer it is gone
+            assert len(beats) == 1
+        with ledger.turn("another", dataset="d", event=TENTH):
+            assert len(beats) == 1
+        ledger.settle(begun, 41)
+        beats.clear()
+        with ledger.turn("q", dataset="d", event=TENTH):  # it has an answer
+            assert beats == []
+
+
 def test_a_beat_may_be_counted_from_another_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: 100.3, sleep=slept.append)

@@ -243,6 +243,7 @@ def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
                 with pytest.raises(AllowanceExceeded):
                     ann.sql(text).answer(epsilon=1)
             assert ann.spent == 1
+            assert not ann.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").quote(epsilon=1).paid  # under another key
             custodian.sql(COUNT).answer(epsilon=1)
             book.reset_failures(*book.levels(analyst="ann"), reason="looked")
             assert len(ann.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").answer(epsilon=1)) == 1

@@ -9,7 +9,7 @@ from giveortake.ledger.allotments import charged_for, filter_of_rest, require_ad
 from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
 from giveortake.ledger.events import event_from_dict
-from giveortake.ledger.grants import own_history, take
+from giveortake.ledger.grants import own_history, require_ungranted, take
 from giveortake.ledger.promises import promise_to_json, protecting
 from giveortake.ledger.registering import named
 from giveortake.privacy import ApproxDP
@@ -34,6 +34,7 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
     promise = protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:
         raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
+    require_ungranted(draft.book, level)
     set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
     for each in level.allotments.values():
         require_addable(promise, each)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.errors import BudgetExceeded
+from giveortake.errors import BudgetExceeded, LedgerMismatch
 from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, require_same_kind, rest
 from giveortake.ledger.digests import charges
 from giveortake.ledger.entries import Json, plain
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
+    from giveortake.ledger.book import Book
     from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee
@@ -52,6 +53,22 @@ def take(
             ) from None
         taken[str(level.number)] = content
     return taken, filters
+
+
+def require_ungranted(book: Book, level: Level) -> None:
+    """Refuse a first cap of a data set that analysts with allotments may ask already.
+
+    An allotment is counted by levels that have a cap when it is granted, and what analysts spend of it by their own
+    levels alone: a cap that comes later knows of neither.
+    """
+    if level.kind != "data set" or level.budget is not None:
+        return
+    grants = [grant for grant in book.grants.values() if level.name in grant.datasets]
+    if grants and book.populations[book.datasets[level.name].population].allotted:
+        raise LedgerMismatch(
+            f"the data set {level.name!r} has no cap, and {grants[0].analyst!r} was granted it without one",
+            hint="cap a data set before analysts are admitted to it, or lower what they or their people are promised",
+        )
 
 
 def _ways_out(level: Level, number: int, counted: Guarantee) -> str:

@@ -24,7 +24,8 @@ class Outlook:
 
     `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
     level's budget would be spent or given away once the question is charged; None if it is not admitted. `paid` says
-    that the asker's own levels paid for exactly this before: it is free. What others paid for is not told.
+    that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid for is
+    not told, and what was charged and has no answer is free only under the same key.
     """
 
     standing: Standing
@@ -46,7 +47,8 @@ def outlook(
         admits(draft, event, dataset=dataset, analyst=analyst),
         spending.profiles(draft, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
-        question is not None and spending.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question),
+        question is not None
+        and spending.is_answered(draft, event, dataset=dataset, analyst=analyst, question=question),
     )
 
 

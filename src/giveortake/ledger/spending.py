@@ -146,15 +146,30 @@ def knows(
 def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for this question. What others paid for is not told."""
     asked = draft.book.dataset_for(dataset, analyst)
-    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
-    if found is None:
-        return False
+    if is_answered(draft, event, dataset=dataset, analyst=analyst, question=question):
+        return True
+    begun = _begun(draft, event, dataset, analyst, question)
     levels = {level.number for level in levels_of(draft.book, asked, analyst)}
-    paid = draft.book.paid.get(found)
-    if paid is not None:
-        return levels <= paid.levels
-    begun = draft.book.unsettled.get((analyst, found[1]))
     return begun is not None and levels <= set(draft.book.reservations[begun].levels)
+
+
+def is_answered(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether there is an answer to this question that all levels of the asker paid for: under any key it is free."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
+    paid = None if found is None else draft.book.paid.get(found)
+    return paid is not None and {level.number for level in levels_of(draft.book, asked, analyst)} <= paid.levels
+
+
+def is_unsettled(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether the asker was charged for this question, and it has no answer yet."""
+    return _begun(draft, event, dataset, analyst, question) is not None
+
+
+def _begun(draft: Draft, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
+    asked = draft.book.dataset_for(dataset, analyst)
+    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
+    return None if found is None else draft.book.unsettled.get((analyst, found[1]))
 
 
 def _content(

@@ -140,7 +140,7 @@ class Till(Office):
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = _number(reservation)
-        self._keep_pace()
+        self.wait_for_beat()
         with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
@@ -150,7 +150,7 @@ class Till(Office):
         Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
         """
         number = _number(reservation)
-        self._keep_pace()
+        self.wait_for_beat()
         with self.chain.changing() as draft:
             return draws.keep(draft, number, place, drawn)
 
@@ -169,18 +169,32 @@ class Till(Office):
             return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big"))
 
     @contextmanager
-    def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
+    def turn(
+        self, question: str, *, dataset: str, analyst: str | None = None, event: Event | None = None
+    ) -> Iterator[None]:
         """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
 
         Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
-        gone: it failed or crashed. The turn ends with its process, however that ends. With a pace, whoever had to wait
-        goes on at a beat of their own: when the other's process ended is not told by when this one charges.
+        gone: it failed or crashed. The turn ends with its process, however that ends. With a pace, whoever had to wait,
+        or finds that another has charged `event` for it and is gone, goes on at a beat of their own: when the other's
+        process ended is not told by when this one charges.
         """
         name, begun = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
         with self.chain.mark.turn(name) as waited:
-            if waited and self.pace is not None:
+            if self.pace is not None and (waited or self._was_begun(event, question, dataset, analyst)):
                 self.pace.wait(begun)
             yield
+
+    def _was_begun(self, event: Event | None, question: str, dataset: str, analyst: str | None) -> bool:
+        if event is None:
+            return False
+        with self.chain.looking() as draft:
+            return spending.is_unsettled(draft, event, dataset=dataset, analyst=analyst, question=question)
+
+    def wait_for_beat(self) -> None:
+        """With a pace, wait for the next beat of the last charge, before something that the moment would tell of."""
+        if self.pace is not None:
+            self.pace.wait()
 
     def begin_again(self, reservation: Reservation | int) -> None:
         """Say that a reservation which is neither fresh nor settled is going to be executed once more.
@@ -205,13 +219,9 @@ class Till(Office):
         durable then. A crash needs no call. It counts against the allowance of whoever asked.
         """
         number = _number(reservation)
-        self._keep_pace()
+        self.wait_for_beat()
         with self.chain.changing() as draft:
             spending.fail(draft, number)
-
-    def _keep_pace(self) -> None:
-        if self.pace is not None:
-            self.pace.wait()
 
     def fail_key(self, key: str, *, analyst: str | None = None, since: datetime | None = None) -> None:
         """The same for an executor that was ended before it could say so itself, by the key of what it was asked.

@@ -18,6 +18,7 @@ from giveortake.ledger.drafts import snapshot_of, used
 from giveortake.ledger.entries import INDEX, NOTHING, RESTORE, digest, read_entry
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.finds import folded
+from giveortake.ledger.grants import require_ungranted
 from giveortake.ledger.promises import promise_from_json, restated
 from giveortake.ledger.spending import level_event, levels_of
 from giveortake.privacy import ApproxDP
@@ -176,6 +177,8 @@ class Replay:
 
     def _check(self, entry: Entry) -> None:
         content = entry.content
+        if entry.kind == "budget":
+            require_ungranted(self.book, self.book.levels[content["level"]])
         if "filter" in content:
             self._check_filter(content.get("level", entry.number), content, entry.number)
         if entry.kind in {"analyst", "budget"}:

@@ -265,6 +265,7 @@ class Counter:
         mechanism, begun = self._mechanism, f"{reservation.reference}-{place}.begun"
         mechanism.ledger.require_failures_left(reservation)
         if mechanism.spool.has(begun):
+            mechanism.ledger.wait_for_beat()  # when this step was ended is not told by when it is begun again
             mechanism.ledger.begin_again(reservation)
         mechanism.spool.first(begun, lambda: [place])
 

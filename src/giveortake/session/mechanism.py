@@ -228,7 +228,7 @@ class InteractiveMechanism:
         Guarantee: a failure that is raised here, and every execution but the first, is counted in the ledger before
         anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
         """
-        with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst):
+        with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst, event=charge.event):
             reservation = reserve()
             if reservation.settled:
                 return reservation, None

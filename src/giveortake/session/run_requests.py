@@ -148,7 +148,9 @@ class RunRequest:
         charge = Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
         with (
             _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"),
-            mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst),
+            mechanism.ledger.turn(
+                charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst, event=charge.event
+            ),
         ):
             try:
                 reservation = mechanism.reserve_charge(charge, key)
