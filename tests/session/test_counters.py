@@ -8,6 +8,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,30 @@ def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pyte
         counter.next()
     mechanism.ledger.reset_failures(*mechanism.ledger.levels()[:1], reason="looked")
     assert counter.next()["day"][0] == FIRST + dt.timedelta(1)
+
+
+def test_with_a_pace_a_step_that_was_ended_is_begun_again_on_a_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows may have decided when it ended: the entry that says that it is executed once more does not tell."""
+    session = _session(_table([0, 1]))
+    counter, mechanism = session.counter("day", horizon=5, mu=1), mechanism_of(session)
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(mechanism.engine), "tally", end)
+        with pytest.raises(KeyboardInterrupt):
+            counter.next()
+    seen: list[int] = []
+
+    def written() -> int:
+        return [entry.kind for entry in mechanism.ledger.history()].count("repeated")
+
+    paced: Any = SimpleNamespace(begin=lambda: None, wait=lambda since=None: seen.append(written()))
+    mechanism.ledger.pace = paced
+    counter.next()
+    assert seen[0] == 0
+    assert written() == 1
 
 
 def test_the_ledger_does_not_tell_what_was_counted(tmp_path: Path) -> None:
