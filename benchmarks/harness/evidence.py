@@ -1,22 +1,21 @@
-"""`giveortake bench report`: what is claimed, measured in a stated time, on one page that nobody typed.
+"""`giveortake bench report`: what is claimed, measured in one run, on one page that nobody typed.
 
-What measures time runs now, each benchmark in a process of its own, until the time is over; what takes longer is read
-from the last run of this version (`giveortake bench NAME --save`), with its date. Every number of the page stands in
-`docs/results.json` beside it. Tables in other pages that name a benchmark are written from the same runs.
+All benchmarks run one after another, each in a process of its own. What the time did not suffice for is read from the
+last run of this version, and says so. Every number of the page stands in `docs/results.json` beside it. Tables in other
+pages that name a benchmark are written from the same runs.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from giveortake import plot
 from giveortake.errors import InvalidParameter
 from harness import pages, results
+from harness.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,37 +39,26 @@ SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Audits, proofs and attempts to refute": ("audit", "verify", "runs", "fuzz", "timing"),
     "A service": ("service", "ledger", "limits", "command", "stream"),
 }
-MEASURED = (  # now, the cheapest first
-    *("import", "noise", "accounting", "filters", "verify", "latency", "path", "widths", "runs", "surveys"),
-    *("workloads", "quantiles", "service", "coming_from", "audit", "queries"),
-)
-HOURS = 12.0  # how long `--resume` takes a run for one of the same report
-_LEAST, _MOST = 5.0, 120.0  # seconds: nothing is begun with less, and none may take all that is left
 _PLACES = {"page": "results.md", "json": "results.json", "figure": "figures/results.svg"}
 _WORDS = """Written by `giveortake bench report`; nothing on this page was typed, and every number stands in
-[results.json](results.json) too. Under each table are its date, its command, and whether the machine did other work
-at the time. Ratios are of medians that took turns in the same run; **no** under *met?* means that a goal was missed."""
+[results.json](results.json) too. Ratios are of medians that took turns in the same run. What measures time ran alone;
+what counts something, or measures CPU seconds of its own, ran two at a time."""
 
 
 def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str], str]) -> int:
     """Measure until the time is over, and write the page, its numbers, its figure and the tables of other pages."""
     if arguments.minutes < 0:
-        raise InvalidParameter("minutes", arguments.minutes, "is negative", hint="--minutes 9, or 0 to write alone")
-    end = time.monotonic() + 60 * arguments.minutes
+        raise InvalidParameter("minutes", arguments.minutes, "is negative", hint="--minutes 120, or 0 to write alone")
+    runs = _runs(folder)
+    began = _report_of(runs) if arguments.resume or not arguments.minutes else ""
+    began = began or results.circumstances()["time"]
     missing: dict[str, str] = {}
-    for name in MEASURED if arguments.minutes else ():
-        before = results.last(folder, name)
-        if arguments.resume and before is not None and results.is_younger(before, HOURS):
-            out.print(f"{name}: measured on {before['time']}")
-            continue
-        out.print(f"{name}: {describe(name)}")
-        problem = measured(name, folder, _options(arguments), end)
-        if problem:
-            missing[name] = problem
-            out.print(f"  {problem}")
+    if arguments.minutes:
+        end = time.monotonic() + 60 * arguments.minutes
+        schedule = Schedule(folder, began, _options(arguments), end, arguments.quick, out.print)
+        missing = schedule.run(lambda name: (runs[name] or {}).get("report") == began)
     docs = folder.parent / "docs"
-    runs = {name: results.last(folder, name) for names in SECTIONS.values() for name in names}
-    found = results.circumstances() | {"command": "giveortake bench report", "missing": missing, "runs": runs}
+    found = results.circumstances() | {"report": began, "missing": missing, "runs": _runs(folder)}
     (docs / _PLACES["json"]).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     write(found, docs, describe)
     changed = pages.fill(docs, folder)
@@ -78,17 +66,13 @@ def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str],
     return 0
 
 
-def measured(name: str, folder: Path, options: list[str], end: float) -> str:
-    """Run one benchmark, which saves what it found; what went wrong, if anything did."""
-    left = end - time.monotonic()
-    if left < _LEAST:
-        return "the time was over"
-    line = [sys.executable, "-m", "giveortake", "bench", name, "--quick", "--save", *options]
-    try:
-        ended = subprocess.run(line, cwd=folder.parent, capture_output=True, timeout=min(left, _MOST), check=False)  # noqa: S603 (ourselves)
-    except subprocess.TimeoutExpired:
-        return f"it took longer than {min(left, _MOST):.0f} s"
-    return f"it failed with code {ended.returncode}" if ended.returncode else ""
+def _runs(folder: Path) -> dict[str, Run | None]:
+    return {name: results.last(folder, name) for names in SECTIONS.values() for name in names}
+
+
+def _report_of(runs: dict[str, Run | None]) -> str:
+    """When the last report began; nothing if there was none of this version."""
+    return max((run["report"] for run in runs.values() if run), default="")
 
 
 def write(found: dict[str, Any], docs: Path, describe: Callable[[str], str]) -> None:
@@ -101,16 +85,56 @@ def write(found: dict[str, Any], docs: Path, describe: Callable[[str], str]) -> 
 
 def page(found: dict[str, Any], describe: Callable[[str], str], *, has_figure: bool) -> str:
     """The page, as Markdown."""
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    lines = ["<!-- giveortake bench report -->", "# Results", "", _WORDS, ""]
-    lines += [f"Last written on {found['time'][:10]} on {found['machine']}, with {versions}.", ""]
+    lines = ["<!-- giveortake bench report -->", "# Results", "", _WORDS, "", *_head(found), ""]
     if has_figure:
         lines += ["![how many times faster than a peer or a floor, each case a point](figures/results.svg)", ""]
+    lines += [*_missed(found["runs"]), ""]
     for title, names in SECTIONS.items():
         lines += [f"## {title}", ""]
         for name in names:
             lines += [f"### {_said(name)}", "", describe(name), "", *_section(name, found), ""]
     return "\n".join([*lines, "<!-- end -->", ""])
+
+
+def _head(found: dict[str, Any]) -> list[str]:
+    """Whether it is one run: of all benchmarks, or with which exceptions."""
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    runs: dict[str, Run | None] = found["runs"]
+    inside = {name: run for name, run in runs.items() if run and run["report"] == found["report"]}
+    ended = max((run["time"] for run in inside.values()), default=found["report"])
+    what = "One run" if len(inside) == len(runs) else f"{len(inside)} of {len(runs)} benchmarks in one run"
+    when = f"from {_moment(found['report'])} to {_moment(ended)} UTC"
+    lines = [f"**{what}**, {when} on {found['machine']}, with {versions}."]
+    quick = [_said(name) for name, run in inside.items() if run["quick"]]
+    outside = [_said(name) for name in runs if name not in inside]
+    if quick:
+        lines += ["", f"With `--quick`, fewer repetitions and smaller tables: {', '.join(quick)}."]
+    if outside:
+        lines += ["", f"Not in this run, each with a date of its own: {', '.join(outside)}."]
+    return lines
+
+
+def _moment(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def _missed(runs: dict[str, Run | None]) -> list[str]:
+    """How many goals were met, by section, and every one that was not."""
+    lines = ["## Goals", "", "| claim | goals met | of |", "|---|---|---|"]
+    missed = []
+    for title, names in SECTIONS.items():
+        stated = [
+            (name, row) for name in names for row in (runs[name] or {"rows": ()})["rows"] if row["met"] is not None
+        ]
+        lines.append(f"| {title} | {sum(row['met'] for _, row in stated)} | {len(stated)} |")
+        missed += [(name, row) for name, row in stated if not row["met"]]
+    if missed:
+        lines += ["", "Missed:", "", "| benchmark | case | ours | peer or floor | goal |", "|---|---|---|---|---|"]
+        lines += [
+            f"| [{_said(name)}](#{_said(name)}) | {' | '.join(pages.cells(row)[place] for place in (0, 1, 2, 4))} |"
+            for name, row in missed
+        ]
+    return lines
 
 
 def _section(name: str, found: dict[str, Any]) -> list[str]:
@@ -120,8 +144,8 @@ def _section(name: str, found: dict[str, Any]) -> list[str]:
         why = f" ({problem})" if problem else ""
         return [f"**Not measured with this version yet**: `giveortake bench {_said(name)} --save`{why}."]
     notes = [line for note in run["notes"] for line in (note, "")]
-    late = [f"Not measured in the last report: {problem}.", ""] if problem else []
-    return [*pages.table(run), "", *notes, *late, pages.provenance(run)]
+    short = [f"Of the whole benchmark: {problem}.", ""] if problem else []
+    return [*pages.table(run), "", *notes, *short, pages.provenance(run)]
 
 
 def _said(name: str) -> str:

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harness import results
+from harness.processors import disturbance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,8 @@ _MARKER = re.compile(
     r".*?(?P<end><!-- end -->)",
     re.DOTALL,
 )
+_LONG = 100  # seconds from which on minutes are easier to read
 _HEADINGS = ("case", "ours", "peer or floor", "ratio", "goal", "met?")
-_BUSY = 1.5  # load
 
 
 def fill(docs: Path, benchmarks: Path) -> list[str]:
@@ -49,26 +50,32 @@ def table(run: Run, part: str = "") -> list[str]:
     made: dict[str, list[str]] = run.get("tables", {})
     if part in made:
         return made[part]
-    rows = [_cells(row) for row in run["rows"] if row["case"].startswith(part)]
+    rows = [cells(row) for row in run["rows"] if row["case"].startswith(part)]
     if not rows:
         return [f"The run has no case of this kind: {part or run['name']}."]
-    used = [index for index in range(len(_HEADINGS)) if any(cells[index] for cells in rows)]
+    used = [index for index in range(len(_HEADINGS)) if any(row[index] for row in rows)]
     return [
         f"| {' | '.join(_HEADINGS[index] for index in used)} |",
         f"|{'---|' * len(used)}",
-        *(f"| {' | '.join(cells[index] for index in used)} |" for cells in rows),
+        *(f"| {' | '.join(row[index] for index in used)} |" for row in rows),
     ]
 
 
 def provenance(run: Run) -> str:
-    """One sentence: when, with which versions and by which command."""
+    """One sentence: when, for how long, with which versions and by which command."""
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    busy = f", **beside other work (load {run['load']:g}): ratios hold, times do not**" if run["load"] > _BUSY else ""
+    when = f"{run['time'][:16].replace('T', ' ')} UTC, {_minutes(run['seconds'])}"
+    beside = disturbance(run["others"])
     few = "; `--quick`: fewer repetitions, smaller tables" if run["quick"] else ""
-    return f"*{run['time'][:10]}, `{run['command']}`, {versions}, {run['machine']}{busy}{few}.*"
+    return f"*{when}, `{run['command']}`, {versions}, {run['machine']}{f'; **{beside}**' if beside else ''}{few}.*"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < _LONG else f"{seconds / 60:.0f} min"
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """The cells of a case, in the order of the headings."""
     met = {True: "yes", False: "**no**", None: ""}[row["met"]]
-    cells = (row["case"], row["ours"], row["other"], row["ratio"], row["goal"], met)
-    return [cell.replace("|", "∣") for cell in cells]
+    found = (row["case"], row["ours"], row["other"], row["ratio"], row["goal"], met)
+    return [cell.replace("|", "∣") for cell in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from harness import results
 from harness.peer import Peer, has_module
+from harness.processors import Watch, disturbance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,6 +103,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tables: dict[str, list[str]] = field(default_factory=dict)
+    watch: Watch = field(default_factory=Watch)
     _opened: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Report:
@@ -157,7 +158,8 @@ class Report:
             met = {True: "[green]yes[/]", False: "[bold red]no[/]", None: ""}[row.met]
             table.add_row(row.case, row.ours, row.other, row.ratio, row.goal, met)
         self.out.print(table)
-        for note in [*self.notes, *busy()]:
+        beside = disturbance(self.watch.others())
+        for note in [*self.notes, *([f"{beside[0].upper()}{beside[1:]}."] if beside else [])]:
             self.out.print(f"[dim]{note}[/]")
         self.out.print()
 
@@ -171,6 +173,7 @@ class Report:
             self.folder,
             self.name,
             quick=self.quick,
+            watch=self.watch,
             found={"rows": [asdict(row) for row in self.rows], "notes": self.notes, "tables": self.tables},
         )
 
@@ -212,14 +215,6 @@ def timed(work: Callable[[], object], *, units: int = 1, calls: int = 1, batches
         return (time.perf_counter() - started) / (calls * units)
 
     return seconds
-
-
-def busy() -> list[str]:
-    """A warning if other programs are taking the processors away."""
-    load, processors = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
-    if load <= processors / 2 + 1:  # this benchmark itself is one
-        return []
-    return [f"The machine is busy (load {load:.1f} on {processors} processors): ratios hold, times are too long."]
 
 
 def comparison(ours: float, other: float) -> str:

@@ -1,4 +1,7 @@
-"""What benchmarks measured, as JSON: the last whole run of each and the last quick one, in `benchmarks/results`."""
+"""What benchmarks measured, as JSON: the last whole run of each and the last quick one, in `benchmarks/results`.
+
+Runs that `giveortake bench report` started know their report: the time at which it began.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import os
 import platform
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,43 +19,38 @@ from giveortake import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.processors import Watch
+
+REPORT = "GIVEORTAKE_BENCH_REPORT"  # the variable by which a benchmark is told its report
 Run = dict[str, Any]
 
 
 def circumstances() -> Run:
-    """When, with what, and beside how much other work something is measured now."""
+    """When, with what and on what something is measured now."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"giveortake": __version__, "Python": platform.python_version(), "NumPy": np.__version__},
         "machine": f"{os.cpu_count()} processors, {platform.machine()}, {platform.system()}",
-        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0,
     }
 
 
-def save(folder: Path, name: str, *, quick: bool, found: Run) -> Path:
+def save(folder: Path, name: str, *, quick: bool, watch: Watch, found: Run) -> Path:
     """Write a run over the last one of its kind."""
     target = _place(folder, name, quick=quick)
     target.parent.mkdir(exist_ok=True)
     said = " ".join(["giveortake", *(word for word in _public(sys.argv[1:]) if word != "--save")])
-    run = {"name": name, "command": said, "quick": quick} | circumstances() | found
+    took = {"report": os.environ.get(REPORT, ""), "seconds": round(watch.seconds()), "others": watch.others()}
+    run = {"name": name, "command": said, "quick": quick} | circumstances() | took | found
     target.write_text(json.dumps(run, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return target
 
 
 def last(folder: Path, name: str) -> Run | None:
-    """The last whole run of this version, else the last quick one of it, else nothing."""
-    for quick in (False, True):
-        place = _place(folder, name, quick=quick)
-        if place.exists():
-            run: Run = json.loads(place.read_text(encoding="utf-8"))
-            if run["versions"]["giveortake"] == __version__:
-                return run
-    return None
-
-
-def is_younger(run: Run, hours: float) -> bool:
-    """Whether a run is at most so old."""
-    return datetime.now(UTC) - datetime.fromisoformat(run["time"]) <= timedelta(hours=hours)
+    """The run of the last report, else the last run outside of one: of this version, and a whole one before a quick."""
+    places = [_place(folder, name, quick=quick) for quick in (False, True)]
+    runs: list[Run] = [json.loads(place.read_text(encoding="utf-8")) for place in places if place.exists()]
+    mine = [run for run in runs if run["versions"]["giveortake"] == __version__]
+    return max(mine, key=lambda run: (run["report"], not run["quick"]), default=None)
 
 
 def _place(folder: Path, name: str, *, quick: bool) -> Path:

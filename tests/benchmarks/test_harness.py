@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import giveortake
 from giveortake.errors import NotFound
-from harness import evidence, pages, results
+from harness import evidence, pages, results, schedule
 from harness.peer import Peer
+from harness.processors import Watch
 from harness.report import above_floor, below, duration, faster, slower_at_most
+from harness.schedule import Schedule
 
 
 def test_a_peer_that_dies_is_an_error_not_a_wait(tmp_path: Path) -> None:
@@ -45,7 +48,9 @@ RUN = {
     "time": "2026-11-17T03:00:00+00:00",
     "versions": {"giveortake": giveortake.__version__},
     "machine": "one",
-    "load": 9.0,
+    "report": "2026-11-17T02:00:00+00:00",
+    "seconds": 130,
+    "others": 0.43,
     "rows": [ROW | {"ours_seconds": 1.0, "other_seconds": 2.0}],
     "notes": ["A note."],
     "tables": {"part": ["| x |", "|---|", "| 1 |"]},
@@ -54,13 +59,18 @@ RUN = {
 
 def test_a_report_is_made_of_numbers_alone_and_tells_what_is_missing(tmp_path: Path) -> None:
     runs = dict.fromkeys(name for names in evidence.SECTIONS.values() for name in names) | {"noise": RUN}
-    found = results.circumstances() | {"missing": {"filters": "the time was over"}, "runs": runs}
+    more = {"report": RUN["report"], "missing": {"filters": "the time was over"}, "runs": runs}
+    found = results.circumstances() | more
     (tmp_path / "figures").mkdir()
     evidence.write(found, tmp_path, str.upper)
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
     assert "| a ∣ b | 1 s | peer 2 s | 2× faster | ≥ 3× faster | **no** |" in page
     assert "A note." in page
-    assert "beside other work (load 9)" in page
+    assert "*2026-11-17 03:00 UTC, 2 min, `giveortake bench noise`" in page
+    assert "; **other programs took 43 % of the processors: ratios hold, times are too long**; `--quick`" in page
+    assert f"**1 of {len(runs)} benchmarks in one run**, from 2026-11-17 02:00 to 2026-11-17 03:00 UTC" in page
+    assert "| Speed, beside peers and a floor | 0 | 1 |" in page
+    assert "| [noise](#noise) | a ∣ b | 1 s | peer 2 s | ≥ 3× faster |" in page  # what was missed is not hidden below
     missing = "**Not measured with this version yet**: `giveortake bench"
     assert f"### filters\n\nFILTERS\n\n{missing} filters --save` (the time was over)." in page
     assert f"### coming-from\n\nCOMING_FROM\n\n{missing} coming-from --save`." in page
@@ -97,16 +107,60 @@ def test_a_run_of_another_version_is_no_result(tmp_path: Path) -> None:
 
 def test_a_saved_command_tells_no_path_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["x", "bench", "noise", "--save", "--peer-python", "/home/me/bin/python"])
-    saved = json.loads(results.save(tmp_path, "noise", quick=False, found={}).read_text(encoding="utf-8"))
+    saved = json.loads(results.save(tmp_path, "noise", quick=False, watch=Watch(), found={}).read_text("utf-8"))
     assert saved["command"] == "giveortake bench noise --peer-python PYTHON"
 
 
+def test_what_belongs_to_the_last_report_comes_before_what_does_not(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    whole, quick = (tmp_path / "results" / name for name in ("noise.json", "noise-quick.json"))
+    whole.write_text(json.dumps(RUN | {"quick": False, "report": ""}), encoding="utf-8")
+    quick.write_text(json.dumps(RUN), encoding="utf-8")
+    assert results.last(tmp_path, "noise") == RUN
+    whole.write_text(json.dumps(RUN | {"quick": False}), encoding="utf-8")
+    assert results.last(tmp_path, "noise") == RUN | {"quick": False}
+
+
+BENCHMARK = """#!/bin/sh
+echo "$GIVEORTAKE_BENCH_REPORT $*" >> told
+case "$*" in *--quick*) exit 0;; *broken*) echo "why" >&2; exit 3;; esac
+sleep 600 &
+echo $! > started
+wait
+"""
+
+
+def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started_and_runs_quickly_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreter = tmp_path / "python"
+    interpreter.write_text(BENCHMARK, encoding="ascii")
+    interpreter.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    monkeypatch.setattr(schedule, "ALONE", ("broken", "slow"))
+    monkeypatch.setattr(schedule, "BESIDE", ("done",))
+    monkeypatch.setattr(schedule, "MOST", 2.0)
+    monkeypatch.setattr(schedule, "LEAST", 0.0)
+    said: list[str] = []
+    one = Schedule(tmp_path / "benchmarks", "today", ["--data", "x"], time.monotonic() + 600, False, said.append)
+    problems = {"broken": "it failed: why", "slow": "it took longer than 2 s"}
+    assert one.run(lambda name: name == "done") == problems
+    assert said[0::2] == [f"{name}: {problem}" for name, problem in problems.items()]
+    assert [each.partition(":")[0] for each in said[1::2]] == ["broken --quick", "slow --quick"]
+    called = (tmp_path / "told").read_text(encoding="ascii").splitlines()
+    assert called[-1] == "today -m giveortake bench slow --quick --save --data x"
+    started = Path("/proc", (tmp_path / "started").read_text(encoding="ascii").strip(), "stat")
+    while started.exists() and started.read_text(encoding="ascii").split()[2] != "Z":
+        time.sleep(0.01)  # it was killed; for ever, unless it is so
+
+
 def test_a_report_begins_nothing_when_its_time_is_over(tmp_path: Path) -> None:
-    assert evidence.measured("noise", tmp_path, [], end=0.0) == "the time was over"
+    over = Schedule(tmp_path, "today", [], 0.0, is_quick=False, say=print)
+    assert over.measured("noise", quick=False) == "the time was over"
 
 
 def test_a_report_names_every_benchmark_that_exists_once() -> None:
     folder = Path(evidence.__file__).parents[1]
     named = [name for names in evidence.SECTIONS.values() for name in names]
     assert sorted(named) == sorted(path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py"))
-    assert set(evidence.MEASURED) <= set(named)
+    assert sorted([*schedule.ALONE, *schedule.BESIDE]) == sorted(named)

@@ -46,11 +46,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         metavar="M",
         type=float,
-        default=9.0,
-        help="how long `report` may measure; 9 unless stated, 0 to write the pages from what was saved",
+        default=120.0,
+        help="how long `report` may measure; 120 unless stated, 0 to write the pages from what was saved",
     )
     parser.add_argument(
-        "--resume", action="store_true", help="`report` measures nothing again that was measured within twelve hours"
+        "--resume", action="store_true", help="`report` goes on with the last report instead of a new one"
     )
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
     parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
@@ -72,7 +72,7 @@ COMMAND = Command(
     description="Run benchmarks: medians of several rounds, in which ours, the peer and the floor take turns.",
     examples=(
         "giveortake bench --list",
-        "giveortake bench report --minutes 9 --resume",
+        "giveortake bench report --quick --minutes 20",
         "giveortake bench noise --peer-python ~/opendp/bin/python --save",
     ),
     add_arguments=_add_arguments,
