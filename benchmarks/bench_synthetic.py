@@ -39,6 +39,7 @@ PEERS: dict[str, tuple[str, str, list[str]]] = {
     "smartnoise-synth, AIM": ("snsynth", "smartnoise_synthetic.py", ["aim", EPSILON, DELTA]),
 }
 PEER_SECONDS = 300  # of CPU, after which a peer is stopped
+STOPPED = "stopped"
 ROWS, ATTRIBUTES, VALUES = 1_000_000, 20, 10  # of a large table
 LARGE_SECONDS = 120.0
 PREDICTED = 1.5  # how many times off a predicted error may be, on average
@@ -47,7 +48,8 @@ ADULT_BINS = {0: 5, 2: 5, 9: 5, 10: 5, 11: 5}  # by public cuts
 
 
 def run(report: Report) -> None:
-    tables = {"mixture": _mixture, "flights": _flights}
+    tables = {"mixture": _mixture, "flights": _flights}  # the smallest first
+    stopped: set[str] = set()
     adult = None if report.table_folder is None else Path(report.table_folder) / "adult.csv"
     if adult is not None and adult.is_file():
         tables["Adult"] = lambda: _adult(adult)
@@ -57,6 +59,8 @@ def run(report: Report) -> None:
         if report.quick and name == "flights":
             continue
         _compare(report, name, *make())
+        if not report.quick:
+            _peers(report, name, *make(), stopped)
     _large(report)
     report.note(
         f"Total variation distances, means over all pairs and all triples of columns, at ε = {EPSILON}, δ = {DELTA}; "
@@ -91,11 +95,10 @@ def _compare(report: Report, name: str, table: Places, sizes: list[int]) -> None
     for other, make in others.items():
         pairs, triples = _distances(table, make(table, sizes, luck), sizes)
         report.fact(f"{name}, {other}, not private", f"{pairs:.4f}, {triples:.4f}")
-    if not report.quick:
-        _peers(report, name, table, sizes)
 
 
-def _peers(report: Report, name: str, table: Places, sizes: list[int]) -> None:
+def _peers(report: Report, name: str, table: Places, sizes: list[int], stopped: set[str]) -> None:
+    """The same of peers; who had to be stopped on a smaller table is not tried on a larger one."""
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "table.npy", Path(folder) / "made.npy"
         np.save(source, table)
@@ -104,8 +107,13 @@ def _peers(report: Report, name: str, table: Places, sizes: list[int]) -> None:
             if python is None:
                 report.fact(f"{name}, {peer}", "not installed")
                 continue
+            if peer in stopped:
+                report.fact(f"{name}, {peer}", "not tried: it was stopped on a smaller table")
+                continue
             arguments = [str(report.folder / "peers" / script), str(source), str(made), json.dumps(sizes), *said]
-            report.fact(f"{name}, {peer}", _of_peer(python, arguments, made, table, sizes))
+            told = _of_peer(python, arguments, made, table, sizes)
+            stopped |= {peer} if told.startswith(STOPPED) else set()
+            report.fact(f"{name}, {peer}", told)
 
 
 def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes: list[int]) -> str:
@@ -119,7 +127,7 @@ def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limits),
     )
     if ended.returncode < 0:
-        return f"stopped after {PEER_SECONDS} s of CPU"
+        return f"{STOPPED} after {PEER_SECONDS} s of CPU"
     if ended.returncode:
         told = [line.strip() for line in ended.stderr.splitlines() if any(each.isalpha() for each in line)]
         return f"failed: {(told or ['without a word'])[-1][:100]}"
