@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import plot
@@ -19,7 +21,6 @@ from harness.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -55,8 +56,12 @@ def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str],
     missing: dict[str, str] = {}
     if arguments.minutes:
         end = time.monotonic() + 60 * arguments.minutes
-        schedule = Schedule(folder, began, _options(arguments), end, arguments.quick, out.print)
-        missing = schedule.run(lambda name: (runs[name] or {}).get("report") == began)
+        with tempfile.TemporaryDirectory() as temporary:
+            kept = Path(arguments.data or temporary) / "ledgers"
+            kept.mkdir(parents=True, exist_ok=True)
+            options = _options(arguments)
+            schedule = Schedule(folder, kept, began, options, end, arguments.quick, out.print)
+            missing = schedule.run(lambda name: (runs[name] or {}).get("report") == began)
     docs = folder.parent / "docs"
     found = results.circumstances() | {"report": began, "missing": missing, "runs": _runs(folder)}
     (docs / _PLACES["json"]).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -142,7 +142,9 @@ def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started_and_runs_
     monkeypatch.setattr(schedule, "MOST", 2.0)
     monkeypatch.setattr(schedule, "LEAST", 0.0)
     said: list[str] = []
-    one = Schedule(tmp_path / "benchmarks", "today", ["--data", "x"], time.monotonic() + 600, False, said.append)
+    one = Schedule(
+        tmp_path / "benchmarks", tmp_path, "today", ["--data", "x"], time.monotonic() + 600, False, said.append
+    )
     problems = {"broken": "it failed: why", "slow": "it took longer than 2 s"}
     assert one.run(lambda name: name == "done") == problems
     assert said[0::2] == [f"{name}: {problem}" for name, problem in problems.items()]
@@ -155,7 +157,7 @@ def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started_and_runs_
 
 
 def test_a_report_begins_nothing_when_its_time_is_over(tmp_path: Path) -> None:
-    over = Schedule(tmp_path, "today", [], 0.0, is_quick=False, say=print)
+    over = Schedule(tmp_path, tmp_path, "today", [], 0.0, is_quick=False, say=print)
     assert over.measured("noise", quick=False) == "the time was over"
 
 
