@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from giveortake.engines.duckdb import csv_files
-from giveortake.engines.duckdb.csv_files import load_csv
+from giveortake.engines.duckdb.csv_files import load_csv, separator_of
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.plan import Kind
 
@@ -21,7 +21,9 @@ KINDS = {"x": Kind.REAL, "i": Kind.INTEGER, "d": Kind.DATE}
 def loaded(content: bytes, folder: Path) -> list[tuple[object, ...]]:
     path = folder / "t.csv"
     path.write_bytes(content)
-    load_csv(CONNECTION, "t", path, ",", KINDS)
+    separator = separator_of(path)
+    assert separator is not None
+    load_csv(CONNECTION, "t", path, separator, KINDS)
     assert [name for (name,) in CONNECTION.execute("SELECT table_name FROM duckdb_tables()").fetchall()] == ["t"]
     rows = CONNECTION.execute("SELECT * FROM t").fetchall()
     CONNECTION.execute("DROP TABLE t")
@@ -58,6 +60,15 @@ def test_a_cell_that_is_not_what_was_declared_is_missing_and_its_row_is_there(tm
         (b'p,x\n"a""b",1\n', [('a"b', 1.0)]),
         (b"p,x\n", []),
         (b"p,x", []),
+        (b"p;x\na;1\n", [("a", 1.0)]),
+        (b"p;x;i\na;1,5;1\nb;-2e3;1,5\nc;1.234,5;x\n", [("a", 1.5, 1), ("b", -2000.0, None), ("c", None, None)]),
+        (b'"p";"x"\n"a;b";"1,5"\n', [("a;b", 1.5)]),
+        (b"p\tx\na,b\t1\n", [("a,b", 1.0)]),
+        (b"p|x\na;b|1,5\n", [("a;b", None)]),
+        (b"p;q,x\na;b,1\n", [("a;b", 1.0)]),
+        (b'p,x\na,"1,5"\nb;2\n', [("a", None), ("b;2", None)]),
+        (b'"p;q"\na;b\n', [("a;b",)]),
+        ("p;x\nß;1,5\n".encode("utf-16"), [("ß", 1.5)]),
         (b"p,x\n" + b"z" * 3_000_000 + b",1\nb,2\n", [("z" * 1_000_001, 1.0), ("b", 2.0)]),
     ],
 )
@@ -87,6 +98,19 @@ def test_what_cannot_be_read_is_refused_without_a_word_of_it(content: bytes, tmp
         loaded(content, tmp_path)
     assert "secret" not in str(refusal.value)
     assert refusal.value.__context__ is None or "secret" not in str(refusal.value.__context__)
+
+
+@pytest.mark.parametrize("record", [b"a,b,c", b"a;b;c", b"a\tb", b"a|b", b'"a', b"", b"\xff"])
+@pytest.mark.parametrize(
+    ("header", "separator"), [(b"p", ","), (b"p,x", ","), (b"p;x", ";"), (b"p\tx", "\t"), (b"p|x", "|")]
+)
+def test_the_header_alone_decides_what_stands_between_cells(
+    header: bytes, separator: str, record: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(header + b"\n" + record + b"\n")
+    assert separator_of(path) == separator
+    assert separator_of(path.rename(tmp_path / "t.tsv")) == "\t"
 
 
 PIECES = ["a", "b", '"', '""', ",", "\n", "\r\n", " ", "1", "'", "#", "\\", "ß", "\t", "2024-01-31", ";"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -35,8 +34,6 @@ _FORMS = {
     Kind.BOOLEAN: "true or false: nothing has to be said",
 }
 
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # that other programs write between cells
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the draft, never over anything that is there."""
@@ -48,8 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     path, output = Path(arguments.file), Path(arguments.output)
     columns = columns_of(path, arguments.table)
-    for line in _doubt(path, columns):
-        report(f"{line}\n")
     folder = Path.cwd() if arguments.output == "-" else output.absolute().parent
     text = draft(
         Path(os.path.relpath(path, folder)).as_posix(),
@@ -80,7 +75,6 @@ def draft(
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())
     cells = "\n# Of a CSV file every cell is text until its domain says otherwise." if untyped else ""
-    doubt = "".join(f"# {line}\n" for line in _doubt(Path(source), columns))
     lines = "\n".join(f"# {quoted(column)} = {FILL_IN}{_form(kind)}" for column, kind in columns.items())
     said = "" if table is None else f"table = {quoted(table)}\n"
     return f"""\
@@ -91,7 +85,7 @@ def draft(
 #   giveortake profile {file} --epsilon 0.1 --most-rows 1000
 # Let analysts in before that if their budgets have a delta: what you ask yourself fixes how the rest of delta is used.
 # What is said below about columns holds from the first answer on; another word about them is another table.
-{doubt}
+
 [{name}]
 source = {quoted(source)}
 {said}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
@@ -108,22 +102,6 @@ budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; wit
 [{name}.domains]
 {lines}
 """  # noqa: S608 (nobody runs it: it is an example in a comment)
-
-
-def _doubt(path: Path, columns: Mapping[str, Kind | None]) -> list[str]:
-    """That a file has one column, whose name looks like several, and what to do; nothing of it depends on a row."""
-    only = next(iter(columns)) if len(columns) == 1 and set(columns.values()) == {None} else ""
-    sign = next((each for each in _SEPARATORS if each in only), None)
-    if sign is None:
-        return []
-    source, made = path.as_posix(), path.with_name(f"{path.stem}-commas.csv").as_posix()
-    reading = f"{json.dumps(source)}, sep={json.dumps(sign)}, header=True, all_varchar=True"
-    code = f"import duckdb; duckdb.read_csv({reading}).write_csv({json.dumps(made)})"
-    return [
-        f"{printable(path.name)} has one column, whose name looks like several with {_SEPARATORS[sign]} between them.",
-        "Commas are read, and tabs in .tsv files. Write it with commas, and begin again with the new file:",
-        f"  python -c {shlex.quote(code)}",
-    ]
 
 
 def _in_sql(name: str) -> str:

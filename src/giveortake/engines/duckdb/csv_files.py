@@ -1,7 +1,9 @@
 """CSV files as tables: a cell changes nothing but itself, and no row makes the loading fail.
 
-The rules. The first record names the columns. A cell that is empty, or cannot be read as what was declared, is
-missing. A record with too few cells has missing ones at its end; cells beyond the columns are left out; an empty line
+The rules. The first record names the columns, and decides what stands between cells: commas, or semicolons, tabs or
+bars if it has none outside of quotes; in .tsv files it is tabs. A cell that is empty, or cannot be read as what was
+declared, is missing. Where semicolons stand between cells, a number that is not whole may be written with a decimal
+comma. A record with too few cells has missing ones at its end; cells beyond the columns are left out; an empty line
 is no record, unless there is one column only. Lines end with LF, CR LF or CR. Quotes, with any spaces around them,
 enclose cells that may hold separators, line ends and doubled quotes. Files are UTF-8, or UTF-16 or UTF-32 with their
 mark, perhaps packed by gzip; bytes that are no text become U+FFFD. Where quotes do not match, records cannot be told
@@ -17,7 +19,7 @@ import codecs
 import gzip
 import io
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NoReturn
 
@@ -49,6 +51,7 @@ _MARKS = {  # longer marks first: that of UTF-32 begins like that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_SEPARATORS = (",", ";", "\t", "|")
 _SPACES = re.compile(" *")
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 22
@@ -57,8 +60,23 @@ _MOST_CELLS = 20_000  # of a line
 
 
 def separator_of(path: Path) -> str | None:
-    """What stands between cells, by the name of a file; None if it is no such file."""
-    return {".csv": ",", ".txt": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    """What stands between cells, by the name of a file and, if that leaves it open, its first record alone.
+
+    None if it is no such file. Guarantee: what the other records look like decides nothing.
+    """
+    match path.suffix.lower():
+        case ".tsv":
+            return "\t"
+        case ".csv" | ".txt":
+            return next((each for each in _SEPARATORS if _has_several(path, each)), _SEPARATORS[0])
+    return None
+
+
+def _has_several(path: Path, separator: str) -> bool:
+    """Whether the first record has several cells, read in this way."""
+    with suppress(InvalidParameter), _opened(path) as file:  # quoted names, read in another way, do not match
+        return len(next(records(file, path, separator), [])) > 1
+    return False
 
 
 def load_csv(
@@ -71,11 +89,17 @@ def load_csv(
         plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
-        types = ((_name(column), _TYPES[kinds.get(column, Kind.TEXT)]) for column in columns)
-        casts = ", ".join(f"TRY_CAST({column} AS {kind}) AS {column}" for column, kind in types)
+        casts = ", ".join(_cast(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)
         connection.execute(f"CREATE TABLE {table} AS SELECT {casts} FROM {texts}")
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {texts}")
+
+
+def _cast(column: str, kind: Kind, separator: str) -> str:
+    read = f"TRY_CAST({column} AS {_TYPES[kind]})"
+    if separator == ";" and kind in {Kind.REAL, Kind.DECIMAL}:
+        read = f"COALESCE({read}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"
+    return f"{read} AS {column}"
 
 
 # -- by DuckDB --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
     """
     if not path.is_file():
         raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
-    if (separator := csv_files.separator_of(path)) is not None:
+    separator = tables.told_without_content(path, lambda: csv_files.separator_of(path))
+    if separator is not None:
         return tables.told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
     with open_database() as connection:
         found = tables.told_without_content(path, lambda: tables.typed_columns(connection, path, table))
