@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 MOST_CELLS = 20_000_000  # of all tables together
 MOST_IN_TABLE = 1_000_000
 
+_COMPARED_EXACTLY = {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.INTEGER}
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,6 +214,17 @@ class AskedWorkload:
         made = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
         made.require_few_cells()
         return made
+
+    @property
+    def is_all_or_none(self) -> bool:
+        """Whether every row is counted in all tables of a layer, or in none.
+
+        Which rows count is decided by a filter, and in which cell by a list of keys. Both compare texts, truth values,
+        dates and whole numbers as what they are. Other numbers a filter compares as doubles: a DECIMAL that differs
+        from a declared value in its twentieth place passes it, and is in no cell.
+        """
+        kinds = self.question.relation.schema
+        return all(kinds[name].kind in _COMPARED_EXACTLY for name in self.attributes.names)
 
     @property
     def count(self) -> int:

@@ -51,8 +51,9 @@ class ResidualDesign(Design):
     noise, has the squared length Σ ‖Pu‖²/σ². A row that is added has `square_if_added` in every part, one that becomes
     another row `square_if_moved`, and a unit of m rows no more than m times the longer of both, by the triangle
     inequality. So under change-one a total costs nothing as long as its noise is no less than what a row that is left
-    out pays for. Where these are at most μ, the release is μ-GDP [DRS22]. Of persons who are scaled down to a norm
-    `ClippedPersons` says how far they move all parts together.
+    out pays for, where a row is in all parts or in none (`AskedWorkload.is_all_or_none`). Elsewhere it may leave some
+    parts and move in others, and has the longer of both in each. Where these are at most μ, the release is μ-GDP
+    [DRS22]. Of persons who are scaled down to a norm `ClippedPersons` says how far they move all parts together.
     """
 
     asked: AskedWorkload
@@ -131,12 +132,14 @@ class ResidualDesign(Design):
                 (tuple(sorted(sizes[each] for each in residual)), sigma)
                 for residual, sigma in zip(layer.layout.residuals, sigmas, strict=True)
             )
-            added += _added_up((count * contribution.square_if_added(s) / v**2 for (s, v), count in alike.items()))
-            moved += _added_up((count * contribution.square_if_moved(s) / v**2 for (s, v), count in alike.items()))
+            for (sizes_of_part, sigma), count in alike.items():
+                if_added, if_moved = _both(contribution, sizes_of_part, is_all_or_none=self.asked.is_all_or_none)
+                added += _rounded_up(count * if_added / sigma**2)
+                moved += _rounded_up(count * if_moved / sigma**2)
         for each in self.runs:
             if_added, if_moved = range_squares(each.strategy, self.asked.rows)
-            added += _added_up([if_added / each.noise.scale_in_steps**2])
-            moved += _added_up([if_moved / each.noise.scale_in_steps**2])
+            added += _rounded_up(if_added / each.noise.scale_in_steps**2)
+            moved += _rounded_up(if_moved / each.noise.scale_in_steps**2)
         return added if self.asked.neighbours == "add-remove" else max(added, moved)
 
     @property
@@ -213,7 +216,8 @@ def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
         for residual in layer.layout.residuals:
             alike = tuple(sorted(sizes[each] for each in residual))
             if alike not in known:
-                known[alike] = _both(contribution, alike)
+                if_added, if_moved = _both(contribution, alike, is_all_or_none=asked.is_all_or_none)
+                known[alike] = float(if_added), float(if_moved)
             added.append(known[alike][0])
             moved.append(known[alike][1])
     for each in asked.ranges:
@@ -223,10 +227,15 @@ def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
     return np.array(added), np.array(moved)
 
 
-def _both(contribution: Contribution, sizes: tuple[int, ...]) -> tuple[float, float]:
-    return float(contribution.square_if_added(sizes)), float(contribution.square_if_moved(sizes))
+def _both(contribution: Contribution, sizes: Sequence[int], *, is_all_or_none: bool) -> tuple[Fraction, Fraction]:
+    """How far a unit moves a part, squared, if it is added and if its rows become others.
+
+    Where some rows that become others may leave this part and stay in another, the second is no less than the first.
+    """
+    added, moved = contribution.square_if_added(sizes), contribution.square_if_moved(sizes)
+    return added, moved if is_all_or_none else max(added, moved)
 
 
-def _added_up(prices: Iterable[Fraction]) -> Fraction:
-    """A sum of prices, each rounded up a little so that the sum stays short."""
-    return Fraction(sum(ceiling(each * _FINE) for each in prices), _FINE)
+def _rounded_up(price: Fraction) -> Fraction:
+    """A price that is a little more, so that sums stay short."""
+    return Fraction(ceiling(price * _FINE), _FINE)
