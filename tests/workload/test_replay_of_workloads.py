@@ -220,7 +220,7 @@ WIDE: dict[str, Any] = {
 
 def _nearly_declared(unit: Any, rows: int) -> float:
     """How far a unit moves the parts that leaves the cells of one column, which has the total, and moves in another."""
-    schema = {"id": pl.Int64, "a": pl.Decimal(38, 20), "b": pl.String}
+    schema: dict[str, Any] = {"id": pl.Int64, "a": pl.Decimal(38, 20), "b": pl.String}
     tables = [
         pl.DataFrame([(1, Decimal("0.3"), "v5"), *[(99, value, other)] * rows], schema=schema, orient="row")
         for value, other in ((Decimal("0.1"), "v0"), (NEARLY, "v1"))

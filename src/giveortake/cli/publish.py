@@ -65,9 +65,8 @@ def _listed(known: list[ReleaseRecord]) -> Table:
     shown = Table("release", "when", "who", "what", box=None, pad_edge=False)
     for each in known:
         when = each.at[:16].replace("T", " ")
-        shown.add_row(
-            each.id, when, printable(each.analyst or "owner"), printable(" ".join((each.asked or "").split()))
-        )
+        said = (each.analyst or "owner", " ".join((each.asked or "").split()))
+        shown.add_row(each.id, when, *(Text(printable(text)) for text in said))  # an analyst's words are no markup
     return shown
 
 

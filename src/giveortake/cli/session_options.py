@@ -19,7 +19,7 @@ from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParamete
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
-from giveortake.session.configuration import budget_said, chosen, configurations, unit_said
+from giveortake.session.configuration import budget_said, chosen, configurations, require_clear_unit, unit_said
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
 
@@ -83,9 +83,11 @@ def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
             raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
+    whom = unit_said(arguments.unit)
+    require_clear_unit(whom, arguments.file, arguments.table)
     return sessions.protect(
         arguments.file,
-        unit=unit_said(arguments.unit),
+        unit=whom,
         budget=promise(arguments.budget, arguments.budget_delta),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),

@@ -10,7 +10,7 @@ import numpy as np
 
 from giveortake.compile.spends import spend_of
 from giveortake.engines.duckdb.held_arrays import held
-from giveortake.errors import InvalidParameter, NotFitted
+from giveortake.errors import HIDDEN, InvalidParameter, NotFitted
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.session import protect
 from giveortake.session.vector_run import LearningData
@@ -125,9 +125,9 @@ def _classes(learner: Learner, values: Any) -> Any:
     if found != "binary" and isinstance(declared, list | tuple) and len(declared) == 2:
         raise InvalidParameter(
             "y",
-            f"{len(np.unique(values))} classes",
-            "are not the two that are declared. Only binary classification is supported. "
-            f"The type of the target is {found}.",
+            HIDDEN,
+            f"holds others than the two classes that are declared. Only binary classification is supported. The type of "
+            f"the target is {found}.",
         )
     if values.dtype.kind in "OUS":
         return values.astype(str).astype(object)

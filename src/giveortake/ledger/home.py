@@ -131,6 +131,8 @@ class Home:
             if old is None or old.ledger != ledger:
                 raise _unmarked(store)
             if read_only:
+                if not self._is_of_0_1(store):
+                    raise _unmarked(store)
                 return self.beside, old
             found = self._take_over(store, mark, old)
         if not read_only:
@@ -151,24 +153,34 @@ class Home:
         return str(first.content.get("ledger"))
 
     def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
-        """Begin a mark where that of 0.1 is, unless the chain says that this happened before.
+        """Begin a mark where that of 0.1 is, unless the ledger is of a later version.
 
-        Whoever opens the ledger in the same moment may have begun it since it was looked for; then it is there.
+        A mark has no secret in it: anybody who may write beside a ledger can make one for an old copy. So it is believed
+        of tables that no later version has migrated, and of none that it has made. Whoever opens the ledger in the same
+        moment may have begun the mark since it was looked for, before migrating; then it is there.
         """
-        if not old.number:
-            return mark.begin(old)
-        with store.writing() as transaction:
-            transaction.outdated()
-            book = Book()
-            for entry in transaction.entries(1, NOTHING):
-                book.apply(entry)
-            book.agrees_with(old)
-            if book.moved is None:
-                return mark.begin(old)
+        if not self._is_of_0_1(store):
             begun = mark.read()
             if begun is None:
                 raise _unmarked(store)
             return begun
+        if not old.number:
+            return mark.begin(old)
+        with store.writing() as transaction:
+            if transaction.outdated():
+                book = Book()
+                for entry in transaction.entries(1, NOTHING):
+                    book.apply(entry)
+                book.agrees_with(old)
+                return mark.begin(old)
+        return self._take_over(store, mark, old)
+
+    def _is_of_0_1(self, store: Store) -> bool:
+        """Whether no later version has written to it; where nothing was written yet, none has."""
+        if not is_ledger(self.path):
+            return True
+        with store.reading() as transaction:
+            return transaction.outdated()
 
     def _beside(self) -> Point | None:
         with suppress(LedgerDamaged):  # some other file that ends in .mark

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Content: TypeAlias = "Mapping[str, Any]"
 
-DONE = 1000  # requests for approval that are remembered when nothing can be decided about them any more
+DONE = 200  # requests of an analyst that are remembered when nothing can be decided about them any more
 
 
 def _ledger(book: Book, _number: int, content: Content) -> None:
@@ -179,16 +179,15 @@ def _requested(book: Book, number: int, content: Content) -> None:
     asked = approval_digest(content) if "id" in content else digest(canonical(dict(content)))  # as 0.1 named it
     new = Requested(number, name, asked, content["analyst"])
     book.requests[new.digest] = book.requests_by_id[new.id] = new
-    _forget_requests(book)
+    _forget_requests(book, new.analyst)
 
 
-def _forget_requests(book: Book) -> None:
-    """Keep the last of those that are done, used or asked for anew; entries hold all of them."""
-    if len(book.requests_by_id) - len(book.requests) > DONE:
-        for each in book.requests_by_id.values():
-            if book.requests.get(each.digest) is not each:
-                del book.requests_by_id[each.id]
-                return
+def _forget_requests(book: Book, analyst: str) -> None:
+    """Keep an analyst's last ones that are done, used or asked for anew, however many others have."""
+    own = (each for each in book.requests_by_id.values() if each.analyst == analyst)
+    done = [each for each in own if book.requests.get(each.digest) is not each]
+    if len(done) > DONE:
+        del book.requests_by_id[done[0].id]
 
 
 def _approved(book: Book, number: int, content: Content) -> None:

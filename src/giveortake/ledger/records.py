@@ -79,6 +79,8 @@ class Records(Office):
     def entries(self, *, analyst: str | None = None, after: int | None = None, limit: int = 1000) -> list[Entry]:
         """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves.
 
+        An analyst who was revoked is told none; among everybody's they stay.
+
         They are read page by page, and nobody who charges something waits for that.
         """
         found: list[Entry] = []
@@ -128,6 +130,7 @@ class Records(Office):
             book = draft.book
             if analyst is None:
                 return View(book.hashes, book.head.number)
+            releases.require_admitted(draft, analyst)
             if not draft.is_indexed():
                 raise LedgerUnavailable(
                     "an earlier version wrote this ledger, without an index of analysts, and it was opened for reading",

@@ -86,7 +86,7 @@ def listed(
     newest_first: bool,
 ) -> list[ReleaseRecord]:
     """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
-    _require_admitted(draft, analyst)
+    require_admitted(draft, analyst)
     start = None if after is None else number_of(draft, after, analyst)
     numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
     found = (draft.book.reservations.get(number) for number in numbers)
@@ -144,14 +144,15 @@ def _require_of(found: Reserved | None, analyst: str | None, dataset: str | None
 
 def number_of(draft: Draft, release: str, analyst: str | None) -> int:
     """The reservation that a release id names. One of somebody else is as unknown as one that never was."""
-    _require_admitted(draft, analyst)
+    require_admitted(draft, analyst)
     number = draft.book.ids.get(release)
     if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
         raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
     return number
 
 
-def _require_admitted(draft: Draft, analyst: str | None) -> None:
+def require_admitted(draft: Draft, analyst: str | None) -> None:
+    """Refuse to tell anything to an analyst who was revoked."""
     if analyst is not None and analyst in draft.book.revoked:
         raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
 

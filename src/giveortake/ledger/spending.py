@@ -392,9 +392,9 @@ def profiles(
     post-processing for those levels, and for no other.
     """
     book = draft.book
+    asked = book.dataset_for(dataset, analyst)  # first: whether anybody has a profile is nobody else's to know
     if dataset not in book.profiles:
         return []
-    asked = book.dataset_for(dataset, analyst)
     own = {level.number for level in levels_of(book, asked, analyst)}
     payer = analyst if book.population(asked.population).allotted else None
     found: dict[int, tuple[Any, str, Any]] = {}

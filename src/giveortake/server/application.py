@@ -57,7 +57,7 @@ class Application:
         self.routes = tuple(routes)
         self._log = log
         self._guard = Guard.of(service, service.settings)
-        self._table = [(StarletteRoute(each.path, _unused, methods=[each.method]), each) for each in routes]
+        self._table = [(StarletteRoute(_pattern(each.path), _unused, methods=[each.method]), each) for each in routes]
         self._page_refusal = page_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -189,3 +189,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
+
+
+def _pattern(path: str) -> str:
+    """How a path is recognised: names of analysts may hold slashes."""
+    return path.replace("{analyst}", "{analyst:path}")

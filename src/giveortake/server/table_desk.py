@@ -20,7 +20,7 @@ from giveortake.engines.duckdb.headers import columns_of
 from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Kind
-from giveortake.session.configuration import SERVER, configurations
+from giveortake.session.configuration import SERVER, configurations, require_clear_unit, unit_said
 from giveortake.session.configuration_text import section_text
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def section(desk: TableDesk, request: Request) -> dict[str, Any]:
     kinds = columns_of(file, request.get("table"))
     if request["unit"] not in {*kinds, "row"}:
         raise InvalidParameter("unit", request["unit"], "is no column", hint=f"one of {', '.join(kinds)}; or row")
+    require_clear_unit(unit_said(request["unit"]), file, request.get("table"))
     said: dict[str, Any] = {"source": _source(desk.toml, file)}
     if request.get("table"):
         said["table"] = request["table"]
