@@ -22,8 +22,7 @@ from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
-from giveortake.plan import Column as KeyColumn
-from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
 from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
 from giveortake.privacy.combining import together
@@ -235,7 +234,7 @@ class _Condition:
         if isinstance(part, Measured | Quotient | Computed):
             each = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
             return _present(each.values.tolist())
-        if isinstance(part, KeyColumn):
+        if isinstance(part, ColumnReference):
             place = [name for name, _ in self._made.question.keys].index(part.name)
             return [row[place] for row in self._rows]
         value = part.value if isinstance(part, Literal) else part

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal
-from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal
 from giveortake.plan.times import DAYS, IN_A_DAY, MONTHS, before_moving, in_days
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Expressions:
         """An expression as SQL of the type that belongs to its kind."""
         prefix = "" if table is None else f"{table}."
         match expression:
-            case Column():
+            case ColumnReference():
                 return prefix + self._dialect.identifier(expression.name)
             case Literal():
                 return self._dialect.literal(expression.value)
