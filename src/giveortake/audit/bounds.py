@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.audit.events import Event, Objective
-    from giveortake.audit.features import Column
+    from giveortake.audit.features import Floats
     from giveortake.audit.sampling import Progress
     from giveortake.exact import Number
 
@@ -223,7 +223,7 @@ def _alpha(confidence: Number) -> float:
     return float(1 - open_probability("confidence", confidence))
 
 
-def _allowed(promise: Guarantee) -> Callable[[Column], Column]:
+def _allowed(promise: Guarantee) -> Callable[[Floats], Floats]:
     """1 − f(q) between points of the curve: good enough to choose an event, which is then judged exactly."""
     heights = np.array([1 - float(promise.tradeoff(float(q))) for q in _GRID])
     return lambda rates: np.interp(rates, _GRID, heights)

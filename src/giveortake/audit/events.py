@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.audit.features import Column, View
+from giveortake.audit.features import Floats, View
 from giveortake.audit.scores import ByColumn, ByLabel, Score, scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Objective: TypeAlias = Callable[[Column, Column, int], Column]  # hits on the likelier input, on the other, trials each
+Objective: TypeAlias = Callable[[Floats, Floats, int], Floats]  # hits on the likelier input, on the other, trials each
 
 _THRESHOLDS = 160
 _TAILS = np.array([1, 2, 4, 8, 16, 32, 64])
@@ -82,7 +82,7 @@ def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) 
                 yield Event(score, float(cuts[place]), above, likelier_on_x), float(values[place])
 
 
-def thresholds(values: Column) -> Column:
+def thresholds(values: Floats) -> Floats:
     """Quantiles, and the most extreme values, where rare events are."""
     if not values.size:
         return values
@@ -102,7 +102,7 @@ def log_ratio(alpha: float, delta: float = 0.0) -> Objective:
     """ln((p − δ) / q), with p and q at the cautious ends of approximate intervals [Wil27]."""
     z = _cautious(alpha)
 
-    def value(p: Column, q: Column, trials: int) -> Column:
+    def value(p: Floats, q: Floats, trials: int) -> Floats:
         low, high = wilson(p, trials, -z) - delta, wilson(q, trials, z)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(low > 0, np.log(np.maximum(low, 1e-300) / np.maximum(high, 1e-300)), -np.inf)
@@ -116,15 +116,15 @@ def excess(alpha: float, ratio: float) -> Objective:
     return lambda p, q, trials: wilson(p, trials, -z) - ratio * wilson(q, trials, z)
 
 
-def difference(p: Column, q: Column, trials: int) -> Column:
+def difference(p: Floats, q: Floats, trials: int) -> Floats:
     """How much likelier the event is: best for common events, whose search costs little."""
     return (p - q) / trials
 
 
-def beyond(allowed: Callable[[Column], Column]) -> Objective:
+def beyond(allowed: Callable[[Floats], Floats]) -> Objective:
     """By how many standard deviations p exceeds what a promise allows at q."""
 
-    def value(p: Column, q: Column, trials: int) -> Column:
+    def value(p: Floats, q: Floats, trials: int) -> Floats:
         rate_p, rate_q = (p + 1) / (trials + 2), (q + 1) / (trials + 2)
         spread_p, spread_q = (np.sqrt(rate * (1 - rate) / trials) for rate in (rate_p, rate_q))
         slack = allowed(np.minimum(1, rate_q + spread_q)) - allowed(rate_q)
@@ -138,7 +138,7 @@ def _cautious(alpha: float) -> float:
     return max(4.0, NormalDist().inv_cdf(1 - alpha / 2))
 
 
-def wilson(hits: Column, trials: int, z: float) -> Column:
+def wilson(hits: Floats, trials: int, z: float) -> Floats:
     """The lower end (z < 0) or the upper end (z > 0) of Wilson's interval."""
     rate, square = hits / trials, z * z
     centre = rate + square / (2 * trials)
@@ -146,11 +146,11 @@ def wilson(hits: Column, trials: int, z: float) -> Column:
     return np.clip((centre + width) / (1 + square / trials), 0, 1)
 
 
-def _sorted(values: Column) -> Column:
+def _sorted(values: Floats) -> Floats:
     return np.sort(values[~np.isnan(values)])
 
 
-def _hits(ordered: Column, cuts: Column, *, above: bool) -> Column:
+def _hits(ordered: Floats, cuts: Floats, *, above: bool) -> Floats:
     if above:
         return (ordered.size - np.searchsorted(ordered, cuts, side="left")).astype(np.float64)
     return np.searchsorted(ordered, cuts, side="right").astype(np.float64)
