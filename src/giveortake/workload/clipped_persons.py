@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain
     from giveortake.randomness import IntArray
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
 
 MOST_TABLES = 1_000  # into each of which every row is unfolded
 _HEAVIEST = 1 << 12  # the weight of the table with the least noise

@@ -16,7 +16,7 @@ import numpy as np
 from giveortake.errors import Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.privacy import events
-from giveortake.workload.asked import MOST_IN_TABLE
+from giveortake.workload.asked_workload import MOST_IN_TABLE
 from giveortake.workload.designs import Design, RangeNoise, laplace_margin, rounded_up, strategy_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from giveortake.mechanisms import Sensitive
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked import AskedWorkload, Layer
+    from giveortake.workload.asked_workload import AskedWorkload, Layer
     from giveortake.workload.planner import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.plan import Expression, Question, Relation
     from giveortake.privacy.units import Neighbours
-    from giveortake.workload.declared import RangeWish, Workload
+    from giveortake.workload.workload import RangeWish, Workload
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""What is asked for: marginals, ranges and totals, declared together before any of them is answered."""
+"""A workload as it is declared: marginals, ranges and totals, all of them before any is answered."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from giveortake import accounting, mechanisms
 from giveortake.errors import Unprovable
 from giveortake.exact import Number, positive, shown, whole
-from giveortake.plot.saving import save
+from giveortake.plot.chart_files import save
 from giveortake.plot.theme import altair, lines
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 from giveortake.privacy.explaining import FAILURE, beliefs
