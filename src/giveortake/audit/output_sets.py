@@ -1,4 +1,4 @@
-"""Events: sets of outputs, chosen on a pilot sample because they tell two inputs apart best."""
+"""Sets of outputs, chosen on a pilot sample because they tell two inputs apart best."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAILS = np.array([1, 2, 4, 8, 16, 32, 64])
 
 @final
 @dataclass(frozen=True, slots=True)
-class Event:
+class OutputSet:
     """The outputs whose score is at least (or at most) a threshold, and on which input they are likelier."""
 
     score: Score
@@ -51,23 +51,23 @@ class Event:
         return f"{self.score} speaks {'for' if self.above else 'against'} x by {abs(self.threshold):.3g} or more"
 
 
-def best_event(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Event:
-    """Learn scores on one half of a pilot sample, and choose the best event on the other half."""
+def best_output_set(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> OutputSet:
+    """Learn scores on one half of a pilot sample, and choose the best set of outputs on the other half."""
     learn_x, choose_x = halves(x)
     learn_y, choose_y = halves(y)
     best, greatest = None, -np.inf
-    for event, value in _candidates(scores(learn_x, learn_y, exact), choose_x, choose_y, objective):
+    for outputs, value in _candidates(scores(learn_x, learn_y, exact), choose_x, choose_y, objective):
         if best is None or value > greatest:
-            best, greatest = event, value
-    return best if best is not None else Event(ByLabel({}), 1.0, above=True, likelier_on_x=True)
+            best, greatest = outputs, value
+    return best if best is not None else OutputSet(ByLabel({}), 1.0, above=True, likelier_on_x=True)
 
 
 def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Score:
-    """The score of the best event, for a whole curve."""
-    return best_event(x, y, exact, objective).score
+    """The score of the best set, for a whole curve."""
+    return best_output_set(x, y, exact, objective).score
 
 
-def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[Event, float]]:
+def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[OutputSet, float]]:
     trials = min(x.size, y.size)
     for score in found:
         values_x, values_y = (_sorted(score(view)) for view in (x, y))
@@ -79,11 +79,11 @@ def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) 
             for likelier_on_x, (p, q) in ((True, (hits_x, hits_y)), (False, (hits_y, hits_x))):
                 values = objective(p, q, trials)
                 place = int(np.argmax(values))
-                yield Event(score, float(cuts[place]), above, likelier_on_x), float(values[place])
+                yield OutputSet(score, float(cuts[place]), above, likelier_on_x), float(values[place])
 
 
 def thresholds(values: Floats) -> Floats:
-    """Quantiles, and the most extreme values, where rare events are."""
+    """Quantiles, and the most extreme values, where rare outputs are."""
     if not values.size:
         return values
     ordered = np.sort(values)
@@ -117,7 +117,7 @@ def excess(alpha: float, ratio: float) -> Objective:
 
 
 def difference(p: Floats, q: Floats, trials: int) -> Floats:
-    """How much likelier the event is: best for common events, whose search costs little."""
+    """How much likelier a set is: best for common outputs, whose search costs little."""
     return (p - q) / trials
 
 
@@ -134,7 +134,7 @@ def beyond(allowed: Callable[[Floats], Floats]) -> Objective:
 
 
 def _cautious(alpha: float) -> float:
-    """Standard deviations to allow for on the pilot: the best of thousands of events looks better than it is."""
+    """Standard deviations to allow for on the pilot: the best of thousands of sets looks better than it is."""
     return max(4.0, NormalDist().inv_cdf(1 - alpha / 2))
 
 

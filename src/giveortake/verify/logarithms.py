@@ -244,7 +244,7 @@ Real.register(LogSum)
 
 
 @final
-class Level:
+class StatedEpsilon:
     """An ε as it was asked for: ln of a rational, so that e^ε is exact, or a rational, so that e^ε is enclosed."""
 
     __slots__ = ("epsilon", "ratio")
