@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trips import COUNT, TOML, WHOM, query
+from trips import COUNT, TOML, WHOM, folder, query
 
 import giveortake as gt
 from giveortake import cli
-
-pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_releases_are_published_from_the_command_line_and_one_as_a_page(

@@ -11,12 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from trips import COUNT, PROTECTED, ROWS, TOML, query
+from trips import COUNT, PROTECTED, ROWS, TOML, folder, query
 
 import giveortake as gt
 from giveortake import cli
-
-pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_second_call_knows_what_was_spent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from trips import COUNT, PROTECTED, ROWS, TOML, query
+from trips import COUNT, PROTECTED, ROWS, TOML, folder, query
 
 from giveortake import cli
-
-pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trips import COUNT, PROTECTED, ROWS, TOML, query
+from trips import COUNT, PROTECTED, ROWS, TOML, folder, query
 
 from giveortake import cli
-
-pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from giveortake import cli
 
 ROWS = "user_id,region,amount\n" + "".join(
@@ -20,6 +24,17 @@ rows_per_person = 4
 amount = { bounds = [0, 50] }
 region = ["north", "south"]
 """
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands about trips are called."""
+    (tmp_path / "trips.csv").write_text(ROWS)
+    (tmp_path / "regions.csv").write_text("region,climate\nnorth,cold\nsouth,warm\n")
+    (tmp_path / "trips.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
 
 
 def query(*arguments: str) -> int:
