@@ -92,7 +92,7 @@ def view(outputs: Outputs, columns: Layout | None = None) -> View:
         return _array_view(outputs, columns)
     listed = list(outputs)
     found = {name: np.array([read(output) for output in listed], dtype=np.float64) for name, read in columns.items()}
-    return View(found, lambda i, j: [label(output) for output in listed[i:j]], len(listed))
+    return View(found, lambda start, end: [label(output) for output in listed[start:end]], len(listed))
 
 
 def label(output: Any) -> Hashable:

@@ -149,9 +149,9 @@ class ByDistance:
 
     def __call__(self, view: View) -> Floats:
         total = np.zeros(view.size)
-        for name, a, b in zip(self.names, self.x, self.y, strict=True):
+        for name, on_x, on_y in zip(self.names, self.x, self.y, strict=True):
             column = ByColumn(name)(view)
-            total += np.abs(column - b) - np.abs(column - a)
+            total += np.abs(column - on_y) - np.abs(column - on_x)
         return total
 
     def __str__(self) -> str:

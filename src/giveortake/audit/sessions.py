@@ -207,8 +207,9 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
         return
     ends = np.cumsum([0, *(measure.sections or ())])
     for start, end in pairwise(ends):
-        part = array[:, start:end]
-        yield {(rows[i], int(j)): int(part[i, j]) for i, j in zip(*np.nonzero(part), strict=True)}
+        section = array[:, start:end]
+        filled = zip(*np.nonzero(section), strict=True)
+        yield {(rows[row], int(place)): int(section[row, place]) for row, place in filled}
 
 
 def _kept(key: tuple[Value, ...]) -> bool:

@@ -308,7 +308,8 @@ class Union(Binary):
             raise QueryRefused("UNION ALL of rows that belong to persons and rows that do not")
         if self.left.person != self.right.person:
             raise QueryRefused("both sides of UNION ALL must name the person's column alike")
-        if self.left.person is None and {t.name for t in self.left.tables()} != {t.name for t in self.right.tables()}:
+        left, right = ({table.name for table in side.tables()} for side in (self.left, self.right))
+        if self.left.person is None and left != right:
             raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
         theirs = self.right.schema
         for name, one in self.left.schema.items():

@@ -48,11 +48,8 @@ class _Choice(NamedTuple):
 def key_columns(question: Question) -> set[str] | None:
     """The columns that a question groups by, if it groups by columns alone."""
     keys = [key for _, key in question.keys]
-    return (
-        {key.name for key in keys if isinstance(key, ColumnReference)}
-        if all(isinstance(k, ColumnReference) for k in keys)
-        else None
-    )
+    references = [key for key in keys if isinstance(key, ColumnReference)]
+    return {key.name for key in references} if len(references) == len(keys) else None
 
 
 def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:

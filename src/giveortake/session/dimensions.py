@@ -181,7 +181,9 @@ class Magnitude(Dimension):
         count = len(_POWERS)
         both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
         middles = (0.75 * 2.0**power for power in _POWERS)
-        return sum(n * middle for n, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+        return (
+            sum(times * middle for times, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+        )
 
 
 def dimensions_of(

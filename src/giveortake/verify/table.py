@@ -137,7 +137,7 @@ class Table:
         """
         rate = closed_probability("fpr", fpr)
         chosen = self._pairs if x is None and y is None else [(x, y)]
-        rates = (compare.least_miss_rate(self._law(a), self._law(b), rate) for a, b in chosen)
+        rates = (compare.least_miss_rate(self._law(one), self._law(other), rate) for one, other in chosen)
         return min(rates, default=1 - rate)
 
     # -- two inputs -------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class Table:
 
     def _example(self, x: Hashable, y: Hashable, outputs: Iterable[Hashable]) -> Counterexample:
         chosen = tuple(outputs)
-        p, q = (sum((self.probability(end, o) for o in chosen), ZERO) for end in (x, y))
+        p, q = (sum((self.probability(end, output) for output in chosen), ZERO) for end in (x, y))
         return Counterexample(x, y, chosen, p, q, self.remainder(x))
 
     def _worst(self, level: StatedEpsilon, delta: Fraction) -> Counterexample | None:

@@ -75,7 +75,7 @@ class Layer:
             self.of,
             lattice,
             [list(each) for each in self.layout.marginals],
-            [repr(w) for w in self.weights.tolist()],
+            [repr(weight) for weight in self.weights.tolist()],
         ]
 
 

@@ -131,8 +131,12 @@ class ResidualDesign(Design):
                 (tuple(sorted(sizes[each] for each in residual)), sigma)
                 for residual, sigma in zip(layer.layout.residuals, sigmas, strict=True)
             )
-            added += _added_up((count * contribution.square_if_added(s) / v**2 for (s, v), count in alike.items()))
-            moved += _added_up((count * contribution.square_if_moved(s) / v**2 for (s, v), count in alike.items()))
+            added += _added_up(
+                count * contribution.square_if_added(shape) / sigma**2 for (shape, sigma), count in alike.items()
+            )
+            moved += _added_up(
+                count * contribution.square_if_moved(shape) / sigma**2 for (shape, sigma), count in alike.items()
+            )
         for each in self.runs:
             if_added, if_moved = range_squares(each.strategy, self.asked.rows)
             added += _added_up([if_added / each.noise.scale_in_steps**2])

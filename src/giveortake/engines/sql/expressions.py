@@ -219,7 +219,10 @@ def _recased(dialect: Dialect, text: str, *, capital: bool) -> str:
         ascii_source, ascii_target = ascii_target, ascii_source
     table = f"{dialect.text(ascii_source + source)}, {dialect.text(ascii_target + target)}"
     return dialect.once(
-        [text], lambda v: f"CASE WHEN {dialect.is_ascii(v[0])} THEN {name}({v[0]}) ELSE translate({v[0]}, {table}) END"
+        [text],
+        lambda once: (
+            f"CASE WHEN {dialect.is_ascii(once[0])} THEN {name}({once[0]}) ELSE translate({once[0]}, {table}) END"
+        ),
     )
 
 
