@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.learn.coefficient_intervals import Evidence, Profile
+from giveortake.learn.coefficient_intervals import Evidence, LeastDistance
 from giveortake.session.vector_run import LearningData
 from learning_redraws import DrawnPasses
 
@@ -53,7 +53,7 @@ def redraws(n: int, epsilon: str, times: int, seed: int = 0) -> tuple[np.ndarray
 
 def distance(evidence: Evidence, place: int, truth: float) -> float:
     """How far a coefficient is from a value, as the interval's test has it: at most `MOST` inside of 95 %."""
-    return Profile(evidence, evidence.transform[place]).distance(truth - float(evidence.shift[place]))
+    return LeastDistance(evidence, evidence.transform[place]).distance(truth - float(evidence.shift[place]))
 
 
 def linear_task(epsilon: str) -> LinearTask:

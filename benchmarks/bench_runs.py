@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
 from giveortake.mechanisms.misfits import Candidate
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.session.run_requests import RunRequest
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from harness.report import Report
 
 RUNS, QUICK_RUNS = 10_000, 200
-A = KeyColumn("a", Column("a"), (0, 1, 2))
-B = KeyColumn("b", Column("b"), ("x", "y"))
+A = KeyColumn("a", ColumnReference("a"), (0, 1, 2))
+B = KeyColumn("b", ColumnReference("b"), ("x", "y"))
 MOST_STEPS = 6
 TOGETHER = 250  # runs of one session
 

@@ -19,7 +19,7 @@ import polars as pl
 import giveortake as gt
 from giveortake.compile import Caps, Spend
 from giveortake.session.session import mechanism_of
-from giveortake.workload.asked import AskedWorkload
+from giveortake.workload.asked_workload import AskedWorkload
 from giveortake.workload.layout import Layout
 from giveortake.workload.measurement import measured
 from giveortake.workload.planner import least_noise

@@ -46,7 +46,7 @@ LONGEST = 60.0  # seconds, if even these take too long
 
 
 @dataclass
-class Plan:
+class Death:
     """How a writer is going to die: at the n-th passing of a step, or at some moment."""
 
     label: str | None
@@ -62,13 +62,13 @@ class Plan:
 
 def main() -> int:
     said, found = arguments(__doc__, 200), Found()
-    plans, episode = Plans(said.seed), 0
+    deaths, episode = Deaths(said.seed), 0
     if said.where.startswith("postgresql://"):
         import_module("giveortake.ledger.postgres")  # once, so that a writer lives long enough to do something
     while found.killed < said.kills and not found.problems:
         where, logs = place(said.where, episode), said.folder / f"episode-{episode}"
         logs.mkdir(parents=True)
-        kill_writers(where, logs, min(EPISODE, said.kills - found.killed), plans, found)
+        kill_writers(where, logs, min(EPISODE, said.kills - found.killed), deaths, found)
         check(where, logs, found)
         episode += 1
     found.more["episodes"] = episode
@@ -82,16 +82,16 @@ def place(where: str, episode: int) -> str:
     return f"{where}-{episode}.ledger"
 
 
-def kill_writers(where: str, logs: Path, kills: int, plans: Plans, found: Found) -> None:
+def kill_writers(where: str, logs: Path, kills: int, deaths: Deaths, found: Found) -> None:
     """Keep four writers alive and kill them until enough have died; then let them end."""
-    alive: dict[int, tuple[int, float, Plan]] = {}
+    alive: dict[int, tuple[int, float, Death]] = {}
     done = 0
     while done < kills:
         for writer in set(range(WRITERS)) - {writer for writer, _, _ in alive.values()}:
-            plan = plans.next(beginning=done < 2 * WRITERS)
-            alive[start(where, logs, writer, plan)] = writer, time.monotonic() + plan.limit, plan
+            death = deaths.next(beginning=done < 2 * WRITERS)
+            alive[start(where, logs, writer, death)] = writer, time.monotonic() + death.limit, death
         wait_for_one(alive)
-        for pid, (_writer, until, plan) in list(alive.items()):
+        for pid, (_writer, until, death) in list(alive.items()):
             if time.monotonic() > until:
                 os.kill(pid, signal.SIGKILL)
             ended, status = os.waitpid(pid, os.WNOHANG)
@@ -99,7 +99,7 @@ def kill_writers(where: str, logs: Path, kills: int, plans: Plans, found: Found)
                 del alive[pid]
                 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
                     done += 1
-                    found.kills[str(plan.label) if plan.reached[0] else "any moment"] += 1
+                    found.kills[str(death.label) if death.reached[0] else "any moment"] += 1
                 else:
                     found.problems.append(f"a writer ended with status {status}")
                     kills = 0
@@ -108,7 +108,7 @@ def kill_writers(where: str, logs: Path, kills: int, plans: Plans, found: Found)
         os.waitpid(pid, 0)
 
 
-def wait_for_one(alive: dict[int, tuple[int, float, Plan]]) -> None:
+def wait_for_one(alive: dict[int, tuple[int, float, Death]]) -> None:
     """Sleep until a writer has ended, or has to."""
     ends = [os.pidfd_open(pid) for pid in alive]
     try:
@@ -119,14 +119,14 @@ def wait_for_one(alive: dict[int, tuple[int, float, Plan]]) -> None:
             os.close(each)
 
 
-class Plans:
+class Deaths:
     """One way to die after the other: each step comes as often as any other, in a random order."""
 
     def __init__(self, seed: int) -> None:
         self._chosen = random.Random(seed)  # noqa: S311 (when to kill)
         self._left: dict[bool, list[str | None]] = {True: [], False: []}
 
-    def next(self, *, beginning: bool) -> Plan:
+    def next(self, *, beginning: bool) -> Death:
         """The next one; while a ledger begins, its own steps come too."""
         left = self._left[beginning]
         if not left:
@@ -134,16 +134,16 @@ class Plans:
             self._chosen.shuffle(left)
         label = left.pop()
         passing = 1 if label in (*BEGINNING, *CHECKPOINT) else self._chosen.randrange(1, 13)
-        return Plan(label, passing, self._chosen.uniform(0.001, 0.1))
+        return Death(label, passing, self._chosen.uniform(0.001, 0.1))
 
 
-def start(where: str, logs: Path, writer: int, plan: Plan) -> int:
+def start(where: str, logs: Path, writer: int, death: Death) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 3
     try:
-        write(where, logs / f"writer-{writer}.jsonl", writer, dying(plan))
+        write(where, logs / f"writer-{writer}.jsonl", writer, dying(death))
         code = 0
     except LedgerError as error:
         sys.stderr.write(f"writer {writer}: {type(error).__name__}: {error}\n")
@@ -151,14 +151,14 @@ def start(where: str, logs: Path, writer: int, plan: Plan) -> int:
         os._exit(code)
 
 
-def dying(plan: Plan) -> Callable[[str], None]:
-    """What a writer does at each labelled step: count, and at the planned one die."""
+def dying(death: Death) -> Callable[[str], None]:
+    """What a writer does at each labelled step: count, and at its own one die."""
     passed = Counter[str]()
 
     def at(label: str) -> None:
         passed[label] += 1
-        plan.reached[0] = label == plan.label and passed[label] == plan.passing
-        if plan.reached[0] or passed["begun"] > ENOUGH:
+        death.reached[0] = label == death.label and passed[label] == death.passing
+        if death.reached[0] or passed["begun"] > ENOUGH:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return at

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.learn.passes import Released
-from giveortake.plan import Call, Column, Derive, Filter, Literal
+from giveortake.plan import Call, ColumnReference, Derive, Filter, Literal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +83,7 @@ def _derived(relation: Relation, rows: Columns) -> Columns:
 
 def _value(expression: Expression, rows: Columns) -> Any:
     """What an expression is of all rows."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnReference):
         return rows[expression.name]
     if isinstance(expression, Literal):
         return float(expression.value) if isinstance(expression.value, Fraction) else expression.value

@@ -13,7 +13,7 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
 from giveortake.engines.spark.engine import SparkEngine
-from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from replay import Revealing
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LATEST = 2**63 // 1_000_000  # milliseconds: moments further away than Spark's are not readable by it
-Q = Keys((KeyColumn("q", Column("q"), None),))
+Q = Keys((KeyColumn("q", ColumnReference("q"), None),))
 BOUNDING = Bounding(2, 3)
 
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 from evil_tables import Row, random_row
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Expression, Literal, Scan
+from giveortake.plan import Call, ColumnReference, Expression, Literal, Scan
 from giveortake.plan.functions import FUNCTIONS
 
 LUCK = random.Random("evil rows")  # noqa: S311 (which rows are tried need not be secret)
 ROWS: list[Row] = [random_row(LUCK, person) for person in range(150)]
-CLAMPED = Call("clamp", (Column("x"), Literal(-2), Literal(5)))
+CLAMPED = Call("clamp", (ColumnReference("x"), Literal(-2), Literal(5)))
 LEAVES: list[Expression] = [
-    *(Column(name) for name in ("x", "y", "i", "w", "q", "b", "d", "e", "t", "c", "r")),
+    *(ColumnReference(name) for name in ("x", "y", "i", "w", "q", "b", "d", "e", "t", "c", "r")),
     CLAMPED,
     Literal(0),
     Literal(2),

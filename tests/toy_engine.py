@@ -32,7 +32,7 @@ from giveortake.engines import (
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Column, Domain, Kind, Relation, Scan, Value
+from giveortake.plan import ColumnReference, Domain, Kind, Relation, Scan, Value
 
 
 @final
@@ -88,7 +88,7 @@ class SQLiteEngine:
                 and isinstance(each.relation, Scan)
                 and each.relation.table.person is None
                 and all(summand.kind == "rows" for summand in each.summands)
-                and all(isinstance(key.expression, Column) for key in each.keys.columns)
+                and all(isinstance(key.expression, ColumnReference) for key in each.keys.columns)
             ):
                 raise _refusal()
 

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from giveortake.accounting import Interval, bounds, delta_interval, epsilon_interval, events, laws
-from giveortake.accounting.bounds import Part
+from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.gridded import GriddedLaw
 from giveortake.exact import precision
 from giveortake.privacy import GaussianDP
@@ -85,7 +85,7 @@ def test_the_interval_of_equal_responses_is_narrow(k: int) -> None:
 
 
 def grid_only(law: laws.Law, times: int, delta: float) -> Interval:
-    low, high = bounds.epsilon_bounds([Part(GriddedLaw(law), times)], delta, delta)
+    low, high = bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(law), times)], delta, delta)
     return Interval(Fraction(low), Fraction(high))
 
 
@@ -163,7 +163,7 @@ def test_two_sampled_gaussian_releases_follow_the_integral(
         density, lambda x: full_delta(rate, sigma, epsilon - loss(x), removing), (-9 * sigma, 1 + 9 * sigma)
     )
     law = laws.Sampled(laws.Normal(1 / sigma), Fraction(rate), removing)
-    low, high = bounds.delta_bounds([Part(GriddedLaw(law), 2)], epsilon, epsilon)
+    low, high = bounds.delta_bounds([RepeatedLaw(GriddedLaw(law), 2)], epsilon, epsilon)
     assert low <= truth * (1 + 1e-7)
     assert high >= truth * (1 - 1e-7)
     assert high - low < 0.02 * truth + 1e-12

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from giveortake.accounting import bounds, events, laws
-from giveortake.accounting.bounds import Part
+from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.charges import flattened
 from giveortake.accounting.grid import GridLaw, on_grid
 from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
@@ -149,7 +149,7 @@ def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: 
 @pytest.mark.parametrize("promise", [ZCDP("0.5"), ZCDP("0.01"), RenyiDP({2: "0.1", 8: "0.4", 32: "1.6"})])
 @pytest.mark.parametrize("delta", [1e-3, 1e-8])
 def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP | RenyiDP, delta: float) -> None:
-    low, high = bounds.epsilon_bounds([Part(GriddedCurve(promise), 1, known=False)], delta, delta)
+    low, high = bounds.epsilon_bounds([RepeatedLaw(GriddedCurve(promise), 1, known=False)], delta, delta)
     truth = float(promise.epsilon_at(Fraction(delta)))
     assert low == 0
     assert truth * (1 - 1e-6) <= high <= truth * 1.02
@@ -157,9 +157,9 @@ def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP |
 
 def test_what_doubles_cannot_tell_is_not_told() -> None:
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([Part(GriddedLaw(laws.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
+        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(laws.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([Part(GriddedLaw(laws.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
+        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(laws.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
-from giveortake.plan import Catalog, Column, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
+from giveortake.plan import Catalog, ColumnReference, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
 from giveortake.plan.domains import declared
 from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
 
@@ -167,10 +167,10 @@ def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
 def _vectors(relation: Relation) -> dict[str, VectorSum]:
     """Sums of vectors of each kind: products, sums, and sums by keys."""
     values = tuple(
-        Summand("sum", Column(name), Quantum(Fraction(1, 8), Fraction(low), Fraction(high)))
+        Summand("sum", ColumnReference(name), Quantum(Fraction(1, 8), Fraction(low), Fraction(high)))
         for name, low, high in (("x", -3, 7), ("y", 10, 12))
     )
-    keys = (KeyColumn("r", Column("r"), ("north", "south")), KeyColumn("n", Column("n"), ("a", None)))
+    keys = (KeyColumn("r", ColumnReference("r"), ("north", "south")), KeyColumn("n", ColumnReference("n"), ("a", None)))
     gram = tuple(Component(pair, weight=1 + (pair[0] != pair[1])) for pair in [(0, 0), (0, 1), (1, 1)])
     return {
         "gram": VectorSum(relation, values, (), gram, 500),

@@ -19,14 +19,25 @@ from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
-from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Relation, Scan
+from giveortake.plan import (
+    Call,
+    ColumnReference,
+    Domain,
+    Expression,
+    Filter,
+    Kind,
+    Literal,
+    PrivateTable,
+    Relation,
+    Scan,
+)
 from replay import Revealing
 
 GROUPS = ("a", "b", None)
 FINE = 1024
 LESS = 1 - 2.0**-48
 X = Domain(Kind.REAL, Fraction(-3), Fraction(7))
-QUANTUM = quantum_of(X, Column("x"), centred=True)
+QUANTUM = quantum_of(X, ColumnReference("x"), centred=True)
 BOUNDING = Bounding(2, 3)
 EVIL = [None, math.nan, math.inf, -math.inf, -0.0, 0.0, 7.0, -3.0, 2.5, 1e308, 5e-324, 6.999999999]
 Rows = list[tuple[int | None, str | None, float | None, int | None]]
@@ -62,12 +73,12 @@ def _open(sensitive: Any) -> Any:
     return Revealing().release(sensitive)
 
 
-KEYS = Keys((KeyColumn("g", Column("g"), GROUPS),))
+KEYS = Keys((KeyColumn("g", ColumnReference("g"), GROUPS),))
 SUMMANDS = (
     Summand("rows", fineness=FINE),
-    Summand("values", Column("x"), fineness=FINE),
+    Summand("values", ColumnReference("x"), fineness=FINE),
     Summand("persons", fineness=FINE),
-    Summand("sum", Column("x"), QUANTUM),
+    Summand("sum", ColumnReference("x"), QUANTUM),
 )
 
 
@@ -125,7 +136,7 @@ def _unscaled(rows: Rows) -> list[list[int]]:
 @given(rows_of_people)
 def test_tallies_of_rows_are_what_the_rules_say(rows: Rows) -> None:
     engine, scan = _asked(_frame(rows), None)
-    summands = (Summand("rows"), Summand("values", Column("x")), Summand("sum", Column("x"), QUANTUM))
+    summands = (Summand("rows"), Summand("values", ColumnReference("x")), Summand("sum", ColumnReference("x"), QUANTUM))
     assert [each.tolist() for each in _open(engine.tally(Tally(scan, KEYS, summands)))] == _unscaled(rows)
     engine.close()
 
@@ -150,18 +161,18 @@ def test_tallies_of_persons_are_what_the_rules_say_and_never_more(rows: Rows) ->
 @given(rows_of_people)
 def test_bins_distinct_values_and_persons_are_what_the_rules_say(rows: Rows) -> None:
     engine, scan = _asked(_frame(rows), None)
-    bins = _open(engine.bins(Bins(scan, KEYS, Column("x"), Fraction(-3), Fraction(5, 4), 8)))
+    bins = _open(engine.bins(Bins(scan, KEYS, ColumnReference("x"), Fraction(-3), Fraction(5, 4), 8)))
     expected = [[0] * 8 for _ in GROUPS]
     for _, group, value, _ in rows:
         if group in GROUPS and value is not None and not math.isnan(value):
             away = min(max((value + 3) / 1.25, 0.0), 7.0)
             expected[GROUPS.index(group)][math.floor(away)] += 1
     assert bins.tolist() == expected
-    distinct = _open(engine.distinct(Distinct(scan, KEYS, Column("w"))))
+    distinct = _open(engine.distinct(Distinct(scan, KEYS, ColumnReference("w"))))
     assert distinct.tolist() == [len({w for _, h, _, w in rows if h == g and w is not None}) for g in GROUPS]
     engine.close()
     engine, scan = _asked(_frame(rows), "p")
-    keys, counts = _open(next(engine.persons(Persons(scan, Keys((KeyColumn("g", Column("g"), None),)), 9))))
+    keys, counts = _open(next(engine.persons(Persons(scan, Keys((KeyColumn("g", ColumnReference("g"), None),)), 9))))
     having = {g: len({p for p, h, _, _ in rows if h == g and p is not None}) for _, g, _, _ in rows}
     assert dict(zip((key for (key,) in keys), counts.tolist(), strict=True)) == {g: n for g, n in having.items() if n}
     engine.close()
@@ -172,17 +183,17 @@ def _less(value: Any) -> bool | None:
 
 
 CONDITIONS: dict[str, tuple[Expression, Any]] = {
-    "less": (Call("lt", (Column("x"), Literal(2))), lambda x, w: _less(x)),
+    "less": (Call("lt", (ColumnReference("x"), Literal(2))), lambda x, w: _less(x)),
     "not less": (
-        Call("not", (Call("lt", (Column("x"), Literal(2))),)),
+        Call("not", (Call("lt", (ColumnReference("x"), Literal(2))),)),
         lambda x, w: None if _less(x) is None else not _less(x),
     ),
     "or": (
-        Call("or", (Call("lt", (Column("x"), Literal(2))), Call("eq", (Column("w"), Literal(1))))),
+        Call("or", (Call("lt", (ColumnReference("x"), Literal(2))), Call("eq", (ColumnReference("w"), Literal(1))))),
         lambda x, w: _less(x) is True or w == 1,
     ),
-    "missing": (Call("is_null", (Column("x"),)), lambda x, w: x is None or math.isnan(x)),
-    "in": (Call("in", (Column("w"), Literal(1), Literal(None))), lambda x, w: w == 1),
+    "missing": (Call("is_null", (ColumnReference("x"),)), lambda x, w: x is None or math.isnan(x)),
+    "in": (Call("in", (ColumnReference("w"), Literal(1), Literal(None))), lambda x, w: w == 1),
 }
 
 
@@ -203,9 +214,20 @@ def test_conditions_have_three_values(name: str, rows: Rows) -> None:
 def _everything(engine: DuckDBEngine, relation: Relation) -> list[Any]:
     return [
         *(each.tolist() for each in _open(engine.tally(Tally(relation, KEYS, SUMMANDS, BOUNDING)))),
-        _open(engine.bins(Bins(relation, KEYS, Column("x"), Fraction(-3), Fraction(5, 4), 8, BOUNDING, FINE))).tolist(),
-        _open(engine.distinct(Distinct(relation, KEYS, Column("w"), BOUNDING))).tolist(),
-        [list(map(str, _open(next(engine.persons(Persons(relation, Keys((KeyColumn("g", Column("g"), None),)), 2))))))],
+        _open(
+            engine.bins(Bins(relation, KEYS, ColumnReference("x"), Fraction(-3), Fraction(5, 4), 8, BOUNDING, FINE))
+        ).tolist(),
+        _open(engine.distinct(Distinct(relation, KEYS, ColumnReference("w"), BOUNDING))).tolist(),
+        [
+            list(
+                map(
+                    str,
+                    _open(
+                        next(engine.persons(Persons(relation, Keys((KeyColumn("g", ColumnReference("g"), None),)), 2)))
+                    ),
+                )
+            )
+        ],
     ]
 
 

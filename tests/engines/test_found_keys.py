@@ -13,7 +13,7 @@ from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql.hashes import mark
-from giveortake.plan import Column, Kind, PrivateTable, Scan
+from giveortake.plan import ColumnReference, Kind, PrivateTable, Scan
 
 GROUPS = 2
 KEYS: dict[str, tuple[list[Any], Any]] = {
@@ -31,7 +31,7 @@ def found(rows: list[tuple[Any, Any]], weights: tuple[int, ...] | None = None, *
     source = engine.add("t", table, {})
     columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in source.columns)
     scan = Scan(PrivateTable("t", columns, "p"), None)
-    keys, counts = engine._persons(Persons(scan, Keys((KeyColumn("k", Column("k"), None),)), GROUPS, weights))
+    keys, counts = engine._persons(Persons(scan, Keys((KeyColumn("k", ColumnReference("k"), None),)), GROUPS, weights))
     engine.close()
     return Counter(dict(zip([key for (key,) in keys], counts.tolist(), strict=True)))
 

@@ -23,7 +23,7 @@ from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.engines.postgres.tables import split
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
-from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
 from inside import engine_of, measured
 from postgres_server import stored
 from query_shapes import shapes_of
@@ -157,10 +157,10 @@ def test_texts_are_compared_by_code_points_whatever_their_collation(
     columns = dict(engine.add("t", f"{server}&table={name}", None).columns)
     columns["p"] = columns["p"].complete()
     scan = Scan(PrivateTable("t", tuple(columns.items()), "p"))
-    keys, counts = _open(next(engine.persons(Persons(scan, Keys((KeyColumn("k", Column("k"), None),)), 2))))
+    keys, counts = _open(next(engine.persons(Persons(scan, Keys((KeyColumn("k", ColumnReference("k"), None),)), 2))))
     assert keys == [(text,) for text in sorted(texts)]
     assert counts.tolist() == [1] * len(texts)
-    listed = Keys((KeyColumn("k", Column("k"), (*texts, None)),))
+    listed = Keys((KeyColumn("k", ColumnReference("k"), (*texts, None)),))
     (rows,) = _open(engine.tally(Tally(scan, listed, (Summand("rows"),), Bounding(3, 2))))
     assert rows.tolist() == [2] * len(texts) + [0]
 
@@ -172,7 +172,7 @@ def test_a_hundred_thousand_keys_are_found_in_seconds(
     run(f"CREATE TABLE {name} AS SELECT n AS p, 'key ' || n % 5000 AS k FROM generate_series(1, 20000) AS n")
     columns = dict(engine.add("t", f"{server}&table={name}", None).columns)
     scan = Scan(PrivateTable("t", tuple(columns.items()), None))
-    keys = Keys((KeyColumn("k", Column("k"), (None, *(f"key {n}" for n in range(100_000)))),))
+    keys = Keys((KeyColumn("k", ColumnReference("k"), (None, *(f"key {n}" for n in range(100_000)))),))
     (rows,) = _open(engine.tally(Tally(scan, keys, (Summand("rows"),))))
     assert (rows[0], rows[1:5001].min(), rows[1:5001].max(), rows[5001:].max()) == (0, 4, 4, 0)
 
@@ -186,7 +186,7 @@ def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> N
     domain = Domain(Kind.INTEGER, Fraction(-large), Fraction(large))
     scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("w", domain)), "p"))
     for bounding in (None, Bounding(1, 2), Bounding(1, 9)):
-        summand = Summand("sum", Column("w"), quantum_of(domain, Column("x"), centred=False))
+        summand = Summand("sum", ColumnReference("w"), quantum_of(domain, ColumnReference("x"), centred=False))
         found = [_open(each.tally(Tally(scan, Keys(), (summand,), bounding)))[0].tolist() for each in (duck, engine)]
         assert found[0] == found[1]
         if bounding is None:
@@ -205,11 +205,15 @@ def test_extreme_numbers_lie_where_duckdb_puts_them_on_every_lattice(
     engine.add("t", stored(server, _name(), frame), None)
     domain = Domain(Kind.REAL, -most, most)
     scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("x", domain)), "p"))
-    keys = Keys((KeyColumn("p", Column("p"), tuple(range(12))),))
+    keys = Keys((KeyColumn("p", ColumnReference("p"), tuple(range(12))),))
     for centred in (False, True):
-        tally = Tally(scan, keys, (Summand("sum", Column("x"), quantum_of(domain, Column("x"), centred=centred)),))
+        tally = Tally(
+            scan,
+            keys,
+            (Summand("sum", ColumnReference("x"), quantum_of(domain, ColumnReference("x"), centred=centred)),),
+        )
         assert _open(duck.tally(tally))[0].tolist() == _open(engine.tally(tally))[0].tolist()
-    bins = Bins(scan, keys, Column("x"), -most, most / 8, 16)
+    bins = Bins(scan, keys, ColumnReference("x"), -most, most / 8, 16)
     assert _open(duck.bins(bins)).tolist() == _open(engine.bins(bins)).tolist()
     duck.close()
 
@@ -297,7 +301,10 @@ def test_one_database_serves_several_tables_under_odd_names(
     run(f"INSERT INTO {quoted} VALUES (1, 2, 3)")
     columns = engine.add("odd", server, None, table=odd).columns
     scan = Scan(PrivateTable("odd", columns, None))
-    total = Call("add", (Call("multiply", (Column("a0"), Column("v"))), Call("negate", (Column('a"b %s'),))))
+    total = Call(
+        "add",
+        (Call("multiply", (ColumnReference("a0"), ColumnReference("v"))), Call("negate", (ColumnReference('a"b %s'),))),
+    )
     condition = Call("eq", (total, Literal(5)))
     (rows,) = _open(
         engine.tally(Tally(scan, Keys(), (Summand("values", Call("nullif", (condition, Literal(False)))),)))

@@ -14,7 +14,7 @@ from evil_calls import LEAVES, ROWS, calls
 from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
-from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
 from postgres_server import stored
@@ -121,26 +121,26 @@ def test_every_function_has_the_same_values_plain_and_nested(name: str, asked: A
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "exp", "ln", "sqrt", "greatest", "negate"])
 def test_extremes_overflow_and_underflow_alike(name: str, asked: Asked) -> None:
-    numbers = [Column("x"), Column("w"), Column("c"), *EXTREMES]
+    numbers = [ColumnReference("x"), ColumnReference("w"), ColumnReference("c"), *EXTREMES]
     if FUNCTIONS[name].least == 1:
         check(asked, [Call(name, (each,)) for each in numbers])
         return
     calls = [Call(name, (one, other)) for one in numbers for other in numbers]
     check(asked, calls)
-    outer = [Call(name, (call, Call("multiply", (Column("x"), EXTREMES[5])))) for call in calls[::5]]
+    outer = [Call(name, (call, Call("multiply", (ColumnReference("x"), EXTREMES[5])))) for call in calls[::5]]
     check(asked, outer)
 
 
 def test_texts_become_numbers_and_dates_alike(asked: Asked) -> None:
     check(asked, [Call(name, (Literal(text),)) for name in ("to_date", "to_real") for text in TEXTS])
-    cases = [(Call("eq", (Column("p"), Literal(i))), Literal(text)) for i, text in enumerate(TEXTS)]
-    chosen = Call("case", (*(each for pair in cases for each in pair), Column("q")))
+    cases = [(Call("eq", (ColumnReference("p"), Literal(i))), Literal(text)) for i, text in enumerate(TEXTS)]
+    chosen = Call("case", (*(each for pair in cases for each in pair), ColumnReference("q")))
     check(asked, [Call("to_date", (chosen,)), Call("to_real", (chosen,)), Call("upper", (chosen,))])
 
 
 def test_patterns_know_no_escapes_and_texts_no_percent_signs(asked: Asked) -> None:
     patterns = ["%", "_", "\\%", "%'%", "a\\_b", "100%%", "q_", "%s", "é", "", "日_"]
     texts = [Literal(text) for text in ("100%", "a\\_b", "\\", "%s %(x)s", "a'b", 'a"b', "é", "ÉSSß ıİ Ωω Жж")]
-    check(asked, [Call("like", (text, Literal(each))) for text in [Column("q"), *texts] for each in patterns])
+    check(asked, [Call("like", (text, Literal(each))) for text in [ColumnReference("q"), *texts] for each in patterns])
     check(asked, [Call(name, (text,)) for name in ("upper", "lower", "length") for text in texts])
     check(asked, [Call("ilike", (text, Literal("ÉSS%"))) for text in texts])

@@ -18,7 +18,7 @@ from engine_places import EVERYWHERE, place
 from evil_calls import calls, is_admitted
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
 from stated_caps import stating_caps
@@ -135,7 +135,7 @@ def test_every_function_is_total_on_the_extremes_of_every_type(name: str, stored
     engine, scan = stored_types
     luck = random.Random(name)  # noqa: S311 (which calls are tried need not be secret)
     leaves: list[Expression] = [
-        *(Column(column) for column in scan.schema),
+        *(ColumnReference(column) for column in scan.schema),
         Literal(-1),
         Literal(2),
         Literal("%a_"),
@@ -143,7 +143,7 @@ def test_every_function_is_total_on_the_extremes_of_every_type(name: str, stored
     ]
     asked = calls(name, leaves, luck, 20, scan)
     if name in {"modulo", "divide", "multiply", "add", "subtract", "greatest", "eq", "in"}:  # all pairs of numbers
-        numbers = [Column(column) for column, domain in scan.schema.items() if domain.kind.is_number]
+        numbers = [ColumnReference(column) for column, domain in scan.schema.items() if domain.kind.is_number]
         pairs = [Call(name, pair) for pair in itertools.product(numbers, repeat=2)]
         asked += [pair for pair in pairs if is_admitted(pair, scan)]
     assert asked

@@ -14,7 +14,7 @@ from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.errors import QueryFailed, QueryRefused
-from giveortake.plan import Call, Column, Derive, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Derive, PrivateTable, Scan
 from giveortake.session import Session
 from inside import engine_of
 from postgres_server import stored
@@ -106,7 +106,7 @@ def test_and_answered_by_one_that_can(where: str, text: str, domains: dict[str, 
 
 
 def _summands(count: int) -> tuple[Summand, ...]:
-    return tuple(Summand("values", Column("x")) for _ in range(count))
+    return tuple(Summand("values", ColumnReference("x")) for _ in range(count))
 
 
 def test_postgresql_is_asked_for_no_more_columns_than_its_select_may_have(server: str) -> None:
@@ -127,9 +127,9 @@ def test_of_wide_relations_those_columns_count_that_a_question_needs(server: str
     engine = PostgresEngine(server)
     found = engine.add("t", stored(server, "t", TABLE), None)
     columns = [f"c{index}" for index in range(1665)]
-    wide = Derive(Scan(PrivateTable("t", found.columns, None)), tuple((name, Column("x")) for name in columns))
+    wide = Derive(Scan(PrivateTable("t", found.columns, None)), tuple((name, ColumnReference("x")) for name in columns))
     few, all_of_them = (
-        Tally(wide, Keys(), (Summand("values", Call("coalesce", tuple(map(Column, names)))),))
+        Tally(wide, Keys(), (Summand("values", Call("coalesce", tuple(map(ColumnReference, names)))),))
         for names in (columns[:3], columns)
     )
     engine.require_runnable([few])
@@ -152,11 +152,11 @@ def test_no_row_is_read_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     found = engine.add("t", TABLE, {})
     columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in found.columns)
     scan = Scan(PrivateTable("t", columns, "p"), 3)
-    keys = Keys((KeyColumn("r", Column("r"), None),))
+    keys = Keys((KeyColumn("r", ColumnReference("r"), None),))
     tally = Tally(scan, keys, (Summand("rows"),))
     with monkeypatch.context() as patch:
         patch.setattr(engine, "_connection", None)
         engine.require_runnable([tally, Persons(scan, keys, 2)])
-    known = Tally(scan, Keys((KeyColumn("r", Column("r"), ("a", "b")),)), (Summand("rows"),))
+    known = Tally(scan, Keys((KeyColumn("r", ColumnReference("r"), ("a", "b")),)), (Summand("rows"),))
     assert [part.tolist() for part in engine._remembered(known, lambda: engine._tally(known))] == [[10, 10]]
     engine.close()

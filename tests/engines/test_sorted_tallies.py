@@ -15,15 +15,15 @@ from giveortake.engines.duckdb import sorted_keys, sorted_tallies
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.mechanisms.weighted_keys import weights
-from giveortake.plan import Column, PrivateTable, Scan
+from giveortake.plan import ColumnReference, PrivateTable, Scan
 
 ROWS = 5000
 VALUES = tuple(f"k{index:02d}" for index in range(30))
 QUANTUM = Quantum(Fraction(1, 2**20), Fraction(-3), Fraction(100), shift=7)
 SUMMANDS = (
     Summand("rows", fineness=1024),
-    Summand("sum", Column("x"), QUANTUM),
-    Summand("values", Column("x"), fineness=64),
+    Summand("sum", ColumnReference("x"), QUANTUM),
+    Summand("values", ColumnReference("x"), fineness=64),
     Summand("persons", fineness=3),
 )
 
@@ -69,7 +69,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("bounding", [Bounding(2, 1), Bounding(5, 3), Bounding(100, 2)])
 def test_bounded_sums(monkeypatch: pytest.MonkeyPatch, bounding: Bounding, wanted: tuple[int, ...] | None) -> None:
     engine, scan = engine_with(some_persons())
-    tally = Tally(scan, Keys((KeyColumn("k", Column("k"), VALUES),), wanted), SUMMANDS, bounding)
+    tally = Tally(scan, Keys((KeyColumn("k", ColumnReference("k"), VALUES),), wanted), SUMMANDS, bounding)
     for one, other in zip(*both_ways(monkeypatch, lambda: engine._tally(tally)), strict=True):
         assert one.tolist() == other.tolist()
         assert any(one.tolist())
@@ -87,7 +87,7 @@ def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool) -> None:
     monkeypatch.setattr(sorted_keys, "_DENSE", 10**9 if dense else 0)
     engine, scan = engine_with(some_persons())
-    keys = Keys((KeyColumn("k", Column("k"), None), KeyColumn("d", Column("d"), None)))
+    keys = Keys((KeyColumn("k", ColumnReference("k"), None), KeyColumn("d", ColumnReference("d"), None)))
     asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)
     plain, again = both_ways(monkeypatch, lambda: engine._persons(asked))
     assert plain[0] == again[0]
@@ -100,7 +100,9 @@ def test_a_person_with_very_many_keys_is_sorted_all_the_same(monkeypatch: pytest
     engine = DuckDBEngine()
     source = engine.add("t", table, {})
     columns = tuple((name, domain.complete()) for name, domain in source.columns)
-    persons = Persons(Scan(PrivateTable("t", columns, "p"), None), Keys((KeyColumn("k", Column("k"), None),)), 4)
+    persons = Persons(
+        Scan(PrivateTable("t", columns, "p"), None), Keys((KeyColumn("k", ColumnReference("k"), None),)), 4
+    )
     plain, again = both_ways(monkeypatch, lambda: engine._persons(persons))
     assert plain[0] == again[0]
     assert plain[1].tolist() == again[1].tolist()
@@ -111,7 +113,7 @@ def test_persons_that_cannot_be_packed_go_the_other_way(monkeypatch: pytest.Monk
     persons = some_persons()
     persons = [f"p{each}" for each in persons] if spread == "text" else (persons * 11) % spread * np.sign(persons)
     engine, scan = engine_with(persons)
-    tally = Tally(scan, Keys((KeyColumn("k", Column("k"), VALUES),)), SUMMANDS, Bounding(2, 1))
+    tally = Tally(scan, Keys((KeyColumn("k", ColumnReference("k"), VALUES),)), SUMMANDS, Bounding(2, 1))
     plain = engine._tally(tally)
     monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
     assert [each.tolist() for each in engine._tally(tally)] == [each.tolist() for each in plain]
@@ -119,7 +121,7 @@ def test_persons_that_cannot_be_packed_go_the_other_way(monkeypatch: pytest.Monk
 
 def test_sums_that_could_leave_64_bits_are_not_sorted() -> None:
     huge = Quantum(Fraction(1), Fraction(0), Fraction(2**61), is_whole=True)
-    tally = Tally(engine_with(some_persons())[1], Keys(), (Summand("sum", Column("d"), huge),), Bounding(1, 1))
+    tally = Tally(engine_with(some_persons())[1], Keys(), (Summand("sum", ColumnReference("d"), huge),), Bounding(1, 1))
     assert not sorted_tallies.suits(tally, 10**6)
     small = Tally(tally.relation, Keys(), SUMMANDS, Bounding(1, 1))
     assert sorted_tallies.suits(small, 10**6)

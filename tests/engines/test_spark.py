@@ -22,7 +22,7 @@ from giveortake.engines.spark import engine as spark_engine
 from giveortake.engines.spark import key_lists, key_weights
 from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
-from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan, Value
+from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan, Value
 from giveortake.plan.functions import FUNCTIONS
 from spark_session import spark_session
 
@@ -96,10 +96,10 @@ def test_strange_texts_are_the_same_keys_and_literals(spark: SparkSession, tmp_p
     with both(spark, path) as (one, other, scan):
         persons = Persons(scan, Q, 3)
         assert listed_units(one.persons(persons)) == listed_units(other.persons(persons))
-        keys = Keys((KeyColumn("q", Column("q"), written),))
-        like = [(Call("like", (Column("q"), Literal(text))), Literal(text)) for text in written]
+        keys = Keys((KeyColumn("q", ColumnReference("q"), written),))
+        like = [(Call("like", (ColumnReference("q"), Literal(text))), Literal(text)) for text in written]
         first = KeyColumn("l", Call("case", (*(part for pair in like for part in pair), Literal("none"))), written)
-        odd = Summand("values", Column("a`b. c'"))
+        odd = Summand("values", ColumnReference("a`b. c'"))
         for tally in (Tally(scan, keys, (Summand("rows"), odd)), Tally(scan, Keys((first,)), (Summand("rows"),))):
             mine, theirs = opened(one.tally(tally)), opened(other.tally(tally))
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
@@ -116,9 +116,9 @@ def test_patterns_match_what_they_match_in_duckdb(spark: SparkSession, tmp_path:
     path = stored(pl.DataFrame({"s": texts}), tmp_path / "t.parquet")
     with both(spark, path) as (one, other, scan):
         summands = tuple(
-            Summand("values", one_if(Call("like", (Column("s"), Literal(pattern))))) for pattern in patterns
+            Summand("values", one_if(Call("like", (ColumnReference("s"), Literal(pattern))))) for pattern in patterns
         )
-        key = Keys((KeyColumn("s", Column("s"), tuple(sorted(set(texts)))),))
+        key = Keys((KeyColumn("s", ColumnReference("s"), tuple(sorted(set(texts)))),))
         expected = opened(one.tally(Tally(scan, key, summands)))
         found = opened(other.tally(Tally(scan, key, summands)))
         for pattern, each, same in zip(patterns, expected, found, strict=True):
@@ -152,38 +152,40 @@ def test_tallies_of_random_evil_tables_are_the_same(limit: int | None, spark: Sp
         cents = Quantum(Fraction(1, 100), Fraction(0), Fraction(100))
         summands = (
             Summand("rows", fineness=1024),
-            Summand("values", Column("x"), fineness=1024),
+            Summand("values", ColumnReference("x"), fineness=1024),
             Summand("persons", fineness=1024),
-            Summand("sum", Column("x"), fine),
-            Summand("sum", Column("w"), huge),
-            Summand("sum", Column("c"), cents),
-            Summand("sum", Column("x"), fine, fineness=2**20),
+            Summand("sum", ColumnReference("x"), fine),
+            Summand("sum", ColumnReference("w"), huge),
+            Summand("sum", ColumnReference("c"), cents),
+            Summand("sum", ColumnReference("x"), fine, fineness=2**20),
         )
         values = ("north", "south", None, "west")
-        keys = Keys((KeyColumn("r", Column("r"), values), KeyColumn("b", Column("b"), (True, False))))
+        keys = Keys((KeyColumn("r", ColumnReference("r"), values), KeyColumn("b", ColumnReference("b"), (True, False))))
         for bounding in (None, BOUNDING, Bounding(50, 2)) if limit is None else (BOUNDING,):
             tally = Tally(relation, keys, summands, bounding)
             mine, theirs = opened(one.tally(tally)), opened(other.tally(tally))
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
-        keys = Keys((KeyColumn("r", Column("r"), ("north", None)),), wanted=(1,))
+        keys = Keys((KeyColumn("r", ColumnReference("r"), ("north", None)),), wanted=(1,))
         for bounding in (None, BOUNDING):
-            bins = Bins(relation, keys, Column("x"), Fraction(-3), Fraction(5, 4), 8, bounding, 1024)
+            bins = Bins(relation, keys, ColumnReference("x"), Fraction(-3), Fraction(5, 4), 8, bounding, 1024)
             assert opened(one.bins(bins)).tolist() == opened(other.bins(bins)).tolist()
             for name in ("q", "w", "x", "t") if limit is None else ("d", "c"):
-                distinct = Distinct(relation, keys, Column(name), bounding)
+                distinct = Distinct(relation, keys, ColumnReference(name), bounding)
                 assert opened(one.distinct(distinct)).tolist() == opened(other.distinct(distinct)).tolist(), name
         for names in (("q",), ("d", "w"), ("r", "c", "b"))[:: 1 if limit is None else 2]:
-            asked = Persons(relation, Keys(tuple(KeyColumn(name, Column(name), None) for name in names)), 2)
+            asked = Persons(relation, Keys(tuple(KeyColumn(name, ColumnReference(name), None) for name in names)), 2)
             assert listed_units(one.persons(asked)) == listed_units(other.persons(asked))
 
 
 def test_an_empty_table_has_zeros(spark: SparkSession, tmp_path: Path) -> None:
     with both(spark, stored(frame([], SCHEMA), tmp_path / "t.parquet"), x=(-3, 7)) as (_, engine, scan):
-        keys = Keys((KeyColumn("r", Column("r"), ("north", None)),))
+        keys = Keys((KeyColumn("r", ColumnReference("r"), ("north", None)),))
         quantum = Quantum(Fraction(1, 1024), Fraction(-3), Fraction(7))
-        tally = Tally(scan, keys, (Summand("rows"), Summand("sum", Column("x"), quantum)), BOUNDING)
+        tally = Tally(scan, keys, (Summand("rows"), Summand("sum", ColumnReference("x"), quantum)), BOUNDING)
         assert [each.tolist() for each in opened(engine.tally(tally))] == [[0, 0], [0, 0]]
-        assert opened(engine.bins(Bins(scan, keys, Column("x"), Fraction(0), Fraction(1), 2, BOUNDING))).tolist() == [
+        assert opened(
+            engine.bins(Bins(scan, keys, ColumnReference("x"), Fraction(0), Fraction(1), 2, BOUNDING))
+        ).tolist() == [
             [0, 0],
             [0, 0],
         ]
@@ -215,7 +217,7 @@ def test_weights_of_keys_are_the_same_by_arrays_and_by_windows(
     rows += rows[:50]
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
         for names, count in ((("b", "c", "d"), 3), (("q", "w"), 8), (("t", "r"), 8), (("x",), 3)):
-            columns = Keys(tuple(KeyColumn(name, Column(name), None) for name in names))
+            columns = Keys(tuple(KeyColumn(name, ColumnReference(name), None) for name in names))
             asked = Persons(scan, columns, count, (100, 70, 57, 50, 44, 40, 37, 35)[:count])
             assert dict(listed_units(one.persons(asked))) == dict(listed_units(other.persons(asked))), names
 
@@ -236,7 +238,7 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
         if not here:
             other._key_lists = KeysInDriver(other._made)
         for names in (("b", "c", "d"), ("w", "r"), ("q", "t"), ("x",)):
-            columns = tuple(KeyColumn(name, Column(name), None) for name in names)
+            columns = tuple(KeyColumn(name, ColumnReference(name), None) for name in names)
             units = [opened(each)[0] for each in one.persons(Persons(scan, Keys(columns), 50))]
             listed = sorted((key for keys in units for key in keys), key=lambda key: (key[-1] is not None, repr(key)))
             found = Found(len(listed), lambda listed=listed: iter([listed[:1], listed[1:9], listed[9:]]))  # type: ignore[misc]  # (a default)

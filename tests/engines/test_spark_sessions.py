@@ -24,7 +24,7 @@ from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.tables import connect
 from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
-from giveortake.plan import Call, Column, Domain, Filter, Kind, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Domain, Filter, Kind, Literal, PrivateTable, Scan
 from spark_session import event_log, spark_session
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ def test_what_a_user_sets_changes_no_integer(spark: SparkSession, tmp_path: Path
 
     def ask() -> None:
         with both(spark, path, x=(-3, 7)) as (_, engine, scan):
-            hours = Call("hour", (Column("t"),))
-            texts = Call("like", (Call("concat", (Column("q"), Literal("\\'"))), Literal("%\\_")))
-            keys = Keys((KeyColumn("r", Column("r"), ("north", "south", None)),))
+            hours = Call("hour", (ColumnReference("t"),))
+            texts = Call("like", (Call("concat", (ColumnReference("q"), Literal("\\'"))), Literal("%\\_")))
+            keys = Keys((KeyColumn("r", ColumnReference("r"), ("north", "south", None)),))
             quantum = Quantum(Fraction(1, 2**40), Fraction(-3), Fraction(7))
             summands = (
                 Summand("rows"),
-                Summand("sum", Column("x"), quantum),
+                Summand("sum", ColumnReference("x"), quantum),
                 Summand("sum", hours, Quantum(Fraction(1), Fraction(0), Fraction(23), is_whole=True)),
             )
             told = [
@@ -116,9 +116,9 @@ def test_types_say_which_columns_can_be_asked(spark: SparkSession) -> None:
     }
     assert dict(source.columns)["d"] == Domain(Kind.DECIMAL, step=Fraction(1, 1000))
     scan = Scan(PrivateTable("t", source.columns, None))
-    upper = Summand("values", one_if(Call("eq", (Column("g"), Literal("X")))))
+    upper = Summand("values", one_if(Call("eq", (ColumnReference("g"), Literal("X")))))
     assert opened(engine.tally(Tally(scan, Keys(), (upper,))))[0].tolist() == [0]  # its collation says otherwise
-    found = listed_units(engine.persons(Persons(scan, Keys((KeyColumn("i", Column("i"), None),)), 1)))
+    found = listed_units(engine.persons(Persons(scan, Keys((KeyColumn("i", ColumnReference("i"), None),)), 1)))
     assert found == [((dt.datetime(2024, 1, 2, 4, 30),), 1)]
     engine.close()
 
@@ -246,7 +246,7 @@ def _failing(spark: SparkSession, tmp_path: Path) -> tuple[SparkEngine, Scan]:
 def test_a_failure_tells_nothing(spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     engine, scan = _failing(spark, tmp_path)
     with pytest.raises(QueryFailed, match="the engine could not finish the question") as caught:
-        engine.tally(Tally(scan, Keys(), (Summand("values", Column("x")),)))
+        engine.tally(Tally(scan, Keys(), (Summand("values", ColumnReference("x")),)))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert "zebra" not in str(caught.value) + "".join(capfd.readouterr())
@@ -260,7 +260,7 @@ def test_a_question_ends_when_its_time_is_over(spark: SparkSession) -> None:
     engine._time = TimeLimit(1.0)
     scan = Scan(PrivateTable("t", (("a", Domain(Kind.INTEGER)), ("id", Domain(Kind.INTEGER))), None))
     with pytest.raises(QueryFailed, match="in time"):  # it would take days
-        engine.distinct(Distinct(scan, Keys(), Call("add", (Column("a"), Column("id")))))
+        engine.distinct(Distinct(scan, Keys(), Call("add", (ColumnReference("a"), ColumnReference("id")))))
     engine.close()
 
 
@@ -276,14 +276,16 @@ def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Pa
     (log,) = event_log().glob(f"{spark.sparkContext.applicationId}*")
     before = log.stat().st_size  # what other tests left there knows nothing of these rows
     with both(spark, stored(table, tmp_path / "t.parquet"), x=(0, 100_000)) as (_, engine, scan):
-        keys = Keys((KeyColumn("q", Column("q"), ("plain", None)),))
+        keys = Keys((KeyColumn("q", ColumnReference("q"), ("plain", None)),))
         quantum = Quantum(Fraction(1, 1024), Fraction(0), Fraction(100_000))
         for bounding in (None, BOUNDING):
-            engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", Column("x"), quantum)), bounding))
-            engine.bins(Bins(scan, keys, Column("x"), Fraction(0), Fraction(1000), 100, bounding))
-            engine.distinct(Distinct(scan, keys, Column("q"), bounding))
+            engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", ColumnReference("x"), quantum)), bounding))
+            engine.bins(Bins(scan, keys, ColumnReference("x"), Fraction(0), Fraction(1000), 100, bounding))
+            engine.distinct(Distinct(scan, keys, ColumnReference("q"), bounding))
         list(engine.persons(Persons(scan, Q, 1)))
-        engine.tally(Tally(Filter(scan, Call("gt", (Column("x"), Literal(54321)))), Keys(), (Summand("rows"),)))
+        engine.tally(
+            Tally(Filter(scan, Call("gt", (ColumnReference("x"), Literal(54321)))), Keys(), (Summand("rows"),))
+        )
     spark.range(1).count()
     deadline = time.monotonic() + 120
     while "54321" not in (text := _written_since(log, before)) and time.monotonic() < deadline:

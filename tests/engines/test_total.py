@@ -11,7 +11,7 @@ from evil_calls import LEAVES, ROWS, calls
 from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.plan import Column, Derive, Expression, Filter, Kind, PrivateTable, Scan
+from giveortake.plan import ColumnReference, Derive, Expression, Filter, Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
 
@@ -44,7 +44,7 @@ def _run(engine: DuckDBEngine, scan: Scan, values: list[Expression]) -> None:
     keys = [value for value in values if value.domain(schema).kind not in {Kind.REAL, Kind.TIMESTAMP}][:2]
     for key in keys:
         derived = Derive(scan, (("k", key),))
-        column = KeyColumn("k", Column("k"), derived.schema["k"].keys())
+        column = KeyColumn("k", ColumnReference("k"), derived.schema["k"].keys())
         list(engine.persons(Persons(derived, Keys((column,)), 1)))
         if column.values is not None:
             engine.tally(Tally(derived, Keys((column,)), (Summand("rows"),)))

@@ -18,7 +18,7 @@ from giveortake.engines import Component, Engine, KeyColumn, Quantum, Sample, Su
 from giveortake.engines.duckdb import counted_cells, sorted_vectors
 from giveortake.engines.sql import vector_statements
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Filter, Literal, Relation
+from giveortake.plan import Call, ColumnReference, Filter, Literal, Relation
 from giveortake.session.session import mechanism_of
 from inside import engine_of
 from replay import Revealing
@@ -36,12 +36,12 @@ DOMAINS = {"x": (-1, 1), "y": (-1, 1), "city": ["a", "b"], "sex": ["f", "m"]}
 
 
 def value(name: str, steps: int = STEPS) -> Summand:
-    return Summand("sum", Column(name), Quantum(Fraction(1, steps), Fraction(-1), Fraction(1)))
+    return Summand("sum", ColumnReference(name), Quantum(Fraction(1, steps), Fraction(-1), Fraction(1)))
 
 
 def keys(*names: str) -> tuple[KeyColumn, ...]:
     known: dict[str, tuple[str, ...]] = {"city": ("a", "b"), "sex": ("f", "m")}
-    return tuple(KeyColumn(name, Column(name), known[name]) for name in names)
+    return tuple(KeyColumn(name, ColumnReference(name), known[name]) for name in names)
 
 
 def gram(count: int) -> tuple[Component, ...]:
@@ -199,7 +199,8 @@ def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person:
     with session(frame, person=person) as s:
         relation, name = mechanism_of(s).origin.relations["rows"], "person" if person else "row"
         units = [
-            Filter(relation, Call("eq", (Column(name), Literal(each)))) for each in sorted(set(frame[name].to_list()))
+            Filter(relation, Call("eq", (ColumnReference(name), Literal(each))))
+            for each in sorted(set(frame[name].to_list()))
         ]
         for shape, asked in shapes(relation, bound, steps).items():
             weights = np.repeat(np.array([each.weight for each in asked.components], dtype=object), asked.sizes)
@@ -216,6 +217,6 @@ def test_what_cannot_be_summed_is_refused_by_what_it_says() -> None:
             VectorSum(relation, (value("x"),), (), (Component((0,)),), 2**30 + 1)
         with pytest.raises(QueryRefused, match="too many steps"):
             VectorSum(relation, (value("x", 2**20),), (), (Component((0, 0)),), 2**30)
-        wide = KeyColumn("city", Column("city"), tuple(str(n) for n in range(2**20 + 1)))
+        wide = KeyColumn("city", ColumnReference("city"), tuple(str(n) for n in range(2**20 + 1)))
         with pytest.raises(QueryRefused, match="cells"):
             VectorSum(relation, (), (wide,), (Component((), (0,)),), 1)

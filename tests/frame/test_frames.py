@@ -15,7 +15,7 @@ from asked_tables import CATALOG, table
 from giveortake import frame as gt
 from giveortake.errors import QueryRefused
 from giveortake.frame.expressions import node_of
-from giveortake.plan import AggregateKind, Call, Column, Literal, Measured, Question
+from giveortake.plan import AggregateKind, Call, ColumnReference, Literal, Measured, Question
 from giveortake.plan.questions import Condition, Order
 
 col = gt.col
@@ -71,7 +71,7 @@ def test_a_number_means_its_shortest_decimal(value: Any, exact: object) -> None:
 
 
 def test_operators_work_from_both_sides() -> None:
-    amount = Column("amount")
+    amount = ColumnReference("amount")
     assert node_of(1 + col("amount")) == Call("add", (Literal(1), amount))
     assert node_of(1 - col("amount")) == Call("subtract", (Literal(1), amount))
     assert node_of(2 * col("amount")) == Call("multiply", (Literal(2), amount))
@@ -96,7 +96,7 @@ def test_a_condition_on_the_answer_may_name_keys_outputs_and_aggregates() -> Non
     )
     kinds = [aggregate.kind for aggregate in question.aggregates()]
     assert kinds == [AggregateKind.COUNT_ROWS, AggregateKind.QUANTILE, AggregateKind.COUNT_PERSONS]
-    assert question.having.parts[0].parts[1] == Condition("eq", (Column("paid"), True))
+    assert question.having.parts[0].parts[1] == Condition("eq", (ColumnReference("paid"), True))
     assert question.order == (Order("n", missing_first=True), Order("region", descending=True))
     assert question.limit == 0
 

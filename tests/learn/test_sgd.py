@@ -18,7 +18,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, Q
 from giveortake.learn.lattice import value
 from giveortake.learn.sgd import Descent, Schedule, sgd
 from giveortake.mechanisms.vector_noise import VectorNoise
-from giveortake.plan import Call, Column, Filter
+from giveortake.plan import Call, ColumnReference, Filter
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import events
 from giveortake.session import Session
@@ -126,12 +126,17 @@ def test_a_row_more_is_one_more_that_is_sampled_on_its_own_and_no_other_row_is_s
     counts = []
     with gt.protect(rows, unit=gt.ROW, budget=gt.ZCDP(1), domains={"x": (-1, 1)}, name="data") as s:
         relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
-        values = (value(Column("x")),)
+        values = (value(ColumnReference("x")),)
         for salt in range(60):
             sample = Sample(f"{salt} ", 2**59)
             cells = [
                 VectorSum(
-                    Filter(relation, Call("eq", (Column("x"), Constant(Fraction(each))))), values, (), parts, 10, sample
+                    Filter(relation, Call("eq", (ColumnReference("x"), Constant(Fraction(each))))),
+                    values,
+                    (),
+                    parts,
+                    10,
+                    sample,
                 )
                 for each, parts in ((0.5, (Component(),)), (-0.5, (Component(),)))
             ]
@@ -185,11 +190,16 @@ def test_what_cannot_be_computed_counts_as_zero_and_a_person_is_cut_once(monkeyp
         domain = mechanism_of(s).origin.relations["data"]
         engine = mechanism_of(s).engine
         parts = (Component((0, 0)), Component())
-        sums, rows = Revealing().release(engine.vectors(VectorSum(domain, (value(Column("x")),), (), parts, 2**30)))
+        sums, rows = Revealing().release(
+            engine.vectors(VectorSum(domain, (value(ColumnReference("x")),), (), parts, 2**30))
+        )
     with session(ROWS.filter(pl.col("who") >= 1000)) as s:
         relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
         assert (
-            sums == Revealing().release(engine.vectors(VectorSum(relation, (value(Column("x")),), (), parts, 2**30)))[0]
+            sums
+            == Revealing().release(
+                engine.vectors(VectorSum(relation, (value(ColumnReference("x")),), (), parts, 2**30))
+            )[0]
         )
     assert rows == 4000
     one = pl.DataFrame({"who": [1] * 50, "x": [1.0] * 50, "bought": [True] * 50, "price": [0.0] * 50})

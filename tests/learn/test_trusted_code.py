@@ -21,7 +21,7 @@ from giveortake.learn.lattice import value
 from giveortake.learn.sgd import sgd
 from giveortake.mechanisms.trusted_gradients import TrustedGradients, UnitRows
 from giveortake.mechanisms.vector_noise import VectorNoise
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from replay import Revealing
@@ -131,7 +131,7 @@ def units_of(rows: pl.DataFrame, who: int | None = None) -> list[Any]:
     """What an engine hands over of a sample, without one person."""
     with session(rows if who is None else rows.filter(pl.col("who") != who)) as s:
         relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
-        values = (value(Column("x")), value(Column("x"), steps=512), value(Column("x")))
+        values = (value(ColumnReference("x")), value(ColumnReference("x"), steps=512), value(ColumnReference("x")))
         asked = VectorSum(relation, values, (), (Component((0,)),) * 3, BOUND, Sample("salt", 2**59))
         assert isinstance(engine, DuckDBEngine)
         handed = engine.rows_of_units(asked)

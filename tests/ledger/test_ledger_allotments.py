@@ -26,7 +26,7 @@ from giveortake.errors import (
 from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.entries import canonical, digest
-from giveortake.ledger.verifying import Replay
+from giveortake.ledger.verification import Replay
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event, Gaussian, Laplace, Pure
 

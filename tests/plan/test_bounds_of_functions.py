@@ -13,7 +13,7 @@ import pytest
 
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.sql.expressions import Expressions
-from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal
 
 LUCK = random.Random("bounds")  # noqa: S311 (which values are tried need not be secret)
 FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
@@ -61,20 +61,20 @@ def _require_inside(values: list[Any], domain: Domain) -> None:
 )
 @pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
 def test_powers_stay_between_their_bounds(name: str, values: list[float], exponent: int | Fraction) -> None:
-    call = Call("power", (Column(name), Literal(exponent)))
+    call = Call("power", (ColumnReference(name), Literal(exponent)))
     _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
 
 
 @pytest.mark.parametrize("digits", [1, 2, 9, -1, -2])
 @pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
 def test_rounded_numbers_stay_between_their_bounds(name: str, values: list[float], digits: int) -> None:
-    call = Call("round", (Column(name), Literal(digits)))
+    call = Call("round", (ColumnReference(name), Literal(digits)))
     _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
 
 
 @pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
 def test_signs_stay_between_their_bounds(name: str, values: list[float]) -> None:
-    call = Call("sign", (Column(name),))
+    call = Call("sign", (ColumnReference(name),))
     _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
 
 
@@ -99,7 +99,7 @@ def test_moved_days_are_those_of_duckdb_and_stay_between_their_bounds(
     name: str, by: int, stretch: tuple[dt.date, dt.date]
 ) -> None:
     domain, days = _days(*stretch)
-    call = Call(name, (Column("d"), Literal(by)))
+    call = Call(name, (ColumnReference("d"), Literal(by)))
     moved = _values(call, {"d": domain}, {"d": days})
     unit = "days" if name == "add_days" else "months"
     plain = _by_duckdb(f"CAST(d + to_{unit}({by}) AS VARCHAR)", {"d": ("DATE", days)})
@@ -118,7 +118,7 @@ def test_differences_of_days_are_those_of_duckdb_and_stay_between_their_bounds(u
         for other in STRETCHES:
             (first, starts), (last, ends) = _days(*one), _days(*other)
             schema = {"a": first, "b": last}
-            call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
+            call = Call("date_diff", (Literal(unit), ColumnReference("a"), ColumnReference("b")))
             found = _values(call, schema, {"a": starts, "b": ends})
             if unit == "week":  # which begins on Monday here; DuckDB counts from a Thursday
                 pairs = zip(starts, ends, strict=True)
@@ -144,7 +144,7 @@ def test_hours_and_minutes_between_moments_are_those_of_duckdb_and_stay_between_
             schema[name] = Domain(kind, domain.low, domain.high, nullable=False)
             rows[name] = moments if kind is Kind.TIMESTAMP else [*days[:2], *days]
         rows["b"][:2] = rows["b"][1::-1]  # the first beside the last
-        call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
+        call = Call("date_diff", (Literal(unit), ColumnReference("a"), ColumnReference("b")))
         found = _values(call, schema, rows)
         typed = {name: (KINDS[kind], rows[name]) for name, kind in zip("ab", kinds, strict=True)}
         plain = _by_duckdb(f"date_diff('{unit}', a::TIMESTAMP, b::TIMESTAMP)", typed)
@@ -154,5 +154,5 @@ def test_hours_and_minutes_between_moments_are_those_of_duckdb_and_stay_between_
 
 def test_known_days_stay_known_when_they_are_moved() -> None:
     domain = Domain(Kind.DATE, categories=(dt.date(2024, 1, 31), dt.date(2024, 1, 30), None))
-    call = Call("add_months", (Column("d"), Literal(1)))
+    call = Call("add_months", (ColumnReference("d"), Literal(1)))
     assert call.domain({"d": domain}).keys() == (dt.date(2024, 2, 29), None)

@@ -11,7 +11,7 @@ from giveortake.plan import (
     Aggregate,
     AggregateKind,
     Call,
-    Column,
+    ColumnReference,
     Derive,
     Domain,
     Expression,
@@ -41,7 +41,7 @@ TABLE = PrivateTable(
     "p",
 )
 SCHEMA = TABLE.schema
-NOTE, CODE, FLAG = Column("note"), Column("code"), Column("flag")
+NOTE, CODE, FLAG = ColumnReference("note"), ColumnReference("code"), ColumnReference("flag")
 
 
 def count(relation: Relation, *keys: Expression) -> Question:
@@ -66,8 +66,8 @@ def call(name: str, *arguments: Expression) -> Call:
         (call("coalesce", CODE, NOTE), USUAL_CHARACTERS),
         (call("nullif", CODE, Literal("x")), 8),
         (call("to_text", FLAG), 5),
-        (call("to_text", Column("p")), 40),
-        (call("to_text", Column("at")), 26),
+        (call("to_text", ColumnReference("p")), 40),
+        (call("to_text", ColumnReference("at")), 26),
         (call("to_text", CODE), 8),
     ],
 )
@@ -85,13 +85,13 @@ def test_a_text_that_doubles_in_every_subquery_is_refused_when_it_could_be_too_l
     relation: Relation = Derive(Scan(TABLE), (("t", call("case", FLAG, Literal("xxx"), Literal(""))),))
     made = width = 3
     while made + 2 * width <= MOST_MADE:
-        relation = Derive(relation, (("t", call("concat", Column("t"), Column("t"))),))
+        relation = Derive(relation, (("t", call("concat", ColumnReference("t"), ColumnReference("t"))),))
         width *= 2
         made += width
         assert relation.schema["t"].width == width
         count(relation)
     with pytest.raises(QueryRefused, match=f"{made + 2 * width:,} characters"):
-        count(Derive(relation, (("t", call("concat", Column("t"), Column("t"))),)))
+        count(Derive(relation, (("t", call("concat", ColumnReference("t"), ColumnReference("t"))),)))
 
 
 def test_texts_that_are_not_nested_add_up() -> None:
@@ -117,7 +117,7 @@ def test_texts_that_are_made_and_kept_are_shorter_still() -> None:
 
 def test_kept_texts_of_a_join_count_for_all_rows_that_it_makes() -> None:
     joined = JoinPersons(Scan(TABLE, 100), Scan(TABLE, 100), (("note", "other"),))
-    count(joined, call("concat", CODE, Column("code")))
+    count(joined, call("concat", CODE, ColumnReference("code")))
     with pytest.raises(QueryRefused, match="a join makes"):
         count(joined, call("lower", NOTE))
 

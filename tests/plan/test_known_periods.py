@@ -11,7 +11,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Caps, Rules, Spend, measurement
-from giveortake.plan import Call, Column, Domain, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal
 from giveortake.plan.domains import first_day
 from giveortake.session import Session
 
@@ -20,7 +20,7 @@ FIRST, LAST = dt.date(2023, 12, 29), dt.date(2024, 3, 2)
 
 def domain(period: str, low: dt.date = FIRST, high: dt.date = LAST, **more: Any) -> Domain:
     days = Domain(Kind.DATE, Fraction(low.toordinal()), Fraction(high.toordinal()), **more)
-    return Call("date_trunc", (Literal(period), Column("day"))).domain({"day": days})
+    return Call("date_trunc", (Literal(period), ColumnReference("day"))).domain({"day": days})
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,9 @@ def test_days_are_the_days_themselves_and_too_many_are_not_listed() -> None:
     assert domain("month", *ages).keys() is None
     assert len(domain("year", dt.date(1000, 1, 1), dt.date(3000, 1, 1), nullable=False).keys() or ()) == 2001
     assert domain("week", dt.date(1, 1, 1), dt.date(1, 2, 1)).keys() is None  # its first week begins before all dates
-    assert Call("date_trunc", (Literal("month"), Column("day"))).domain({"day": Domain(Kind.DATE)}).keys() is None
+    assert (
+        Call("date_trunc", (Literal("month"), ColumnReference("day"))).domain({"day": Domain(Kind.DATE)}).keys() is None
+    )
 
 
 def trips(where: str = "duckdb") -> Session:

@@ -12,7 +12,7 @@ from giveortake.plan import (
     Aggregate,
     AggregateKind,
     Catalog,
-    Column,
+    ColumnReference,
     Derive,
     JoinPersons,
     JoinPublic,
@@ -28,14 +28,14 @@ SCAN = Scan(TRIPS)
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Derive(SCAN, (("USER_ID", Column("region")),)),
-        lambda: Derive(SCAN, (("USER_ID", Column("user_id")),)),
-        lambda: Derive(SCAN, (("a", Column("region")), ("A", Column("zone")))),
+        lambda: Derive(SCAN, (("USER_ID", ColumnReference("region")),)),
+        lambda: Derive(SCAN, (("USER_ID", ColumnReference("user_id")),)),
+        lambda: Derive(SCAN, (("a", ColumnReference("region")), ("A", ColumnReference("zone")))),
         lambda: PerPerson(SCAN, (), (("user_id", COUNT),)),
         lambda: PerPerson(SCAN, (), (("User_ID", COUNT),)),
         lambda: PerPerson(SCAN, ("region",), (("REGION", COUNT),)),
         lambda: PerPerson(SCAN, (), (("n", COUNT), ("N", COUNT))),
-        lambda: JoinPublic(SCAN, ZONES, Column("zone"), "zone", (("city", "USER_ID"),)),
+        lambda: JoinPublic(SCAN, ZONES, ColumnReference("zone"), "zone", (("city", "USER_ID"),)),
         lambda: JoinPersons(SCAN, Scan(VISITS, 3), (("minutes", "Amount"),)),
     ],
 )
@@ -47,7 +47,7 @@ def test_a_name_that_differs_in_case_alone_is_refused(build: Callable[[], Relati
 def test_a_chain_of_definitions_costs_no_more_than_its_length() -> None:
     relation: Relation = SCAN
     for _ in range(30):
-        relation = Derive(relation, tuple((name, Column(name)) for name in TRIPS.schema))
+        relation = Derive(relation, tuple((name, ColumnReference(name)) for name in TRIPS.schema))
     assert relation.schema == TRIPS.schema
 
 

@@ -27,7 +27,7 @@ MADE = {  # types that nobody makes: a call gives them
         "Allowance Approval Entry Ledger Principal Registered ReleaseRecord Reservation Standing "
         "TokenRecord Trial Verification"
     ),
-    "local": "Oracle Plan Reports",
+    "local": "Oracle Reports SurveyPlan",
     "privacy": "Unit",
     "publication": "Publication",
     "session": "Quote Session",

@@ -41,7 +41,7 @@ ELSEWHERE = {
     "ledger/files.py",
     "ledger/home.py",
     "ledger/opening.py",
-    "ledger/registering.py",  # of populations and data sets, which a form registers by way of `tables`
+    "ledger/registration.py",  # of populations and data sets, which a form registers by way of `tables`
     "ledger/tokens.py",  # roles: a form has buttons
     "plan/catalog.py",  # plans of frames
     "plan/domains.py",

@@ -12,9 +12,9 @@ import pytest
 
 import giveortake as gt
 from demo_service import COUNT, client_at
+from giveortake.server.route_table import ROUTES
 from giveortake.server.service import Service
 from giveortake.server.settings import WRONG_TOKENS
-from giveortake.server.table import ROUTES
 
 if TYPE_CHECKING:
     import httpx

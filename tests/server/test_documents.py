@@ -20,8 +20,8 @@ from demo_service import COUNT
 from giveortake.server.log import Log
 from giveortake.server.openapi import openapi
 from giveortake.server.results import MEDIA
+from giveortake.server.route_table import ROUTES
 from giveortake.server.settings import KEYS, Settings
-from giveortake.server.table import ROUTES
 from giveortake.wire.causes import BY_NAME, CAUSES, error_of, refusal_of
 
 if TYPE_CHECKING:

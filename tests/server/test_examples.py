@@ -13,7 +13,7 @@ import pytest
 
 from demo_service import COUNT
 from giveortake.server.console.snippets import snippets
-from giveortake.server.table import ROUTES
+from giveortake.server.route_table import ROUTES
 
 if TYPE_CHECKING:
     from demo_service import Running

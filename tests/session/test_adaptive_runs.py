@@ -19,15 +19,15 @@ import giveortake as gt
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms.misfits import Candidate, Misfits
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session.adaptive_run import AdaptiveRun
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.session.session import Session, mechanism_of
 
-A = KeyColumn("a", Column("a"), (0, 1, 2))
-B = KeyColumn("b", Column("b"), ("x", "y"))
+A = KeyColumn("a", ColumnReference("a"), (0, 1, 2))
+B = KeyColumn("b", ColumnReference("b"), ("x", "y"))
 RHO = Fraction(1, 50)
 
 
@@ -160,7 +160,7 @@ def test_a_part_and_values_that_are_not_known_are_refused(session: Session) -> N
     with pytest.raises(QueryRefused, match="a part of a table"):
         _request(part)
     with pytest.raises(QueryRefused, match="not known beforehand"):
-        _request(session).require([(KeyColumn("a", Column("a"), (0, 0, 1)),)])
+        _request(session).require([(KeyColumn("a", ColumnReference("a"), (0, 0, 1)),)])
 
 
 # -- replay: the exact integers behind every step, on neighbours ------------------------------------------------------

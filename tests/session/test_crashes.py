@@ -12,7 +12,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import IdempotencyConflict, QueryFailed
-from giveortake.ledger import spending
+from giveortake.ledger import reservations
 from giveortake.session import Session
 from inside import engine_of, ledger_of
 from small_session import COUNT, FOUND, ROWS, charges_of, small_session
@@ -103,7 +103,7 @@ def test_an_interruption_while_an_answer_is_stored_leaves_no_draw_in_its_trace(
     drawn: list[object] = []
     with small_session() as session:
         with monkeypatch.context() as interrupted:
-            interrupted.setattr(spending, "settle", stopped)
+            interrupted.setattr(reservations, "settle", stopped)
             with pytest.raises(KeyboardInterrupt) as found:
                 ask(session)
         assert drawn

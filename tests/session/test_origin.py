@@ -10,7 +10,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import QueryRefused
-from giveortake.plan import Column, Domain, JoinPublic, Kind, PublicTable
+from giveortake.plan import ColumnReference, Domain, JoinPublic, Kind, PublicTable
 
 TABLE = pl.DataFrame({"p": [f"p{i % 30}" for i in range(300)], "k": ["a", "b", "c"] * 100, "x": [1.0] * 300})
 ZONES = pl.DataFrame({"k": ["a", "b", "c"], "zone": ["n", "n", "s"]})
@@ -52,13 +52,13 @@ def test_a_public_table_that_claims_to_be_unique_is_refused(s: gt.session.Sessio
     zone = Domain(Kind.TEXT)
     claimed = PublicTable("zones", (("k", zone), ("zone", zone)), frozenset({"zone"}))
     table = s.table()
-    joined = JoinPublic(table.relation, claimed, Column("k"), "zone", (("zone", "z"),))
+    joined = JoinPublic(table.relation, claimed, ColumnReference("k"), "zone", (("zone", "z"),))
     with pytest.raises(QueryRefused, match="own tables"):
         dataclasses.replace(table, relation=joined).agg(n=gt.count()).answer(epsilon=1)
 
 
 def test_an_expression_that_lies_about_its_domain_is_refused(s: gt.session.Session) -> None:
-    class Narrow(Column):  # type: ignore[misc]
+    class Narrow(ColumnReference):  # type: ignore[misc]
         def domain(self, schema: Any) -> Domain:
             return Domain(Kind.INTEGER, nullable=False)
 

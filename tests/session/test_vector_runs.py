@@ -18,7 +18,7 @@ from giveortake.compile import Spend
 from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, QueryRefused
 from giveortake.mechanisms.vector_noise import VectorNoise
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -43,8 +43,12 @@ def session(rows: dict[str, list[Any]] | None = None, **more: Any) -> Session:
 def _asked(data: LearningData, shape: str, bound: int) -> VectorSum:
     one = Quantum(Fraction(1, 32), Fraction(-1), Fraction(1))
     share = Quantum(Fraction(1, 32), Fraction(0), Fraction(1))
-    x, y, count = Summand("sum", Column("x"), one), Summand("sum", Column("y"), one), Summand("sum", Column("x"), share)
-    city = KeyColumn("city", Column("city"), ("a", "b"))
+    x, y, count = (
+        Summand("sum", ColumnReference("x"), one),
+        Summand("sum", ColumnReference("y"), one),
+        Summand("sum", ColumnReference("x"), share),
+    )
+    city = KeyColumn("city", ColumnReference("city"), ("a", "b"))
     gram = tuple(Component(pair, weight=1 + (pair[0] != pair[1])) for pair in [(0, 0), (0, 1), (1, 1)])
     return {
         "gram": VectorSum(data.relation, (x, y), (), gram, bound),

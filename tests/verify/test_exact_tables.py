@@ -13,7 +13,7 @@ import giveortake as gt
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import PureDP
 from giveortake.verify import Log, LogSum, Table
-from giveortake.verify.logarithms import Level
+from giveortake.verify.logarithms import StatedEpsilon
 
 ratios = st.fractions(1, 8, max_denominator=6)
 deltas = st.fractions(0, 1, max_denominator=12)
@@ -301,7 +301,7 @@ def test_a_claim_is_printed_as_it_was_made() -> None:
 
 def test_no_counterexample_is_smaller_even_if_the_exponential_is_hard_to_tell() -> None:
     """The best output alone exceeds δ by less than 2^−192: a second one must not be added for safety."""
-    low, high = Level(1).between(4096)
+    low, high = StatedEpsilon(1).between(4096)
     q = Fraction(1, 10)
     p = high * q + Fraction(1, 100) + Fraction(1, 2**260)
     t = gt.verify.table({0: {0: p, 1: 1 - p}, 1: {0: q, 1: 1 - q}})

@@ -16,7 +16,7 @@ from giveortake.compile import Caps, Spend
 from giveortake.mechanisms import Gaussian, residuals
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from giveortake.workload.asked import AskedWorkload
+from giveortake.workload.asked_workload import AskedWorkload
 from giveortake.workload.measurement import measured
 from giveortake.workload.residual_design import ResidualDesign
 

@@ -22,7 +22,7 @@ from giveortake.mechanisms.residuals import Contribution, Residual, shrinkage
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload import attributes as attributes_module
-from giveortake.workload.asked import AskedWorkload
+from giveortake.workload.asked_workload import AskedWorkload
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease, measured
 from giveortake.workload.residual_design import ResidualDesign
 

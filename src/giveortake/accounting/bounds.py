@@ -20,7 +20,7 @@ import numpy as np
 
 from giveortake.accounting.grid import MOST_POINTS
 from giveortake.accounting.rounding import TINY, UNIT, WIDEST, NotResolved, total
-from giveortake.accounting.tilted_sums import Tilted, TiltedSum, log_expectation, log_worst_weight, tilted
+from giveortake.accounting.tilted_sums import TiltedLaw, TiltedSum, log_expectation, log_worst_weight, tilted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ class Gridded(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class RepeatedLaw:
     """A law and how often it occurs; `known` if it is also what the truth is, so that it counts from below."""
 
     law: Gridded
@@ -71,30 +71,34 @@ class Part:
 
 
 @final
-class Priced:
-    """The sum of the parts' losses, tilted for one δ or one ε; see `epsilon_bounds` and `delta_bounds`."""
+class LossSum:
+    """The sum of the losses of some laws, tilted for one δ or one ε; see `epsilon_bounds` and `delta_bounds`."""
 
-    def __init__(self, parts: Sequence[Part], *, delta: float | None = None, epsilon: float | None = None) -> None:
-        self.parts = parts
-        self.count = sum(part.count for part in parts)
-        if max(part.law.reach for part in parts) > WIDEST or self.count > 2**50:
+    def __init__(
+        self, laws: Sequence[RepeatedLaw], *, delta: float | None = None, epsilon: float | None = None
+    ) -> None:
+        self.laws = laws
+        self.count = sum(each.count for each in laws)
+        if max(each.law.reach for each in laws) > WIDEST or self.count > 2**50:
             raise NotResolved
         self.rest = 1e-6 * (1e-6 if delta is None else delta) / self.count
-        self._coarse = [self._coarsely(part) for part in parts]
+        self._coarse = [self._coarsely(each) for each in laws]
         if any(grid.infinite[1] >= 1 for grid, _, _ in self._coarse):
             raise NotResolved
-        self.leak = -math.expm1(math.fsum(k * math.log1p(-g.infinite[1]) for g, k, _ in self._coarse)) * (1 + 2.0**-44)
+        kept = math.fsum(count * math.log1p(-grid.infinite[1]) for grid, count, _ in self._coarse)
+        self.leak = -math.expm1(kept) * (1 + 2.0**-44)
         self._aim = delta if delta is not None else None
         self._asked = epsilon
         if delta is not None and not delta > self.leak:
             raise NotResolved
         self.theta = self._best_tilt()
 
-    def _coarsely(self, part: Part) -> tuple[GridLaw, int, float]:
-        step = part.law.lattice if not part.law.smooth and part.law.lattice else Fraction(part.law.reach / _COARSE)
-        if part.law.lattice and part.law.smooth:
-            step = part.law.lattice / _COARSE
-        return part.law.on(step, 1, self.rest), part.count, float(step)
+    def _coarsely(self, repeated: RepeatedLaw) -> tuple[GridLaw, int, float]:
+        law = repeated.law
+        step = law.lattice if not law.smooth and law.lattice else Fraction(law.reach / _COARSE)
+        if law.lattice and law.smooth:
+            step = law.lattice / _COARSE
+        return law.on(step, 1, self.rest), repeated.count, float(step)
 
     def _log_moment(self, theta: float) -> float:
         """Λ(θ) of the upper masses on the coarse grids, with losses as they are."""
@@ -113,7 +117,7 @@ class Priced:
 
     def _best_tilt(self) -> float:
         """Close to the θ that minimises `_exponent`, which is unimodal, by golden sections of ln θ."""
-        low, high = math.log(1e-4), math.log(500 / max(part.law.reach for part in self.parts))
+        low, high = math.log(1e-4), math.log(500 / max(each.law.reach for each in self.laws))
         ratio = (math.sqrt(5) - 1) / 2
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         at_left, at_right = self._exponent(math.exp(left)), self._exponent(math.exp(right))
@@ -142,42 +146,43 @@ class Priced:
 
     def first_step(self, epsilon: float) -> Fraction:
         """A step for which the interval should be narrow enough, in unison with the lattices if there are any."""
-        smooth = [part for part in self.parts if part.law.smooth]
-        lattices = [part.law.lattice for part in self.parts if part.law.lattice is not None]
+        smooth = [each for each in self.laws if each.law.smooth]
+        lattices = [each.law.lattice for each in self.laws if each.law.lattice is not None]
         common = _common_step(lattices)
         if common is not None and float(common) < _FINEST:
             common = None
-        count = max((part.count for part in smooth), default=1)
+        count = max((each.count for each in smooth), default=1)
         wanted = math.sqrt(8 * _AIM * max(epsilon, 1e-3) / (count * max(1, len(smooth)) * (self.theta + 1)))
-        wanted = min([wanted, *(part.law.reach / 16 for part in smooth if part.count == count)])
-        spread = math.sqrt(math.fsum(part.count * part.law.reach**2 for part in self.parts))
+        wanted = min([wanted, *(each.law.reach / 16 for each in smooth if each.count == count)])
+        spread = math.sqrt(math.fsum(each.count * each.law.reach**2 for each in self.laws))
         if not smooth and common is not None and spread / float(common) < MOST_POINTS / 64:
             return common
         if not smooth:
             wanted = min(wanted, _AIM * max(epsilon, 1e-3) / math.sqrt(self.count))
         if common is not None and float(common) > wanted / 256:
             return common / math.ceil(float(common) / wanted)
-        heaviest = max((p for p in self.parts if p.law.lattice), key=lambda p: p.count * p.law.reach, default=None)
+        latticed = (each for each in self.laws if each.law.lattice)
+        heaviest = max(latticed, key=lambda each: each.count * each.law.reach, default=None)
         if heaviest is not None and heaviest.law.lattice is not None:
             return heaviest.law.lattice / math.ceil(float(heaviest.law.lattice) / wanted)
         return Fraction(wanted)
 
     def totals(self, step: Fraction) -> tuple[TiltedSum, TiltedSum | None, Shortfall]:
         """The sum from above, from below, and E₀."""
-        count = max((part.count for part in self.parts if part.law.smooth), default=1)
-        laws = [(part, part.law.on(step, self._stride(part, count, step), self.rest)) for part in self.parts]
-        upper = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=True, most=MOST_POINTS)
-        if not all(part.known for part in self.parts):
+        count = max((each.count for each in self.laws if each.law.smooth), default=1)
+        grids = [(each.law.on(step, self._stride(each, count, step), self.rest), each.count) for each in self.laws]
+        upper = TiltedSum(grids, step, self.theta, above=True, most=MOST_POINTS)
+        if not all(each.known for each in self.laws):
             return upper, None, Shortfall(0.0, 0.0)
-        lower = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=False, most=MOST_POINTS)
-        return upper, lower, _shortfall(lower.parts)
+        lower = TiltedSum(grids, step, self.theta, above=False, most=MOST_POINTS)
+        return upper, lower, _shortfall(lower.laws)
 
     @staticmethod
-    def _stride(part: Part, count: int, step: Fraction) -> int:
+    def _stride(repeated: RepeatedLaw, count: int, step: Fraction) -> int:
         """A law that occurs rarely may be put on a coarser grid."""
-        if not part.law.smooth or part.law.lattice is not None:
+        if not repeated.law.smooth or repeated.law.lattice is not None:
             return 1
-        return max(1, min(math.isqrt(count // part.count), math.floor(part.law.reach / 64 / float(step))))
+        return max(1, min(math.isqrt(count // repeated.count), math.floor(repeated.law.reach / 64 / float(step))))
 
 
 def delta_above(summed: TiltedSum, epsilon: float) -> float:
@@ -200,37 +205,37 @@ def delta_below(summed: TiltedSum, shortfall: Shortfall, epsilon: float) -> floa
     return float(summed.infinite + math.exp(factor) * bracket) if factor < _FAR else math.nan
 
 
-def epsilon_bounds(parts: Sequence[Part], delta: float, delta_up: float) -> tuple[float, float]:
+def epsilon_bounds(laws: Sequence[RepeatedLaw], delta: float, delta_up: float) -> tuple[float, float]:
     """ε_low ≤ the least ε with δ(ε) ≤ δ ≤ ε_high; the interval is narrowed until it is good or the grid too long.
 
     δ is given as two floats, one not above it and one not below it.
     """
-    priced = Priced(parts, delta=delta)
-    low, high = 0.0, max(0.0, priced.chernoff())
-    step = priced.first_step(high)
+    losses = LossSum(laws, delta=delta)
+    low, high = 0.0, max(0.0, losses.chernoff())
+    step = losses.first_step(high)
     for _ in range(_ROUNDS):
         try:
-            upper, lower, shortfall = priced.totals(step)
+            upper, lower, shortfall = losses.totals(step)
         except NotResolved:
             break
-        high = min(high, _crossing(partial(delta_above, upper), delta, high, priced.theta, up=True))
+        high = min(high, _crossing(partial(delta_above, upper), delta, high, losses.theta, up=True))
         if lower is None:
             break
-        low = max(low, _crossing(partial(delta_below, lower, shortfall), delta_up, high, priced.theta, up=False))
+        low = max(low, _crossing(partial(delta_below, lower, shortfall), delta_up, high, losses.theta, up=False))
         if high - low <= 0.9 * TOLERANCE * high or not math.isfinite(high):
             break
         step /= 2
     return max(0.0, min(low, high)), high
 
 
-def delta_bounds(parts: Sequence[Part], epsilon: float, epsilon_up: float) -> tuple[float, float]:
+def delta_bounds(laws: Sequence[RepeatedLaw], epsilon: float, epsilon_up: float) -> tuple[float, float]:
     """δ_low ≤ δ(ε) ≤ δ_high; ε is given as two floats, one not above it and one not below it."""
-    priced = Priced(parts, epsilon=epsilon)
-    low, high = 0.0, min(1.0, priced.leak + math.exp(min(0.0, priced.chernoff())))
-    step = priced.first_step(max(epsilon, 0.1))
+    losses = LossSum(laws, epsilon=epsilon)
+    low, high = 0.0, min(1.0, losses.leak + math.exp(min(0.0, losses.chernoff())))
+    step = losses.first_step(max(epsilon, 0.1))
     for _ in range(_ROUNDS):
         try:
-            upper, lower, shortfall = priced.totals(step)
+            upper, lower, shortfall = losses.totals(step)
         except NotResolved:
             break
         high = min(high, delta_above(upper, epsilon))
@@ -290,16 +295,18 @@ class Shortfall:
     stray: float
 
 
-def _shortfall(parts: Sequence[Tilted]) -> Shortfall:
+def _shortfall(laws: Sequence[TiltedLaw]) -> Shortfall:
     """By Chernoff's inequality, unless the sum of the largest excesses is no more, or next to nothing."""
-    moments = [(total(p.mass * p.grid.excess), total(p.mass * p.grid.excess**2), p.count) for p in parts]
-    variance = math.fsum(k * max(square - mean * mean, 0.0) for mean, square, k in moments)
+    moments = [
+        (total(each.mass * each.grid.excess), total(each.mass * each.grid.excess**2), each.count) for each in laws
+    ]
+    variance = math.fsum(count * max(square - mean * mean, 0.0) for mean, square, count in moments)
     best = math.sqrt(-2 * _STRAY / max(variance, 1e-40))
-    rounding = sum(p.count for p in parts) * 4 * UNIT * (1000 + max(len(p.mass) for p in parts))
-    certain = math.fsum(p.count * float(np.max(p.grid.excess)) for p in parts) * (1 + 2.0**-40) + 1e-300
+    rounding = sum(each.count for each in laws) * 4 * UNIT * (1000 + max(len(each.mass) for each in laws))
+    certain = math.fsum(each.count * float(np.max(each.grid.excess)) for each in laws) * (1 + 2.0**-40) + 1e-300
     likely = math.inf
     for rate in (best / 64, best / 16, best / 4, best / 2, best, 2 * best, 8 * best):
-        logs = math.fsum(p.count * log_expectation(p, rate * p.grid.excess) for p in parts)
+        logs = math.fsum(each.count * log_expectation(each, rate * each.grid.excess) for each in laws)
         likely = min(likely, (logs + rounding - _STRAY) / rate)
     if certain <= max(likely, _NUDGE):
         return Shortfall(max(certain, 0.0), 0.0)

@@ -1,7 +1,7 @@
 """ε from δ, δ from ε and the trade-off curve of everything together, as intervals that contain the truth.
 
 The truth is the least ε (or δ) for which the worst case of the charges is (ε, δ)-DP: of noise, its own distribution; of
-promises, the worst mechanism that keeps them. Charges of which only moments are known (zCDP, Rényi), and parts
+promises, the worst mechanism that keeps them. Charges of which only moments are known (zCDP, Rényi), and those
 whose worst case is not known exactly, count from above only, so the interval may be wide below. So do exponential
 mechanisms, unless there is only one: the upper end is that of a product that no mechanism attains.
 """
@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.accounting import bounds, laws
-from giveortake.accounting.bounds import Part, Priced
+from giveortake.accounting.bounds import LossSum, RepeatedLaw
 from giveortake.accounting.charges import Bundle, Charge, flattened
 from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
 from giveortake.accounting.interval import Interval
@@ -86,7 +86,7 @@ def delta_interval(
 
 
 def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
-    """`epsilon_interval` of an bundle."""
+    """`epsilon_interval` of a bundle."""
     if _only_gaussian(bundle):
         return _gaussian_epsilon(bundle, delta)
     _refuse_leaks(bundle, delta)
@@ -95,8 +95,8 @@ def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
         return Interval(Fraction(closed[0]), Fraction(closed[1]))
     crude = crude_epsilon(bundle, delta)
     low, high = _least_known(bundle, delta), Fraction(0)
-    for parts in _directions(bundle):
-        found = _epsilon_bounds(parts, delta, low)
+    for losses in _directions(bundle):
+        found = _epsilon_bounds(losses, delta, low)
         if found is None:
             return Interval(min(low, crude), crude)
         low, high = max(low, Fraction(found[0])), max(high, Fraction(found[1]))
@@ -125,13 +125,13 @@ def _least_known(bundle: Bundle, delta: Fraction) -> Fraction:
 
 
 def bundle_delta(bundle: Bundle, epsilon: Fraction) -> Interval:
-    """`delta_interval` of an bundle."""
+    """`delta_interval` of a bundle."""
     if _only_gaussian(bundle):
         return Interval(_gaussian_delta_down(bundle, epsilon), gaussian_delta(bundle.mu(), epsilon))
     low = high = Fraction(0)
-    for parts in _directions(bundle):
+    for losses in _directions(bundle):
         try:
-            found = _delta_bounds(parts, epsilon)
+            found = _delta_bounds(losses, epsilon)
         except NotResolved:
             found = None
         if found is None:
@@ -163,7 +163,7 @@ def least_miss_rate(
     if leak == 1:
         return Fraction(0)
     top = bundle_epsilon(bundle, max(_TRADE_DELTA, min(2 * leak, (1 + leak) / 2))).high
-    promises = (_pair(top * i / _TRADE_POINTS, bundle) for i in range(_TRADE_POINTS + 1))
+    promises = (_pair(top * place / _TRADE_POINTS, bundle) for place in range(_TRADE_POINTS + 1))
     return max((promise.tradeoff(rate) for promise in promises if promise is not None), default=Fraction(0))
 
 
@@ -172,43 +172,43 @@ def _pair(epsilon: Fraction, bundle: Bundle) -> ApproxDP | None:
     return ApproxDP(epsilon, max(delta, LEAST)) if delta < 1 else None
 
 
-# -- the parts ----------------------------------------------------------------------------------------------------
+# -- laws of losses, and their bounds -----------------------------------------------------------------------------
 
 
-def _directions(bundle: Bundle) -> list[list[Part]]:
+def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     """The losses of removing a unit, and of adding one where that differs."""
     one = bundle.is_one_maximum()
-    common = [Part(GriddedLaw(law), times) for law, times in bundle.losses.items()]
-    common += [Part(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
+    common = [RepeatedLaw(GriddedLaw(law), times) for law, times in bundle.losses.items()]
+    common += [RepeatedLaw(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
     if bundle.mu_squared:
-        common.append(Part(GriddedLaw(laws.Normal(float(bundle.mu()))), 1))
+        common.append(RepeatedLaw(GriddedLaw(laws.Normal(float(bundle.mu()))), 1))
     moments = bundle.moment_promise()
     if moments is not None:
-        common.append(Part(GriddedCurve(moments), 1, known=False))
+        common.append(RepeatedLaw(GriddedCurve(moments), 1, known=False))
     if not bundle.sampled:
         return [common]
     return [
         common
         + [
-            Part(GriddedLaw(laws.Sampled(law, rate, way)), times, known=one or law.attained)
+            RepeatedLaw(GriddedLaw(laws.Sampled(law, rate, way)), times, known=one or law.attained)
             for (law, rate), times in bundle.sampled.items()
         ]
         for way in (True, False)
     ]
 
 
-def _sizeable(parts: list[Part]) -> bool:
-    return min(part.law.reach for part in parts) > _SMALLEST
+def _sizeable(losses: list[RepeatedLaw]) -> bool:
+    return min(each.law.reach for each in losses) > _SMALLEST
 
 
-def _epsilon_bounds(parts: list[Part], delta: Fraction, known: Fraction) -> tuple[float, float] | None:
+def _epsilon_bounds(losses: list[RepeatedLaw], delta: Fraction, known: Fraction) -> tuple[float, float] | None:
     """The bounds on a grid, (0, known) if they cannot matter, None if floats cannot tell."""
     try:
-        if not _sizeable(parts):
+        if not _sizeable(losses):
             return None
-        if known and Priced(parts, delta=math.nextafter(float(delta), 0.0)).chernoff() <= known:
+        if known and LossSum(losses, delta=math.nextafter(float(delta), 0.0)).chernoff() <= known:
             return 0.0, 0.0
-        found = bounds.epsilon_bounds(parts, math.nextafter(float(delta), 0.0), math.nextafter(float(delta), 1.0))
+        found = bounds.epsilon_bounds(losses, math.nextafter(float(delta), 0.0), math.nextafter(float(delta), 1.0))
     except NotResolved:
         return None
     return found if math.isfinite(found[1]) else None
@@ -227,11 +227,11 @@ def _leak(bundle: Bundle) -> Fraction:
     return min(rounded, sum((times * law.infinite for law, times in leaky), Fraction(0)))
 
 
-def _delta_bounds(parts: list[Part], epsilon: Fraction) -> tuple[float, float] | None:
-    if epsilon > _LARGEST or not _sizeable(parts):
+def _delta_bounds(losses: list[RepeatedLaw], epsilon: Fraction) -> tuple[float, float] | None:
+    if epsilon > _LARGEST or not _sizeable(losses):
         return None
     near = float(epsilon)
-    return bounds.delta_bounds(parts, max(0.0, math.nextafter(near, -math.inf)), math.nextafter(near, math.inf))
+    return bounds.delta_bounds(losses, max(0.0, math.nextafter(near, -math.inf)), math.nextafter(near, math.inf))
 
 
 def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:

@@ -44,7 +44,7 @@ _FEW = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])  # multiples of the 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Tilted:
+class TiltedLaw:
     """One law, tilted and of total mass 1: `mass` at `grid.indices()`, ln of what was divided out, and how often."""
 
     grid: GridLaw
@@ -61,7 +61,7 @@ def log_worst_weight(theta: float) -> float:
     return theta * math.log(theta) - (1 + theta) * math.log1p(theta) if theta > 0 else 0.0
 
 
-def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool) -> Tilted:
+def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool) -> TiltedLaw:
     """The upper or the lower masses of a law, tilted; losses are counted from the tilted mean."""
     masses = grid.upper if above else grid.lower
     places = spaced(0.0, grid.stride * step, len(masses))
@@ -78,12 +78,12 @@ def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool)
     nearest = round(total(mass * places) / (grid.stride * step))
     shift = nearest * grid.stride * step
     log_total = top + math.log(whole) - theta * shift
-    return Tilted(grid, count, mass, logs, places - shift, grid.first + grid.stride * nearest, log_total)
+    return TiltedLaw(grid, count, mass, logs, places - shift, grid.first + grid.stride * nearest, log_total)
 
 
-def log_expectation(part: Tilted, exponents: Floats) -> float:
+def log_expectation(law: TiltedLaw, exponents: Floats) -> float:
     """About ln of the expectation of e^x under a tilted law, given x at every point."""
-    logs = part.logs + exponents
+    logs = law.logs + exponents
     top = float(np.max(logs))
     return top + math.log(total(np.exp(logs - top)))
 
@@ -96,17 +96,17 @@ class TiltedSum:
     """
 
     def __init__(
-        self, laws: Sequence[tuple[GridLaw, int]], step: Fraction, theta: float, *, above: bool, most: int
+        self, grids: Sequence[tuple[GridLaw, int]], step: Fraction, theta: float, *, above: bool, most: int
     ) -> None:
         self.theta, self.above, self.step = theta, above, float(step)
-        self.parts = [tilted(grid, count, self.step, theta, above=above) for grid, count in laws]
-        self.terms = sum(part.count for part in self.parts)
-        offset = sum((part.count * part.grid.offset for part in self.parts), Fraction(0))
-        self._base = offset + step * sum(part.count * part.centre for part in self.parts)
+        self.laws = [tilted(grid, count, self.step, theta, above=above) for grid, count in grids]
+        self.terms = sum(each.count for each in self.laws)
+        offset = sum((each.count * each.grid.offset for each in self.laws), Fraction(0))
+        self._base = offset + step * sum(each.count * each.centre for each in self.laws)
         self._exact_step = step
-        self.log_mass = math.fsum(part.count * part.log_total for part in self.parts)
-        self.infinite = _leak(self.parts, above=above)
-        points = max(len(part.mass) for part in self.parts)
+        self.log_mass = math.fsum(each.count * each.log_total for each in self.laws)
+        self.infinite = _leak(self.laws, above=above)
+        points = max(len(each.mass) for each in self.laws)
         self._rounding = 4 * UNIT * self.terms * (points + 1000) + 1e-9  # of sums over a law, as a logarithm
         self._choose_window(most)
         self._sum()
@@ -114,14 +114,14 @@ class TiltedSum:
     def _choose_window(self, most: int) -> None:
         """Where the tilted sum lies except with probability e^_ESCAPE on each side, counted from the base."""
         moments = [
-            (part.count, total(part.mass * part.losses), total(part.mass * part.losses**2)) for part in self.parts
+            (each.count, total(each.mass * each.losses), total(each.mass * each.losses**2)) for each in self.laws
         ]
         variance = math.fsum(count * max(square - mean * mean, 0.0) for count, mean, square in moments)
         tried = _FEW * math.sqrt(-2 * _ESCAPE / max(variance, self.step**2))
         ends = []
         for sign in (1.0, -1.0):
-            farthest = math.fsum(part.count * float(np.max(sign * part.losses)) for part in self.parts)
-            reached = min((self.log_moment(sign * t) - _ESCAPE) / t for t in tried)
+            farthest = math.fsum(each.count * float(np.max(sign * each.losses)) for each in self.laws)
+            reached = min((self.log_moment(sign * rate) - _ESCAPE) / rate for rate in tried)
             ends.append((min(farthest, reached), farthest))
         above, below = ends
         self.low = math.floor(-below[0] / self.step) - 2
@@ -137,50 +137,52 @@ class TiltedSum:
         """An upper bound of the probability that the tilted sum lies beyond `end`, Chernoff."""
         if farthest < end - self.step / 2:
             return 0.0
-        exponent = min(self.log_moment(sign * float(t)) - float(t) * end for t in tried)
+        exponent = min(self.log_moment(sign * float(rate)) - float(rate) * end for rate in tried)
         return math.exp(min(0.0, exponent + self._rounding))
 
-    def log_moment(self, t: float) -> float:
-        """About the logarithm of Ẽ[e^(tS)], S counted from the base."""
-        return math.fsum(part.count * log_expectation(part, t * part.losses) for part in self.parts)
+    def log_moment(self, rate: float) -> float:
+        """About the logarithm of Ẽ[e^(rate·S)], S counted from the base."""
+        return math.fsum(each.count * log_expectation(each, rate * each.losses) for each in self.laws)
 
     def _sum(self) -> None:
         """The probabilities of the sum on the circle, by the discrete Fourier transform."""
         size, terms = self.size, self.terms
-        eta = 16 * UNIT * size.bit_length()
+        transform_error = 16 * UNIT * size.bit_length()
         spectra, error = [], 0.0
         logs = np.zeros(size // 2 + 1)
-        for part in self.parts:
-            places = (part.grid.indices() - part.centre) % size
-            circle = np.bincount(places, weights=part.mass, minlength=size).astype(np.float64)
+        for each in self.laws:
+            places = (each.grid.indices() - each.centre) % size
+            circle = np.bincount(places, weights=each.mass, minlength=size).astype(np.float64)
             spectrum = np.fft.rfft(circle)
             with np.errstate(divide="ignore"):
-                logs += part.count * np.log(np.abs(spectrum))
+                logs += each.count * np.log(np.abs(spectrum))
             spectra.append(spectrum)
-            error += part.count * eta * norm(circle)
+            error += each.count * transform_error * norm(circle)
         growth = error * math.sqrt(size) + self._rounding
         if not growth < 1 or terms > 2**50:
             raise NotResolved
         heard = np.flatnonzero(logs > _NEGLIGIBLE)
         product = np.zeros(size // 2 + 1, dtype=np.complex128)
         product[heard] = _product(
-            [(spectrum[heard], part.count) for spectrum, part in zip(spectra, self.parts, strict=True)]
+            [(spectrum[heard], each.count) for spectrum, each in zip(spectra, self.laws, strict=True)]
         )
         circle = np.fft.irfft(product, size)
         length = norm(circle)
-        self.error = (error + (3 * terms * UNIT + eta) * length + math.exp(_NEGLIGIBLE)) * math.exp(growth) * 1.001
+        self.error = (
+            (error + (3 * terms * UNIT + transform_error) * length + math.exp(_NEGLIGIBLE)) * math.exp(growth) * 1.001
+        )
         self.mass = np.roll(circle, -(self.low % size))
         self.start = float(self._base + self._exact_step * self.low)
         self.losses = spaced(self.start, self.step, size)
         reach = max(abs(self.start), abs(float(self.losses[-1])))
-        slack = math.fsum(part.count * part.grid.slack for part in self.parts)
+        slack = math.fsum(each.count * each.grid.slack for each in self.laws)
         self.slack = 1.01 * slack + 8 * UNIT * reach
         self.relative = math.expm1(self._relative_slack(reach))
 
     def _relative_slack(self, reach: float) -> float:
         """How far tilting and its reversal may be off, as a logarithm."""
-        widest = max(float(np.max(np.abs(part.losses))) for part in self.parts)
-        largest = max(abs(part.log_total) for part in self.parts)
+        widest = max(float(np.max(np.abs(each.losses))) for each in self.laws)
+        largest = max(abs(each.log_total) for each in self.laws)
         each = (8 + 750) * FUNCTION_ERROR + 16 * UNIT * (self.theta * widest + largest + 1)
         return self.terms * each + 32 * UNIT * (self.theta * reach + abs(self.log_mass) + 1) + 4 * FUNCTION_ERROR
 
@@ -210,10 +212,10 @@ def _product(factors: list[tuple[Complexes, int]]) -> Complexes:
     return result
 
 
-def _leak(parts: Sequence[Tilted], *, above: bool) -> float:
+def _leak(laws: Sequence[TiltedLaw], *, above: bool) -> float:
     """1 − Π (1 − P[∞])^k, rounded outwards."""
-    if above and any(part.grid.infinite[1] >= 1 for part in parts):
+    if above and any(each.grid.infinite[1] >= 1 for each in laws):
         return 1.0
-    kept = math.fsum(part.count * math.log1p(-min(part.grid.infinite[above], 1 - UNIT)) for part in parts)
+    kept = math.fsum(each.count * math.log1p(-min(each.grid.infinite[above], 1 - UNIT)) for each in laws)
     leak = -math.expm1(kept)
     return leak * (1 + 2.0**-44) if above else leak * (1 - 2.0**-44)

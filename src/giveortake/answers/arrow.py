@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Kind, Value, Values
 
-Part: TypeAlias = "tuple[str, Kind, Values]"
+NamedValues: TypeAlias = "tuple[str, Kind, Values]"
 
 _NULLABLE = 2
 _MOST_DIGITS = 38
@@ -97,9 +97,9 @@ _capsule_pointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 class _Batch:
     """The columns of one stream, and whether they were handed out already."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.columns = [_Encoded(*part) for part in parts]
-        self.rows = len(parts[0][2])
+    def __init__(self, columns: Sequence[NamedValues]) -> None:
+        self.columns = [_Encoded(*column) for column in columns]
+        self.rows = len(columns[0][2])
         self.given = False
 
 
@@ -117,9 +117,9 @@ class _Encoded:
         self.buffers: list[Any] = [] if kind == "nothing" else [validity, *buffers]
 
 
-def stream(parts: Sequence[Part]) -> object:
+def stream(columns: Sequence[NamedValues]) -> object:
     """A capsule named `arrow_array_stream` over one batch with these columns."""
-    exported = ArrowArrayStream(_C.get_schema, _C.get_next, _C.get_error, _C.release_stream, _keep(_Batch(parts)))
+    exported = ArrowArrayStream(_C.get_schema, _C.get_next, _C.get_error, _C.release_stream, _keep(_Batch(columns)))
     address = ctypes.addressof(exported)
     _KEPT[-address] = exported  # the capsule points here; its destructor forgets it
     return _new_capsule(address, b"arrow_array_stream", _C.destroy)

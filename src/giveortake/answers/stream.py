@@ -24,17 +24,17 @@ class Stream:
     It can be read any number of times: what was drawn is kept, and is drawn once.
     """
 
-    __slots__ = ("_first", "_parts")
+    __slots__ = ("_first", "_portions")
 
-    def __init__(self, parts: Callable[[], Iterator[Answer]]) -> None:
-        self._parts = parts
-        first = next(parts(), None)
+    def __init__(self, portions: Callable[[], Iterator[Answer]]) -> None:
+        self._portions = portions
+        first = next(portions(), None)
         if first is None:
-            raise NotFound("the stream has no part")
+            raise NotFound("the stream has no answer")
         self._first = first
 
     def __iter__(self) -> Iterator[Answer]:
-        return self._parts()
+        return self._portions()
 
     @property
     def guarantee(self) -> Any:
@@ -61,7 +61,7 @@ class Stream:
         import pyarrow  # noqa: PLC0415 (heavy)
 
         schema = self._first.to_arrow().schema
-        batches = (batch for part in self for batch in part.to_arrow().cast(schema).to_batches())
+        batches = (batch for portion in self for batch in portion.to_arrow().cast(schema).to_batches())
         return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

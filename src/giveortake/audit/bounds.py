@@ -1,8 +1,8 @@
 """Bounds from below on how private a mechanism is, from its outputs alone.
 
-The recipe is the same for every version: draw a pilot sample on two neighbouring inputs, choose on it the event that
-tells them apart best, then count that one event on fresh samples and bound its two probabilities by exact binomial
-intervals [CP34]. As the event does not depend on the fresh samples, no correction for the search is needed.
+The recipe is the same for every version: draw a pilot sample on two neighbouring inputs, choose on it the set of
+outputs that tells them apart best, then count that one set on fresh samples and bound its two probabilities by exact
+binomial intervals [CP34]. As the set does not depend on the fresh samples, no correction for the search is needed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.audit.binomial import greatest_probability, least_probability
-from giveortake.audit.events import best_event, best_score, beyond, difference, excess, log_ratio, thresholds
 from giveortake.audit.features import View, layout, view
 from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
+from giveortake.audit.output_sets import best_output_set, best_score, beyond, difference, excess, log_ratio, thresholds
 from giveortake.audit.sampling import Bar, drawn, error_of
 from giveortake.errors import InvalidParameter
 from giveortake.exact import closed_probability, non_negative, open_probability, whole
@@ -24,8 +24,8 @@ from giveortake.privacy import Guarantee, PureDP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.audit.events import Event, Objective
-    from giveortake.audit.features import Column
+    from giveortake.audit.features import Floats
+    from giveortake.audit.output_sets import Objective, OutputSet
     from giveortake.audit.sampling import Progress
     from giveortake.exact import Number
 
@@ -98,15 +98,15 @@ def delta_lower_bound(
 def advantage_and_check(
     mechanism: Any, promise: Guarantee, samples: int, confidence: Number, progress: Progress
 ) -> tuple[Evidence, Finding]:
-    """The event with the greatest difference of probabilities, and the one that contradicts the promise most.
+    """The outputs with the greatest difference of probabilities, and the one that contradicts the promise most.
 
     Of inputs 0 and 1, from the same samples; each of the two statements has the confidence of its own.
     """
     alpha = _alpha(confidence)
     pilots, fresh, pilot = _samples(mechanism, (0, 1), samples, progress)
-    telling = best_event(*pilots, (0, 1), difference)
-    damning = best_event(*pilots, (0, 1), beyond(_allowed(promise)))
-    evidence = [evidence_of(event, fresh, (0, 1), alpha, pilot) for event in (telling, damning)]
+    telling = best_output_set(*pilots, (0, 1), difference)
+    damning = best_output_set(*pilots, (0, 1), beyond(_allowed(promise)))
+    evidence = [evidence_of(outputs, fresh, (0, 1), alpha, pilot) for outputs in (telling, damning)]
     return evidence[0], _judged(promise, evidence[1])
 
 
@@ -123,7 +123,7 @@ def check(
     """Hold any promise against samples: its whole trade-off curve, not one pair (ε, δ).
 
     Guarantee [CP34], [DRS22]: a mechanism that keeps the promise is called violated with probability at most
-    1 − confidence. A test that says x on the event S has a false-positive rate of Q[S] and misses 1 − P[S]; the
+    1 − confidence. A test that says x on the outputs S has a false-positive rate of Q[S] and misses 1 − P[S]; the
     promise leaves P[S] ≤ 1 − f(Q[S]), so p > 1 − f(q) contradicts it. A number is the ε of a pure promise.
     """
     alpha = _alpha(confidence)
@@ -170,13 +170,15 @@ def tradeoff_upper_bound(
     return TradeoffCurve(tuple(sorted(found)), 1 - alpha, str(score), fresh[0].size)
 
 
-def evidence_of(event: Event, fresh: tuple[View, View], ends: tuple[Any, Any], alpha: float, pilot: int) -> Evidence:
-    """Exact binomial bounds for one event on fresh samples."""
-    likelier = 0 if event.likelier_on_x else 1
+def evidence_of(
+    outputs: OutputSet, fresh: tuple[View, View], ends: tuple[Any, Any], alpha: float, pilot: int
+) -> Evidence:
+    """Exact binomial bounds for one set of outputs on fresh samples."""
+    likelier = 0 if outputs.likelier_on_x else 1
     samples = fresh[likelier], fresh[1 - likelier]
-    hits, other = event.hits(samples[0]), event.hits(samples[1])
+    hits, other = outputs.hits(samples[0]), outputs.hits(samples[1])
     return Evidence(
-        str(event),
+        str(outputs),
         ends[likelier],
         ends[1 - likelier],
         hits,
@@ -193,8 +195,8 @@ def _evidence(
     mechanism: Any, ends: tuple[Any, Any], samples: int, *, alpha: float, objective: Objective, progress: Progress
 ) -> Evidence:
     pilots, fresh, pilot = _samples(mechanism, ends, samples, progress)
-    event = best_event(*pilots, ends, objective)
-    return evidence_of(event, fresh, ends, alpha, pilot)
+    outputs = best_output_set(*pilots, ends, objective)
+    return evidence_of(outputs, fresh, ends, alpha, pilot)
 
 
 def _samples(
@@ -223,7 +225,7 @@ def _alpha(confidence: Number) -> float:
     return float(1 - open_probability("confidence", confidence))
 
 
-def _allowed(promise: Guarantee) -> Callable[[Column], Column]:
-    """1 − f(q) between points of the curve: good enough to choose an event, which is then judged exactly."""
+def _allowed(promise: Guarantee) -> Callable[[Floats], Floats]:
+    """1 − f(q) between points of the curve: good enough to choose a set of outputs, which is then judged exactly."""
     heights = np.array([1 - float(promise.tradeoff(float(q))) for q in _GRID])
     return lambda rates: np.interp(rates, _GRID, heights)

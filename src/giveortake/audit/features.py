@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from giveortake.audit.sampling import Outputs
 
-Column: TypeAlias = "npt.NDArray[np.float64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 Labels: TypeAlias = "Callable[[int, int], list[Hashable] | npt.NDArray[Any]]"
 Layout: TypeAlias = "Mapping[str, Callable[[Any], float]]"  # the name of a column, and how to read it off one output
 
@@ -36,7 +36,7 @@ class View:
 
     __slots__ = ("_labels", "_start", "columns", "size")
 
-    def __init__(self, columns: dict[str, Column], labels: Labels, size: int, start: int = 0) -> None:
+    def __init__(self, columns: dict[str, Floats], labels: Labels, size: int, start: int = 0) -> None:
         self.columns = columns
         self.size = size
         self._labels = labels
@@ -92,7 +92,7 @@ def view(outputs: Outputs, columns: Layout | None = None) -> View:
         return _array_view(outputs, columns)
     listed = list(outputs)
     found = {name: np.array([read(output) for output in listed], dtype=np.float64) for name, read in columns.items()}
-    return View(found, lambda i, j: [label(output) for output in listed[i:j]], len(listed))
+    return View(found, lambda start, end: [label(output) for output in listed[start:end]], len(listed))
 
 
 def label(output: Any) -> Hashable:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.audit.features import Column, View, label
+from giveortake.audit.features import Floats, View, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Score: TypeAlias = Callable[[View], Column]
+Score: TypeAlias = Callable[[View], Floats]
 
 _BINS = 48
 _FEWEST_REPEATS = 4  # outputs for each label, on average, for labels to be learned one by one
@@ -33,7 +33,7 @@ class ByColumn:
 
     name: str
 
-    def __call__(self, view: View) -> Column:
+    def __call__(self, view: View) -> Floats:
         return view.columns.get(self.name, np.full(view.size, np.nan))
 
     def __str__(self) -> str:
@@ -48,10 +48,10 @@ class BySum:
     kind: str
     names: tuple[str, ...]
 
-    def __call__(self, view: View) -> Column:
+    def __call__(self, view: View) -> Floats:
         columns = np.array([ByColumn(name)(view) for name in self.names])
         columns = np.where(np.isnan(columns), 0, columns)
-        found: Column
+        found: Floats
         match self.kind:
             case "sum":
                 found = columns.sum(axis=0)
@@ -73,7 +73,7 @@ class ByCell:
 
     __slots__ = ("_exact", "_ratios", "edges", "name")
 
-    def __init__(self, name: str, x: Column, y: Column) -> None:
+    def __init__(self, name: str, x: Floats, y: Floats) -> None:
         self.name = name
         both = np.concatenate([x, y])
         finite = both[~np.isnan(both)]
@@ -86,7 +86,7 @@ class ByCell:
         hits = [np.bincount(self._cells(sample), minlength=size) for sample in (x, y)]
         self._ratios = np.log(hits[0] + 1.0) - np.log(hits[1] + 1.0) - np.log(len(x) / max(1, len(y)))
 
-    def _cells(self, column: Column) -> Any:
+    def _cells(self, column: Floats) -> Any:
         cells = np.searchsorted(self.edges, column, side="left")
         if len(self._exact):
             places = np.searchsorted(self._exact, column).clip(0, len(self._exact) - 1)
@@ -94,8 +94,8 @@ class ByCell:
             cells = np.where(same, len(self.edges) + 1 + places, cells)
         return np.where(np.isnan(column), len(self.edges) + 1 + len(self._exact), cells)
 
-    def __call__(self, view: View) -> Column:
-        found: Column = self._ratios[self._cells(ByColumn(self.name)(view))]
+    def __call__(self, view: View) -> Floats:
+        found: Floats = self._ratios[self._cells(ByColumn(self.name)(view))]
         return found
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class ByCells:
 
     parts: tuple[ByCell, ...]
 
-    def __call__(self, view: View) -> Column:
+    def __call__(self, view: View) -> Floats:
         return sum((part(view) for part in self.parts), np.zeros(view.size))
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ class ByLabel:
 
     ratios: Mapping[Hashable, float]
 
-    def __call__(self, view: View) -> Column:
+    def __call__(self, view: View) -> Floats:
         labels = view.labels()
         if isinstance(labels, np.ndarray):
             values, places = np.unique(labels, return_inverse=True)
@@ -147,11 +147,11 @@ class ByDistance:
     x: tuple[float, ...]
     y: tuple[float, ...]
 
-    def __call__(self, view: View) -> Column:
+    def __call__(self, view: View) -> Floats:
         total = np.zeros(view.size)
-        for name, a, b in zip(self.names, self.x, self.y, strict=True):
+        for name, on_x, on_y in zip(self.names, self.x, self.y, strict=True):
             column = ByColumn(name)(view)
-            total += np.abs(column - b) - np.abs(column - a)
+            total += np.abs(column - on_y) - np.abs(column - on_x)
         return total
 
     def __str__(self) -> str:

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from giveortake.plan import Value
     from giveortake.privacy.units import Neighbours
 
-    Columns: TypeAlias = Mapping[str, Kind]
+    ColumnKinds: TypeAlias = Mapping[str, Kind]
 
 TABLE = "table"  # the entry of a row that says which table it belongs to, if there are several
 _BUDGET = ApproxDP(1000, "0.001")  # that no audit exhausts
 _EPSILON = Fraction(1)
 _PLAIN = (int, float, str, bool, dt.date, dt.datetime, type(None))
-_USUAL: dict[str, Columns] = {"data": {"user_id": "integer", "group": "text", "value": "float"}}
+_USUAL: dict[str, ColumnKinds] = {"data": {"user_id": "integer", "group": "text", "value": "float"}}
 
 
 @final
@@ -61,7 +61,7 @@ class Sessions:
 
     unit: Unit | str = "user_id"
     neighbours: Neighbours = "add-remove"
-    tables: Mapping[str, Columns] = field(default_factory=lambda: _USUAL)
+    tables: Mapping[str, ColumnKinds] = field(default_factory=lambda: _USUAL)
     domains: Mapping[str, Any] = field(default_factory=dict)
     caps: Mapping[str, int] = field(default_factory=dict)
     public: Mapping[str, Rows] = field(default_factory=dict)
@@ -207,8 +207,9 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
         return
     ends = np.cumsum([0, *(measure.sections or ())])
     for start, end in pairwise(ends):
-        part = array[:, start:end]
-        yield {(rows[i], int(j)): int(part[i, j]) for i, j in zip(*np.nonzero(part), strict=True)}
+        section = array[:, start:end]
+        filled = zip(*np.nonzero(section), strict=True)
+        yield {(rows[row], int(place)): int(section[row, place]) for row, place in filled}
 
 
 def _kept(key: tuple[Value, ...]) -> bool:
@@ -239,7 +240,7 @@ def _generated(name: str, rows: object) -> Rows:
     return rows
 
 
-def _table(rows: Rows, columns: Columns) -> Answer:
+def _table(rows: Rows, columns: ColumnKinds) -> Answer:
     """Rows as columns of stated kinds: what a table is does not depend on what it holds."""
     return Answer([Column(name, [row.get(name) for row in rows], kind=kind) for name, kind in columns.items()])
 

@@ -22,7 +22,7 @@ from giveortake.local import (
 )
 from giveortake.local.frequencies import FrequencyOracle
 from giveortake.local.margins import USUAL, quantile
-from giveortake.local.planning import worst_variance
+from giveortake.local.survey_plan import worst_variance
 
 if TYPE_CHECKING:
     import argparse

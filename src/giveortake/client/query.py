@@ -59,14 +59,14 @@ class RemoteQuery:
         """The answer as a stream of answers about some keys each, for tables that are too large to be held at once."""
         body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
 
-        def parts() -> Iterator[Answer]:
-            part, last = 0, False
+        def portions() -> Iterator[Answer]:
+            portion, last = 0, False
             while not last:
-                document = self.session.post("stream", {**body, "part": part})
+                document = self.session.post("stream", {**body, "part": portion})
                 yield self.session.answered(document["answer"])
-                part, last = part + 1, document["last"]
+                portion, last = portion + 1, document["last"]
 
-        return Stream(parts)
+        return Stream(portions)
 
     @property
     def finds_keys(self) -> bool:

@@ -20,7 +20,7 @@ from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
 from giveortake.exact import power_of_two_at_least
-from giveortake.plan import Column, Kind
+from giveortake.plan import ColumnReference, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,7 +163,7 @@ class MeasureOfValues(Measure):
     @property
     def of_what(self) -> str:
         """The expression, for recipes."""
-        return f"of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
+        return f"of {self.of.name if isinstance(self.of, ColumnReference) else 'an expression'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
-from giveortake.plan import Column as KeyColumn
-from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
 from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
 from giveortake.privacy.combining import together
@@ -166,8 +165,8 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
     schema = question.relation.schema
     return [
-        Column(each.name, [face(row[i]) for row in rows], kind=FACES[each.expression.domain(schema).kind])
-        for i, each in enumerate(keys.columns)
+        Column(each.name, [face(row[place]) for row in rows], kind=FACES[each.expression.domain(schema).kind])
+        for place, each in enumerate(keys.columns)
     ]
 
 
@@ -226,16 +225,20 @@ class _Condition:
                 return [each is None for each in self._values(parts[0])]
             case "in":
                 first, *others = [self._values(part) for part in parts]
-                return [None if v is None else any(v == o[i] for o in others) for i, v in enumerate(first)]
+                rows = enumerate(first)
+                return [None if value is None else any(value == each[row] for each in others) for row, value in rows]
         one_side, other_side = (self._values(part) for part in parts)
         compare = _COMPARE[condition.operation]
-        return [None if a is None or b is None else compare(a, b) for a, b in zip(one_side, other_side, strict=True)]
+        return [
+            None if one is None or other is None else compare(one, other)
+            for one, other in zip(one_side, other_side, strict=True)
+        ]
 
     def _values(self, part: object) -> list[Any]:
         if isinstance(part, Measured | Quotient | Computed):
             each = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
             return _present(each.values.tolist())
-        if isinstance(part, KeyColumn):
+        if isinstance(part, ColumnReference):
             place = [name for name, _ in self._made.question.keys].index(part.name)
             return [row[place] for row in self._rows]
         value = part.value if isinstance(part, Literal) else part

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
-from giveortake.plan import Call, Column, Expression, Literal, Value
+from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def col(name: str) -> Expr:
     """
     if not isinstance(name, str):
         raise QueryRefused(f"a column is named by a text, not by a {type(name).__name__}", hint='col("amount")')
-    return Expr(Column(name))
+    return Expr(ColumnReference(name))
 
 
 def lit(value: Plain) -> Expr:
@@ -411,7 +411,7 @@ def _small(number: int | Fraction) -> int | Fraction:
 
 def _shown(node: Expression) -> str:
     match node:
-        case Column():
+        case ColumnReference():
             return node.name
         case Literal():
             return str(node.value) if isinstance(node.value, Fraction) else repr(node.value)

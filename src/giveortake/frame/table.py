@@ -13,7 +13,7 @@ from giveortake.frame.windows import order_of
 from giveortake.plan import (
     Call,
     Catalog,
-    Column,
+    ColumnReference,
     Derive,
     Expression,
     Filter,
@@ -82,7 +82,7 @@ class Table:
         person = self.relation.person
         columns: dict[str, Expression] = {}
         for name in names:
-            Column(name).domain(self.relation.schema)
+            ColumnReference(name).domain(self.relation.schema)
             if name != person:
                 columns[name] = _column(name)
         for name, operand in named.items():
@@ -242,7 +242,7 @@ class Grouped:
         return self._read(node_of(given), outputs)
 
     def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
-        if isinstance(node, Column) and node.name in dict(self.keys):
+        if isinstance(node, ColumnReference) and node.name in dict(self.keys):
             return Condition("eq", (node, True))
         if not isinstance(node, Call) or node.name not in _CONDITIONS:
             raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
@@ -255,11 +255,11 @@ class Grouped:
             case Literal():
                 number = isinstance(node.value, int | Fraction) and not isinstance(node.value, bool)
                 return Fraction(node.value) if number else node.value  # type: ignore[arg-type]  # (a number, as was asked)
-            case Column() if node.name in outputs:
+            case ColumnReference() if node.name in outputs:
                 return outputs[node.name]
-            case Column() if node.name in dict(self.keys):
+            case ColumnReference() if node.name in dict(self.keys):
                 return node
-            case Column():
+            case ColumnReference():
                 names = ", ".join([*dict(self.keys), *outputs])
                 raise QueryRefused(f"`{node.name}` is no column of the answer", hint=f"the columns are {names}")
         raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
@@ -272,7 +272,7 @@ def _output(name: str, given: object) -> Output:
 
 
 def _column(name: str) -> Expression:
-    return Column(name)
+    return ColumnReference(name)
 
 
 def _require_not_person(name: str, relation: Relation) -> None:

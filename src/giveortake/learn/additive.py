@@ -29,7 +29,7 @@ from giveortake.learn.logistic import GAINS, logistic
 from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.shapes import AdditiveModel, Shape
 from giveortake.learn.task import Task
-from giveortake.plan import Call, Column, Derive, Literal
+from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,14 +124,17 @@ class AdditiveTask(Task):
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
         steps = steps_for(longest, self.ground.rows, factors=1)
         relation, fitted = self._fitted(coarse, effects, counts)
-        misfit = Call("subtract", (Column(_WANTED), logistic(fitted) if self.is_classifier else fitted))
+        misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
         components = [Component((0,), (place,)) for place in range(len(coarse))]
         if not self.is_classifier:
             square = Call("multiply", (Call("multiply", (misfit, misfit)), Literal(1 / most)))
             values.append(value(square, 0, most, steps))
             components.append(Component((1,)))
-        keys = [KeyColumn(each.name, Column(_in_bins(place)), each.key().values) for place, each in enumerate(coarse)]
+        keys = [
+            KeyColumn(each.name, ColumnReference(_in_bins(place)), each.key().values)
+            for place, each in enumerate(coarse)
+        ]
         return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest)
 
     def _fitted(
@@ -145,15 +148,15 @@ class AdditiveTask(Task):
         wanted = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
         bins = [(_in_bins(place), each.key().expression) for place, each in enumerate(coarse)]
         rows = Derive(self.ground.relation, (*bins, (_WANTED, wanted)))
-        kept = [(name, Column(name)) for name in (_WANTED, *(name for name, _ in bins))]
+        kept = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
         three = enumerate(zip(coarse, effects, counts, strict=True))
         added_up = [
-            (f"effect {place}", each.effect(Column(_in_bins(place)), of_bins.tolist(), of_rows))
+            (f"effect {place}", each.effect(ColumnReference(_in_bins(place)), of_bins.tolist(), of_rows))
             for place, (each, of_bins, of_rows) in three
         ]
         rows = Derive(rows, (*kept, *added_up))
-        rows = Derive(rows, (*kept, (_FITTED, added([Column(name) for name, _ in added_up]))))
-        return rows, Column(_FITTED)
+        rows = Derive(rows, (*kept, (_FITTED, added([ColumnReference(name) for name, _ in added_up]))))
+        return rows, ColumnReference(_FITTED)
 
     @property
     def is_classifier(self) -> bool:

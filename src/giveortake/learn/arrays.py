@@ -126,8 +126,8 @@ def _classes(learner: Learner, values: Any) -> Any:
         raise InvalidParameter(
             "y",
             HIDDEN,
-            f"holds others than the two classes that are declared. Only binary classification is supported. The type of "
-            f"the target is {found}.",
+            "holds others than the two classes that are declared. Only binary classification is supported. "
+            f"The type of the target is {found}.",
         )
     if values.dtype.kind in "OUS":
         return values.astype(str).astype(object)

@@ -14,7 +14,7 @@ from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
 from giveortake.learn.features import Category, Feature, ScaledNumber, feature_from_json, matches
-from giveortake.plan import Call, Column, Literal
+from giveortake.plan import Call, ColumnReference, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_BINS = 256  # of one number
 
 
-def by_halves(column: Column, edges: Sequence[Literal], chosen: Sequence[Expression]) -> Expression:
+def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequence[Expression]) -> Expression:
     """One of some expressions, by how many edges a column has reached: as few comparisons as there can be."""
     if len(chosen) == 1:
         return chosen[0]
@@ -62,9 +62,9 @@ class BinnedNumber:
         return KeyColumn(self.name, self._by_bin(places), tuple(range(self.size)))
 
     def _by_bin(self, of_bins: Sequence[Expression]) -> Expression:
-        return by_halves(Column(self.name), [Literal(each) for each in self.edges], of_bins)
+        return by_halves(ColumnReference(self.name), [Literal(each) for each in self.edges], of_bins)
 
-    def effect(self, bins: Column, effects: Sequence[float], counts: Reals) -> Expression:
+    def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
         """The number that belongs to a row's bin, whose place a column holds."""
         edges = [Literal(place) for place in range(1, self.size)]
         return by_halves(bins, edges, [Literal(Fraction(each)) for each in effects])
@@ -119,9 +119,9 @@ class BinnedCategory:
 
     def key(self) -> KeyColumn:
         """The category of a row."""
-        return KeyColumn(self.name, Column(self.name), self.category.values)
+        return KeyColumn(self.name, ColumnReference(self.name), self.category.values)
 
-    def effect(self, bins: Column, effects: Sequence[float], counts: Reals) -> Expression:
+    def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
         """The number that belongs to a row's category, which a column holds; frequent ones are looked for first."""
         branches: list[Expression] = []
         for place in np.argsort(-counts, kind="stable").tolist():

@@ -58,10 +58,10 @@ class Evidence:
     def _interval(self, direction: Reals, confidence: float) -> tuple[float, float, float]:
         """The estimate of direction·θ, and the two ends of its interval; infinite where nothing bounds it."""
         most = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
-        profile = Profile(self, direction)
-        middle = float(direction @ profile.start)
-        margin = profile.delta_margin() * math.sqrt(most)
-        ends = [profile.end(middle, sign * margin, most) for sign in (-1, 1)]
+        least = LeastDistance(self, direction)
+        middle = float(direction @ least.start)
+        margin = least.delta_margin() * math.sqrt(most)
+        ends = [least.end(middle, sign * margin, most) for sign in (-1, 1)]
         if not all(map(math.isfinite, ends)):  # a set without end on one side is none that says anything
             return middle, -math.inf, math.inf
         return middle, ends[0], ends[1]
@@ -89,7 +89,7 @@ class Evidence:
 
 
 @final
-class Profile:
+class LeastDistance:
     """The least distance of all β with a given value of direction·β."""
 
     def __init__(self, evidence: Evidence, direction: Reals) -> None:

@@ -16,7 +16,7 @@ from giveortake.learn.features import Category, classes_of, feature_from_json
 from giveortake.learn.lattice import vector_sum
 from giveortake.learn.passes import passes
 from giveortake.learn.task import Ground, Task
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.vector_run import LearningData
 
@@ -71,7 +71,7 @@ class ContingencyTask(Task):
         self.shares = {"counts": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
-        keys = [KeyColumn(each.name, Column(each.name), each.values) for each in self.columns]
+        keys = [KeyColumn(each.name, ColumnReference(each.name), each.values) for each in self.columns]
         cells = Component((), tuple(range(len(keys))))
         return [vector_sum(self.ground.relation, (), [cells], self.ground.rows, keys=keys)]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.errors import InvalidParameter, meant
-from giveortake.plan import Call, Column, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Kind, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ class ScaledNumber:
 
     def scaled(self) -> Expression:
         """2(x − low)/(high − low) − 1."""
-        from_low = Call("subtract", (Column(self.name), Literal(self.low)))
+        from_low = Call("subtract", (ColumnReference(self.name), Literal(self.low)))
         share = Call("multiply", (from_low, Literal(2 / (self.high - self.low))))
         return Call("subtract", (share, Literal(Fraction(1))))
 
@@ -80,7 +80,7 @@ class Category:
 
     def is_value(self, value: Value) -> Expression:
         """1 where the column has a value, else 0."""
-        return Call("case", (matches(Column(self.name), value), Literal(1), Literal(0)))
+        return Call("case", (matches(ColumnReference(self.name), value), Literal(1), Literal(0)))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The places of public values among the categories; -1 where they are none of them."""
@@ -99,7 +99,7 @@ class Category:
 Feature: TypeAlias = "ScaledNumber | Category"
 
 
-def matches(column: Column, value: Value) -> Expression:
+def matches(column: ColumnReference, value: Value) -> Expression:
     """The condition that a column has a value."""
     return Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
 
@@ -199,7 +199,7 @@ def _value(content: Any) -> Any:
 def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
     """The condition that no number is missing among columns; None if none can be."""
     there = [
-        Call("not", (Call("is_null", (Column(name),)),))
+        Call("not", (Call("is_null", (ColumnReference(name),)),))
         for name in names
         if schema[name].nullable and schema[name].kind.is_number
     ]
@@ -208,7 +208,7 @@ def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression |
 
 def is_declared(category: Category, schema: Mapping[str, Domain]) -> Expression | None:
     """The condition that a column has one of its declared values; None if it can have no other."""
-    column, domain = Column(category.name), schema[category.name]
+    column, domain = ColumnReference(category.name), schema[category.name]
     if domain.kind is Kind.BOOLEAN:
         return Call("not", (Call("is_null", (column,)),)) if domain.nullable and None not in category.values else None
     found = Call("in", (column, *(Literal(each) for each in category.values if each is not None)))
@@ -260,7 +260,7 @@ def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
     for feature in features:
         if isinstance(feature, ScaledNumber):
             slope = Fraction(float(coefficients[place])) * 2 / (feature.high - feature.low)
-            terms.append(Call("multiply", (Column(feature.name), Literal(Fraction(float(slope))))))
+            terms.append(Call("multiply", (ColumnReference(feature.name), Literal(Fraction(float(slope))))))
             constant -= slope * (feature.low + feature.high) / 2
             place += 1
         else:
@@ -275,7 +275,7 @@ def looked_up(category: Category, effects: Sequence[float]) -> Expression:
     branches: list[Expression] = []
     for value, effect in zip(category.values, effects, strict=True):
         if effect:
-            branches += [matches(Column(category.name), value), Literal(Fraction(effect))]
+            branches += [matches(ColumnReference(category.name), value), Literal(Fraction(effect))]
     return Call("case", (*branches, Literal(Fraction(0)))) if branches else Literal(Fraction(0))
 
 

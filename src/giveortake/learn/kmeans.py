@@ -32,7 +32,7 @@ from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
 from giveortake.learn.model import Model
 from giveortake.learn.standardisation import standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
-from giveortake.plan import Call, Column, Derive, Literal
+from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ class KMeansTask(Task):
 
     def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
         """Rows with what speaks for each centre c, x·c − ‖c‖²/2, and the place of the greatest of these."""
-        kept = [(each.name, Column(each.name)) for each in self.features]
+        kept = [(each.name, ColumnReference(each.name)) for each in self.features]
         stem = "near"
         while any(name.startswith(stem) for name in self.ground.relation.schema):
             stem += "_"
@@ -97,11 +97,13 @@ class KMeansTask(Task):
             for place, each in enumerate(centres)
         ]
         rows = Derive(self.ground.relation, (*kept, *said))
-        near = [Column(name) for name, _ in said]
+        near = [ColumnReference(name) for name, _ in said]
         most = near[0] if len(near) == 1 else Call("greatest", tuple(near))
         rows = Derive(rows, (*kept, *((each.name, each) for each in near), (stem, most)))
         branches = [
-            part for place, each in enumerate(near) for part in (Call("eq", (each, Column(stem))), Literal(place))
+            part
+            for place, each in enumerate(near)
+            for part in (Call("eq", (each, ColumnReference(stem))), Literal(place))
         ]
         return rows, Call("case", (*branches, Literal(0)))
 

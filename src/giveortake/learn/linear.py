@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.answers import Answer
-from giveortake.answers.column import Column as AnswerColumn
+from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import non_negative, open_probability, positive, shown
 from giveortake.learn.coefficient_intervals import Evidence
@@ -21,7 +21,7 @@ from giveortake.learn.noise_aware import followed, wiener
 from giveortake.learn.noise_aware import positive as positive_part
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Ground, Task
-from giveortake.plan import Call, Column, Derive, Literal
+from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,13 +124,13 @@ class LinearTask(Task):
 
     def _products(self, rows: Derive) -> VectorSum:
         """All products of 1 and the columns, the target last."""
-        columns = [Column(name) for name, _ in rows.named]
+        columns = [ColumnReference(name) for name, _ in rows.named]
         values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
         return gram_sum(rows, values, self.ground.rows, longest=self.longest)
 
     def _errors(self, rows: Derive, theta: Reals, error: float) -> VectorSum:
         """All products of (y − xᵀθ)/error · x with each other; last, a number that rows have that are made shorter."""
-        columns = [Column(name) for name, _ in rows.named]
+        columns = [ColumnReference(name) for name, _ in rows.named]
         weights = [Literal(Fraction(-each)) for each in theta.tolist()]
         expected = [Call("multiply", pair) for pair in zip(columns[:-1], weights[1:], strict=True)]
         missed = Call("multiply", (added([columns[-1], weights[0], *expected]), Literal(Fraction(1 / error))))
@@ -139,7 +139,7 @@ class LinearTask(Task):
         mark = self._mark()
         marked = Call("case", (is_long, Literal(Fraction(mark)), Literal(Fraction(0))))
         derived = self._derived(rows, [missed, marked, *columns[:-1]])
-        left, shortened, *others = [Column(name) for name, _ in derived.named]
+        left, shortened, *others = [ColumnReference(name) for name, _ in derived.named]
         values: list[tuple[Expression, float, float]] = [
             (left, -FARTHEST, FARTHEST),
             *((Call("multiply", (left, each)), -FARTHEST, FARTHEST) for each in others),
@@ -277,8 +277,8 @@ class LinearRegression(_Linear):
         note = f"about {model.evidence.shortened:.1%} of the rows were farther out than counts whole: {_REACH}"
         return Answer(
             [
-                AnswerColumn("column", ["(intercept)", *model.names]),
-                AnswerColumn("coefficient", list(values), list(low), list(high)),
+                Column("column", ["(intercept)", *model.names]),
+                Column("coefficient", list(values), list(low), list(high)),
             ],
             guarantee=self.provenance_.guarantee,
             release_id=self.provenance_.release_id,

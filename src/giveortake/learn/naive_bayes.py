@@ -19,7 +19,7 @@ from giveortake.learn.classifier import Classifier, ClassModel, features_and_cla
 from giveortake.learn.features import Category, Feature, ScaledNumber
 from giveortake.learn.lattice import one, steps_for, value, vector_sum
 from giveortake.learn.task import Task
-from giveortake.plan import Call, Column, Literal
+from giveortake.plan import Call, ColumnReference, Literal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,7 +54,9 @@ class BayesTask(Task):
         values = [one(steps=steps), *(value(each.scaled(), steps=steps) for each in self.numbers)]
         if self.variances:
             values += [value(_square(each.scaled()), -0.5, 0.5, steps) for each in self.numbers]
-        keys = [KeyColumn(each.name, Column(each.name), each.values) for each in (self.target, *self.categories)]
+        keys = [
+            KeyColumn(each.name, ColumnReference(each.name), each.values) for each in (self.target, *self.categories)
+        ]
         components = [Component((place,), (0,)) for place in range(len(values))]
         components += [Component((0,), (0, place)) for place in range(1, len(keys))]
         return [vector_sum(self.ground.relation, values, components, self.ground.rows, keys=keys, longest=longest)]

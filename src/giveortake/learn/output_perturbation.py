@@ -34,7 +34,7 @@ from giveortake.learn.model import Pass, Provenance
 from giveortake.learn.scores import target_of, target_value
 from giveortake.learn.task import Ground
 from giveortake.mechanisms.perturbed_descent import PerturbedDescent
-from giveortake.plan import Call, Column, Derive
+from giveortake.plan import Call, ColumnReference, Derive
 from giveortake.plan import Literal as Constant
 from giveortake.session.run_steps import NoisyVector
 from giveortake.session.vector_run import LearningData
@@ -165,8 +165,8 @@ class Risk:
     def asked(self, point: tuple[int, ...]) -> VectorSum:
         """Gradients of all rows at a point: coarse parts, then fine ones."""
         steps, half = self.slope_steps, Fraction(1, 2)
-        numbers = [one(), *(value(Column(f"z{place}"), each.low) for place, each in enumerate(self.columns))]
-        parts = [value(Column("coarse"), steps=steps), value(Column("fine"), -half, half, steps)]
+        numbers = [one(), *(value(ColumnReference(f"z{place}"), each.low) for place, each in enumerate(self.columns))]
+        parts = [value(ColumnReference("coarse"), steps=steps), value(ColumnReference("fine"), -half, half, steps)]
         products = [Component((part, place)) for part in (0, 1) for place in range(2, len(numbers) + 2)]
         return VectorSum(self._sloped(point), (*parts, *numbers), (), tuple(products), self._bound(steps))
 
@@ -177,15 +177,17 @@ class Risk:
         ]
         rows = Derive(self.ground.relation, (*named, ("target", _on_lattice(target_value(self.target), -1, _TARGETS))))
         theta = [Constant(Fraction(each, FINENESS)) for each in point]
-        terms = [Call("multiply", (Column(name), each)) for (name, _), each in zip(named, theta[1:], strict=True)]
-        carried = [(name, Column(name)) for name, _ in named]
-        scored = Derive(rows, (*carried, ("target", Column("target")), ("score", added([theta[0], *terms]))))
+        terms = [
+            Call("multiply", (ColumnReference(name), each)) for (name, _), each in zip(named, theta[1:], strict=True)
+        ]
+        carried = [(name, ColumnReference(name)) for name, _ in named]
+        scored = Derive(rows, (*carried, ("target", ColumnReference("target")), ("score", added([theta[0], *terms]))))
         sloped = Derive(scored, (*carried, ("slope", _slope(self.loss))))
-        coarse = _on_lattice(Column("slope"), -1, self.slope_steps)
-        parted = Derive(sloped, (*carried, ("slope", Column("slope")), ("coarse", coarse)))
-        rest = Call("subtract", (Column("slope"), Column("coarse")))
+        coarse = _on_lattice(ColumnReference("slope"), -1, self.slope_steps)
+        parted = Derive(sloped, (*carried, ("slope", ColumnReference("slope")), ("coarse", coarse)))
+        rest = Call("subtract", (ColumnReference("slope"), ColumnReference("coarse")))
         fine = Call("multiply", (rest, Constant(Fraction(self.slope_steps))))
-        return Derive(parted, (*carried, ("coarse", Column("coarse")), ("fine", fine)))
+        return Derive(parted, (*carried, ("coarse", ColumnReference("coarse")), ("fine", fine)))
 
     def joined(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Both parts of a sum of gradients as one, in fine steps."""

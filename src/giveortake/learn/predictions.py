@@ -16,7 +16,7 @@ from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.logistic import LogisticModel
 from giveortake.learn.scores import score_of, target_value
 from giveortake.learn.shapes import AdditiveModel
-from giveortake.plan import Call, Column, Expression, Literal
+from giveortake.plan import Call, ColumnReference, Expression, Literal
 
 if TYPE_CHECKING:
     from giveortake.learn.features import Feature
@@ -38,7 +38,7 @@ def gain(model: Any) -> Expression:
 def _linear(model: LinearModel) -> Expression:
     low, high = (Fraction(each) for each in model.bounds)
     guess = Call("clamp", (_score(model.features, model.weights), Literal(low), Literal(high)))
-    return near(Call("subtract", (guess, Column(model.target))), high - low)
+    return near(Call("subtract", (guess, ColumnReference(model.target))), high - low)
 
 
 @gain.register

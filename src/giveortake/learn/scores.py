@@ -19,7 +19,7 @@ from giveortake.learn.features import (
     classes_of,
     feature_of,
 )
-from giveortake.plan import Call, Column, Domain, Kind
+from giveortake.plan import Call, ColumnReference, Domain, Kind
 from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def filled(slope: Expression, score: Expression, target: Feature) -> Expression:
 
 def _filled(expression: Expression, named: Mapping[str, Expression]) -> Expression:
     match expression:
-        case Column(name):
+        case ColumnReference(name):
             return named[name]
         case Call(name, arguments):
             return Call(name, tuple(_filled(each, named) for each in arguments))

@@ -16,14 +16,14 @@ from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
 from giveortake.ledger.releases import ReleaseRecord
 from giveortake.ledger.relocation import backup, move
-from giveortake.ledger.restoring import restore
-from giveortake.ledger.spending import Reservation
+from giveortake.ledger.reservations import Reservation
+from giveortake.ledger.restoration import restore
 from giveortake.ledger.standings import Standing
 from giveortake.ledger.tables import Registered
 from giveortake.ledger.tokens import Principal, TokenRecord
 from giveortake.ledger.trials import Trial
 from giveortake.ledger.upgrade import pending, reindex, upgrade
-from giveortake.ledger.verifying import Verification
+from giveortake.ledger.verification import Verification
 
 __all__ = [
     "Allowance",

@@ -13,7 +13,7 @@ from giveortake.errors import AllowanceExceeded, ApprovalDenied, NotFound
 from giveortake.ledger.digests import approval_digests
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.expiries import expiry, has_passed
-from giveortake.ledger.registering import named
+from giveortake.ledger.registration import named
 
 if TYPE_CHECKING:
     from giveortake.ledger.drafts import Draft

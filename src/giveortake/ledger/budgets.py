@@ -11,7 +11,7 @@ from giveortake.ledger.entries import plain
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.grants import own_history, require_ungranted, take
 from giveortake.ledger.promises import promise_to_json, protecting
-from giveortake.ledger.registering import named
+from giveortake.ledger.registration import named
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import NotFound
-from giveortake.ledger import approvals, registering, tokens
+from giveortake.ledger import approvals, registration, tokens
 from giveortake.ledger.budgets import change_budget
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.office import Office
@@ -31,7 +31,7 @@ class Custody(Office):
         budget: Guarantee | None = None,
         unit: Unit | str | None = None,
         approval_above: Guarantee | None = None,
-        analysts: registering.Analysts | None = None,
+        analysts: registration.Analysts | None = None,
         failures: int | None = None,
         questions: int | None = None,
         by: str | None = None,
@@ -44,7 +44,7 @@ class Custody(Office):
         `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
         """
         with self._administering(by) as draft:
-            registering.population(
+            registration.population(
                 draft, name, budget, unit, approval_above, analysts=analysts, failures=failures, questions=questions
             )
         return self._standing(lambda book: book.population(name))
@@ -66,7 +66,7 @@ class Custody(Office):
     ) -> Standing:
         """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
         with self._administering(by) as draft:
-            registering.dataset(
+            registration.dataset(
                 draft,
                 name,
                 population_name=population,
@@ -107,7 +107,7 @@ class Custody(Office):
             people = people_of(draft.book, name, population, new_population, first=first)
             if people in draft.book.populations:
                 failures = None  # what was said first holds
-            registering.population(draft, people, budget, unit, None, failures=failures)
+            registration.population(draft, people, budget, unit, None, failures=failures)
         with self._administering(by) as draft:  # the people are there now, and nobody else can take their name
             said = {"protected": unit, "domains": domains, "declared": declared}
             return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
@@ -123,7 +123,7 @@ class Custody(Office):
     ) -> None:
         """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
         with self._administering(by) as draft:
-            registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
+            registration.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
     def versions(self, dataset: str) -> list[tuple[str, str | None]]:
         """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
@@ -138,7 +138,7 @@ class Custody(Office):
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set that a table's content was first registered as, and its population, if it was."""
         with self.chain.looking() as draft:
-            name = registering.holder(draft, fingerprint)
+            name = registration.holder(draft, fingerprint)
             return None if name is None else (name, draft.book.dataset(name).population)
 
     def analyst(
@@ -159,7 +159,7 @@ class Custody(Office):
         may fail before the owner has to look, 3 unless said otherwise, and `questions` how many they may ask at all.
         """
         with self._administering(by) as draft:
-            names = registering.analyst(
+            names = registration.analyst(
                 draft, name, datasets, budget, approval_above, failures=failures, questions=questions
             )
         return self._standing(lambda book: book.grants[name, names].level)
@@ -177,7 +177,7 @@ class Custody(Office):
             if not draft.book.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
             if (analyst in draft.book.revoked) != (kind == "revoked"):
-                draft.add(kind, {"analyst": analyst, "reason": registering.named("reason", reason)})
+                draft.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
 
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit.
@@ -194,7 +194,7 @@ class Custody(Office):
         """The owner has looked at what failed, and allows as many failures again."""
         with self._administering(by) as draft:
             looked_at = meant(draft.book, level)
-            draft.add("forgiven", {"level": looked_at.number, "reason": registering.named("reason", reason)})
+            draft.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
         """For each analyst, and for the custodian's own questions: what may fail, what has, and what that can tell."""

@@ -155,9 +155,9 @@ class Home:
     def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
         """Begin a mark where that of 0.1 is, unless the ledger is of a later version.
 
-        A mark has no secret in it: anybody who may write beside a ledger can make one for an old copy. So it is believed
-        of tables that no later version has migrated, and of none that it has made. Whoever opens the ledger in the same
-        moment may have begun the mark since it was looked for, before migrating; then it is there.
+        A mark has no secret in it: anybody who may write beside a ledger can make one for an old copy. So it is
+        believed of tables that no later version has made or migrated. Whoever opens the ledger in the same moment may
+        have begun the mark since it was looked for, before migrating; then it is there.
         """
         if not self._is_of_0_1(store):
             begun = mark.read()

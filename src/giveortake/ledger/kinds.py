@@ -122,7 +122,7 @@ def _reserved(book: Book, number: int, content: Content) -> None:
     for name in approval_digests(content) if book.requests else ():
         if (request := book.requests.pop(name, None)) is not None:
             request.state = "used"
-            _forget_requests(book)
+            _forget_requests(book, request.analyst)
     if isinstance(content["request"], dict) and "profile" in content["request"]:
         book.note(number, "profile", content["dataset"])
 
@@ -182,7 +182,7 @@ def _requested(book: Book, number: int, content: Content) -> None:
     _forget_requests(book, new.analyst)
 
 
-def _forget_requests(book: Book, analyst: str) -> None:
+def _forget_requests(book: Book, analyst: str | None) -> None:
     """Keep an analyst's last ones that are done, used or asked for anew, however many others have."""
     own = (each for each in book.requests_by_id.values() if each.analyst == analyst)
     done = [each for each in own if book.requests.get(each.digest) is not each]

@@ -6,7 +6,7 @@ from abc import ABC
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from giveortake.ledger import registering
+from giveortake.ledger import registration
 from giveortake.ledger.standings import Standing, standing_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Office(ABC):
     @contextmanager
     def _administering(self, by: str | None) -> Iterator[Draft]:
         """A transaction of somebody who decides about a ledger, and who may be named in its entries."""
-        who = None if by is None else registering.named("by", by)
+        who = None if by is None else registration.named("by", by)
         with self.chain.changing() as draft:
             draft.by = who
             yield draft

@@ -12,7 +12,7 @@ from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
 from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home
-from giveortake.ledger.indexing import indexed_anew
+from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
 from giveortake.ledger.sqlite import SQLiteStore

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.ledger import spending
+from giveortake.ledger import reservations
 from giveortake.ledger.standings import standing_of, used_of
 from giveortake.ledger.trials import trial_of
 
@@ -45,10 +45,10 @@ def outlook(
     return Outlook(
         standing_of(draft, level),
         admits(draft, event, dataset=dataset, analyst=analyst),
-        spending.profiles(draft, dataset, analyst, version),
+        reservations.profiles(draft, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
         question is not None
-        and spending.is_answered(draft, event, dataset=dataset, analyst=analyst, question=question),
+        and reservations.is_answered(draft, event, dataset=dataset, analyst=analyst, question=question),
     )
 
 
@@ -74,6 +74,6 @@ def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> 
     asked = draft.book.dataset_for(dataset, analyst)
     return all(
         level.closed is None
-        and ((guard := draft.filter_of(level)) is None or guard.admits(spending.level_event(event, level, asked)))
-        for level in spending.levels_of(draft.book, asked, analyst)
+        and ((guard := draft.filter_of(level)) is None or guard.admits(reservations.level_event(event, level, asked)))
+        for level in reservations.levels_of(draft.book, asked, analyst)
     )

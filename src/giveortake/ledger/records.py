@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import LedgerUnavailable
 from giveortake.exact import whole
-from giveortake.ledger import releases, spending
+from giveortake.ledger import releases, reservations
 from giveortake.ledger.digests import entries_of as entries_by
 from giveortake.ledger.office import Office
 from giveortake.ledger.standings import Standings, standing_of
-from giveortake.ledger.verifying import Verification, burn_down, entries_of, used_of, verified
+from giveortake.ledger.verification import Verification, burn_down, entries_of, used_of, verified
 from giveortake.ledger.views import View
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from giveortake.ledger.entries import Entry
     from giveortake.ledger.releases import ReleaseRecord
-    from giveortake.ledger.spending import Reservation
+    from giveortake.ledger.reservations import Reservation
 
 
 class Records(Office):
@@ -30,7 +30,7 @@ class Records(Office):
         With `analyst`, one of somebody else is as unknown as one that never was.
         """
         with self.chain.looking() as draft:
-            return spending.released(draft, release, analyst)
+            return reservations.released(draft, release, analyst)
 
     def profiles(
         self, dataset: str, *, version: str, analyst: str | None = None, before: int | None = None
@@ -40,7 +40,7 @@ class Records(Office):
         With `before`, those that were there before the entry of that number.
         """
         with self.chain.looking() as draft:
-            return spending.profiles(draft, dataset, analyst, version, before)
+            return reservations.profiles(draft, dataset, analyst, version, before)
 
     def releases(
         self,

@@ -10,7 +10,7 @@ from giveortake.ledger.entries import NOTHING, Point
 from giveortake.ledger.files import sync_folder
 from giveortake.ledger.home import Home
 from giveortake.ledger.opening import home_of, mark_at, opened
-from giveortake.ledger.registering import named
+from giveortake.ledger.registration import named
 from giveortake.ledger.sqlite import SQLiteStore
 from giveortake.ledger.store import silent
 

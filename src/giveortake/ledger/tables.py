@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
-from giveortake.ledger import registering
+from giveortake.ledger import registration
 
 if TYPE_CHECKING:
     from giveortake.ledger.book import Book
@@ -89,24 +89,24 @@ def put(
     }
     if known is None:
         said |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
-        registering.dataset(draft, name, **said)
+        registration.dataset(draft, name, **said)
         return Registered(population, "1")
-    declared = registering.dataset(  # as before, or refused
+    declared = registration.dataset(  # as before, or refused
         draft, name, fingerprint=None, version="1", owner_confirms=None, **said
     )
-    if registering.is_same(draft, known.versions[-1][1], fingerprint):
-        registering.key_again(draft, name, fingerprint)
+    if registration.is_same(draft, known.versions[-1][1], fingerprint):
+        registration.key_again(draft, name, fingerprint)
         return Registered(population, declared or known.version)
     version = str(
         len(known.versions) + 1 + (declared is not None)
     )  # a number: a name made of the content would tell neighbouring tables apart
-    registering.new_version(draft, name, version, fingerprint, confirmed)
+    registration.new_version(draft, name, version, fingerprint, confirmed)
     return Registered(population, version)
 
 
 def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
     """The same table under a second name pays from the budget of the same people, or the owner says otherwise."""
-    other = registering.holder(draft, fingerprint)
+    other = registration.holder(draft, fingerprint)
     if other is None or other == name:
         return None
     theirs = draft.book.dataset(other).population

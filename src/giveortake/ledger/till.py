@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import ApprovalRequired, InvalidParameter
-from giveortake.ledger import draws, outlooks, spending
+from giveortake.ledger import draws, outlooks, reservations
 from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.office import Office
-from giveortake.ledger.spending import Reservation, Waiting
+from giveortake.ledger.reservations import Reservation, Waiting
 from giveortake.ledger.standings import Standing, meant, standing_of
 from giveortake.ledger.trials import Trial, trial_of
 from giveortake.mechanisms.mechanism import Sensitive
@@ -88,7 +88,7 @@ class Till(Office):
         id; they decide nothing.
         """
         with self.chain.changing() as draft:
-            found = spending.reserve(
+            found = reservations.reserve(
                 draft,
                 event,
                 dataset=dataset,
@@ -122,14 +122,14 @@ class Till(Office):
     ) -> bool:
         """Whether `reserve` would find what is there: the same key and request, or the same question. It only looks."""
         with self.chain.looking() as draft:
-            return spending.knows(
+            return reservations.knows(
                 draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
             )
 
     def is_paid(self, event: Event, *, dataset: str, analyst: str | None = None, question: str) -> bool:
         """Whether `reserve` would find this question at no cost: its asker paid for it before. It only looks."""
         with self.chain.looking() as draft:
-            return spending.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
+            return reservations.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
 
     @property
     def before_0_2(self) -> bool:
@@ -142,7 +142,7 @@ class Till(Office):
         number = _number(reservation)
         self.wait_for_beat()
         with self.chain.changing() as draft:
-            return spending.settle(draft, number, answer)
+            return reservations.settle(draft, number, answer)
 
     def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
         """Keep the next draw of several for a reservation, durably; it is refused at any other place.
@@ -189,7 +189,7 @@ class Till(Office):
         if event is None:
             return False
         with self.chain.looking() as draft:
-            return spending.is_unsettled(draft, event, dataset=dataset, analyst=analyst, question=question)
+            return reservations.is_unsettled(draft, event, dataset=dataset, analyst=analyst, question=question)
 
     def wait_for_beat(self) -> None:
         """With a pace, wait for the next beat of the last charge, before something that the moment would tell of."""
@@ -204,13 +204,13 @@ class Till(Office):
         """
         number = _number(reservation)
         with self.chain.changing() as draft:
-            spending.begin_again(draft, number)
+            reservations.begin_again(draft, number)
 
     def require_failures_left(self, reservation: Reservation | int) -> None:
         """Ask before each of several draws for a reservation: AllowanceExceeded if its asker's failures are used up."""
         number = _number(reservation)
         with self.chain.looking() as draft:
-            spending.require_failures_left(draft, number)
+            reservations.require_failures_left(draft, number)
 
     def fail(self, reservation: Reservation | int) -> None:
         """Say that the executor ran out of memory, time or disk on a reservation, before anybody is told so.
@@ -221,7 +221,7 @@ class Till(Office):
         number = _number(reservation)
         self.wait_for_beat()
         with self.chain.changing() as draft:
-            spending.fail(draft, number)
+            reservations.fail(draft, number)
 
     def fail_key(self, key: str, *, analyst: str | None = None, since: datetime | None = None) -> None:
         """The same for an executor that was ended before it could say so itself, by the key of what it was asked.
@@ -233,7 +233,7 @@ class Till(Office):
         with self.chain.changing() as draft:
             number = draft.book.keys.get((analyst, key))
             if number is not None:
-                spending.fail(draft, number, since=since)
+                reservations.fail(draft, number, since=since)
 
 
 def _number(reservation: Reservation | int) -> int:

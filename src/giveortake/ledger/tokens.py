@@ -18,7 +18,7 @@ from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.entries import digest
 from giveortake.ledger.expiries import expiry, has_passed
-from giveortake.ledger.registering import named
+from giveortake.ledger.registration import named
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import BudgetExceeded
-from giveortake.ledger.spending import level_event
+from giveortake.ledger.reservations import level_event
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import LedgerMissing
 from giveortake.ledger.entries import RESTORE
-from giveortake.ledger.indexing import indexed_anew
+from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import home_of, opened, store_at
 from giveortake.ledger.store import SCHEMA

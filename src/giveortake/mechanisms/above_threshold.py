@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
 from giveortake import exact
 from giveortake.errors import HIDDEN, InvalidParameter, MechanismSpent, SensitiveValue
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
@@ -17,7 +17,7 @@ from giveortake.randomness import rounded_laplace
 
 if TYPE_CHECKING:
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Numeric
+    from giveortake.mechanisms.shaped_numbers import Numeric
     from giveortake.randomness import Entropy
 
 
@@ -62,14 +62,14 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """Whether this value, with noise, reaches the threshold with noise."""
         coins = source(entropy)
-        column = columns.whole_numbers("value", opened(value, self))
-        if column.shape is not None:
+        given = shaped_numbers.whole_numbers("value", opened(value, self))
+        if given.shape is not None:
             raise InvalidParameter("value", HIDDEN, "is not one integer", hint="ask about one value at a time")
         with self._lock:
             self._require_unspent()
             if self._noisy_threshold is None:
                 self._noisy_threshold = self.threshold + self._noise(2, coins)
-            above = int(column.numbers[0]) + self._noise(4, coins) >= self._noisy_threshold
+            above = int(given.flat[0]) + self._noise(4, coins) >= self._noisy_threshold
             self._spent = above
             return above
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from giveortake.exact import open_probability
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Numeric
+    from giveortake.mechanisms.shaped_numbers import Numeric
     from giveortake.mechanisms.tails import Tail
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
@@ -35,8 +35,8 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> Any:
         """The integers plus noise: an int for an int, an array for an array or a column."""
-        column = columns.whole_numbers("value", opened(value, self))
-        return column.shaped(columns.added(column.numbers, self.noise(column.numbers.size, source(entropy))))
+        given = shaped_numbers.whole_numbers("value", opened(value, self))
+        return given.shaped(shaped_numbers.added(given.flat, self.noise(given.flat.size, source(entropy))))
 
     def stream(self, chunks: Iterable[Numeric], entropy: Entropy | None = None) -> Iterator[Any]:
         """Release one chunk after another, so that the whole never has to fit into memory."""

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.exact import ceiling, positive, sqrt_up
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.randomness import IntArray, integers, narrowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Column, Numeric
+    from giveortake.mechanisms.shaped_numbers import Numeric, ShapedNumbers
 
 _FINE = 1 << 20  # steps that a default lattice has in one sensitivity …
 _FINE_EACH = 1 << 7  # … or for every coordinate, so that rounding adds less than 1 % to the noise
@@ -71,34 +71,34 @@ class Lattice:
             return ratio
         return Fraction(ceiling(ratio)) if size <= 1 else ratio + sqrt_up(Fraction(size))
 
-    def steps(self, value: Column | Numeric) -> IntArray:
+    def steps(self, value: ShapedNumbers | Numeric) -> IntArray:
         """The nearest lattice points, counted in steps from zero.
 
         >>> Lattice("0.01").steps([3.14159, -0.004])
         array([314,   0])
         """
-        column = value if isinstance(value, columns.Column) else columns.read("value", value)
-        if self.contains(whole=column.is_whole):
+        given = value if isinstance(value, shaped_numbers.ShapedNumbers) else shaped_numbers.read("value", value)
+        if self.contains(whole=given.is_whole):
             unit = self.granularity.denominator
-            return column.numbers if unit == 1 else narrowed(column.numbers.astype(object) * unit)
+            return given.flat if unit == 1 else narrowed(given.flat.astype(object) * unit)
         if (
-            column.numbers.size > _FEW
-            and column.numbers.dtype == np.float64
-            and (found := self._float_steps(column.numbers)) is not None
+            given.flat.size > _FEW
+            and given.flat.dtype == np.float64
+            and (found := self._float_steps(given.flat)) is not None
         ):
             return found
-        return integers([self._nearest(Fraction(number)) for number in column.numbers.tolist()])
+        return integers([self._nearest(Fraction(number)) for number in given.flat.tolist()])
 
-    def values(self, steps: IntArray, column: Column) -> Any:
+    def values(self, steps: IntArray, given: ShapedNumbers) -> Any:
         """Released lattice points as numbers of the kind that came in, in their shape."""
-        if column.is_float:
-            return column.shaped(columns.as_floats(steps, self.granularity))
-        if column.is_whole and self.granularity.denominator == 1:
+        if given.is_float:
+            return given.shaped(shaped_numbers.as_floats(steps, self.granularity))
+        if given.is_whole and self.granularity.denominator == 1:
             unit = self.granularity.numerator
-            return column.shaped(steps if unit == 1 else narrowed(steps.astype(object) * unit))
+            return given.shaped(steps if unit == 1 else narrowed(steps.astype(object) * unit))
         exactly = np.empty(steps.size, dtype=object)
         exactly[:] = [int(step) * self.granularity for step in steps]
-        return column.shaped(exactly)
+        return given.shaped(exactly)
 
     def _float_steps(self, numbers: npt.NDArray[np.float64]) -> IntArray | None:
         """⌊x/g + ½⌋ in doubles where that is exact: g a power of two and results well inside int64."""

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram, require_delta
 from giveortake.mechanisms.exponential import Exponential
 from giveortake.mechanisms.gaussian import mu_of
 from giveortake.mechanisms.histogram import Histogram
-from giveortake.mechanisms.plans import gaussian_plan, laplace_plan
+from giveortake.mechanisms.lattice_noise import gaussian_on_lattice, laplace_on_lattice
 from giveortake.mechanisms.randomized_response import RandomizedResponse
 from giveortake.mechanisms.scales import scale_for
 from giveortake.privacy.units import checked_neighbours
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Numeric
+    from giveortake.mechanisms.shaped_numbers import Numeric
     from giveortake.privacy import Neighbours
 
 Candidate = TypeVar("Candidate")
@@ -45,9 +45,9 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     >>> type(gt.laplace(1234, sensitivity=1, epsilon="0.1"))
     <class 'int'>
     """
-    column = columns.read("value", value)
-    plan = laplace_plan(column, sensitivity, epsilon, granularity)
-    return plan.release(column)
+    given = shaped_numbers.read("value", value)
+    noise = laplace_on_lattice(given, sensitivity, epsilon, granularity)
+    return noise.release(given)
 
 
 def gaussian(
@@ -68,9 +68,9 @@ def gaussian(
     >>> type(gt.gaussian(1234.5, sensitivity=1, epsilon=1, delta="1e-6"))
     <class 'float'>
     """
-    column = columns.read("value", value)
-    plan = gaussian_plan(column, sensitivity, mu_of(epsilon, delta, rho, mu), granularity)
-    return plan.release(column)
+    given = shaped_numbers.read("value", value)
+    noise = gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity)
+    return noise.release(given)
 
 
 def margin(
@@ -92,10 +92,10 @@ def margin(
     >>> gt.margin(1234, sensitivity=1, epsilon="0.5"), gt.margin(0.0, sensitivity=1, epsilon="0.5")
     (6, 5.991465091705322)
     """
-    column = columns.read("value", value)
+    given = shaped_numbers.read("value", value)
     if delta is None and rho is None and mu is None and epsilon is not None:
-        return laplace_plan(column, sensitivity, epsilon, granularity).margin(confidence)
-    return gaussian_plan(column, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
+        return laplace_on_lattice(given, sensitivity, epsilon, granularity).margin(confidence)
+    return gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
 
 
 def exponential(
@@ -110,14 +110,14 @@ def exponential(
     """
     options = list(candidates)
     selection = Exponential.calibrated(epsilon=epsilon, sensitivity=sensitivity)
-    scores = columns.read("utilities", utilities)
-    if scores.shape is None or scores.numbers.size != len(options):
+    scores = shaped_numbers.read("utilities", utilities)
+    if scores.shape is None or scores.flat.size != len(options):
         raise InvalidParameter(
             "utilities",
-            f"<{scores.numbers.size} numbers>",
+            f"<{scores.flat.size} numbers>",
             f"does not give one number for each of {len(options)} candidates",
         )
-    return options[selection.release(scores.numbers)]
+    return options[selection.release(scores.flat)]
 
 
 def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Hashable] = (False, True)) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
@@ -80,11 +80,11 @@ class Residual(Mechanism["IntArray", "IntArray"]):
 
     def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> IntArray:
         """The differences of the table with noise, flat: every value of an axis but the first, less the first."""
-        table = columns.whole_numbers("value", opened(value, self)).numbers
+        table = shaped_numbers.whole_numbers("value", opened(value, self)).flat
         if table.size != self.cells:
             raise InvalidParameter("value", table.size, f"cells do not make a table of {self.sizes}")
         noise = rounded_normal(self.cells * self.sigma, self.cells, source(entropy))
-        return self.differences(columns.added(_times(table, self.cells), noise))
+        return self.differences(shaped_numbers.added(_times(table, self.cells), noise))
 
     def differences(self, table: IntArray) -> IntArray:
         """H of a table, flat."""

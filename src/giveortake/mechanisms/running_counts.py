@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
 from giveortake.errors import LedgerMismatch
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.gaussian import Gaussian
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
 from giveortake.mechanisms.square_root import SquareRoot
@@ -61,7 +61,7 @@ class RunningCount(Mechanism["IntArray", int]):
 
     def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
         """The integer of the last of the periods given: exact sums, and noise drawn once."""
-        return self._noisy(columns.whole_numbers("value", opened(value, self)).numbers.tolist(), entropy)
+        return self._noisy(shaped_numbers.whole_numbers("value", opened(value, self)).flat.tolist(), entropy)
 
     def next(
         self,
@@ -76,7 +76,7 @@ class RunningCount(Mechanism["IntArray", int]):
         pad tells nothing to whoever does not have the pad. So what was counted stays as it was, whatever rows come
         late: they count never, and no answer depends on them.
         """
-        (count,) = columns.whole_numbers("now", opened(now, self)).numbers.tolist()
+        (count,) = shaped_numbers.whole_numbers("now", opened(now, self)).flat.tolist()
         *earlier, last = (opened(pad, self) for pad in pads)
         before = [(each - pad) % _PADS for each, pad in zip(past, earlier, strict=True)]
         if any(each >= _MOST for each in before):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import GREATEST, log_up, whole
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.mechanisms.scales import scale_for
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Numeric
+    from giveortake.mechanisms.shaped_numbers import Numeric
     from giveortake.randomness import Entropy
     from giveortake.randomness.selection import Noise, Scores
 
@@ -48,7 +48,7 @@ class NoisySelection(Mechanism["Numeric", int]):
 
         Utilities beyond ±1e300 count as ±1e300.
         """
-        utilities = columns.read("utilities", opened(value, self)).numbers
+        utilities = shaped_numbers.read("utilities", opened(value, self)).flat
         if utilities.size == 0:
             raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one candidate to choose from")
         return noisy_argmax(_scores(utilities), self.scale, self.noise, source(entropy))

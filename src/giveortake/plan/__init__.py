@@ -15,7 +15,7 @@ from giveortake.plan.catalog import (
 from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_steps
 from giveortake.plan.domains import Domain, Kind, Value
-from giveortake.plan.expressions import Call, Column, Expression, Literal
+from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
 from giveortake.plan.questions import Measured, Question, Quotient
 from giveortake.plan.relations import (
     Derive,
@@ -36,7 +36,7 @@ __all__ = [
     "AggregateKind",
     "Call",
     "Catalog",
-    "Column",
+    "ColumnReference",
     "Computed",
     "Derive",
     "Domain",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain, Kind
-from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
+from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +129,7 @@ class Aggregate:
         """As it is released: extremes are quantiles, and distinct values of the person's column are persons."""
         if self.kind in _EXTREMES:
             return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
-        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == Column(person):
+        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == ColumnReference(person):
             return Aggregate(AggregateKind.COUNT_PERSONS)
         return self
 
@@ -204,7 +204,7 @@ AGGREGATES = {  # by the names that frames give them; counts of rows and distinc
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
-    named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
+    named = f"`{of.name}`" if isinstance(of, ColumnReference) else "the expression"
     if not domain.kind.is_number:
         raise QueryRefused(
             f"the {kind} of {named} needs numbers, and got {domain.kind} values",
@@ -227,7 +227,7 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
 
 def _as_bounds(of: Expression, domain: Domain) -> str | None:
     """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
-    if not isinstance(of, Column) or domain.categories is None:
+    if not isinstance(of, ColumnReference) or domain.categories is None:
         return None
     texts = [each for each in domain.categories if isinstance(each, str)]
     found = _SPAN.fullmatch(texts[0]) if len(texts) == 1 else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan.aggregates import Aggregate
-from giveortake.plan.expressions import Call, Column, Expression, Literal
+from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
 from giveortake.plan.questions import Question
 from giveortake.plan.relations import (
     Derive,
@@ -80,11 +80,11 @@ def meet_public(
     """
     names: dict[str, str] = {}
     for name in public.schema:
-        if name == column and not optional and isinstance(on, Column):
+        if name == column and not optional and isinstance(on, ColumnReference):
             continue
         names[name] = free_name(name, public.name, (*source.schema, *names.values()))
     join = JoinPublic(source, public, on, column, tuple(names.items()), optional)
-    if column not in names and isinstance(on, Column):
+    if column not in names and isinstance(on, ColumnReference):
         names[column] = on.name
     return join, names
 
@@ -192,7 +192,7 @@ class Origin:
 
 
 def _require_plain(expression: Expression) -> None:
-    if type(expression) not in {Column, Literal, Call}:
+    if type(expression) not in {ColumnReference, Literal, Call}:
         _refuse()
     if isinstance(expression, Call):
         for argument in expression.arguments:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.computed import Computed
 from giveortake.plan.domains import Kind
-from giveortake.plan.expressions import Column, Expression, Literal
+from giveortake.plan.expressions import ColumnReference, Expression, Literal
 from giveortake.plan.questions import Condition, Measured, Quotient
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind 
     match part:
         case None:
             return None
-        case Column() if part.name in keys:
+        case ColumnReference() if part.name in keys:
             return keys[part.name].domain(schema).kind
         case Measured() | Quotient() | Computed() | Fraction():
             return Kind.REAL

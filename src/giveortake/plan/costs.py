@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from giveortake.advice import Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Kind
-from giveortake.plan.expressions import Call, Column
+from giveortake.plan.expressions import Call, ColumnReference
 from giveortake.plan.relations import JoinPersons, PerPerson, Unary, person_joins
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _kept_by(relation: Relation) -> int:
     own = 0
     if isinstance(relation, PerPerson):
         distinct = (each.of for _, each in relation.features if each.is_distinct and each.of is not None)
-        own = _kept_of([*map(Column, relation.keys), *distinct], relation.source.schema)
+        own = _kept_of([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
     return own + sum(map(_kept_by, relation.sources))
 
 

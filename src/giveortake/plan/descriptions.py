@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.errors import meant
-from giveortake.plan import Call, Column, Filter, Literal
+from giveortake.plan import Call, ColumnReference, Filter, Literal
 from giveortake.plan.relations import Unary
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iter
     if not isinstance(expression, Call):
         return
     if expression.name in _LOOKING:
-        columns = [each for each in expression.arguments if isinstance(each, Column)]
+        columns = [each for each in expression.arguments if isinstance(each, ColumnReference)]
         values = [each.value for each in expression.arguments if isinstance(each, Literal) and each.value is not None]
         for column in columns:
             known = schema[column.name].categories or ()

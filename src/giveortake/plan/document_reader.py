@@ -19,7 +19,7 @@ from giveortake.plan.computed import FUNCTIONS_OF_ANSWERS, WINDOWS, Computed, Fr
 from giveortake.plan.conditions import require_condition
 from giveortake.plan.costs import require_few_steps
 from giveortake.plan.documents import FORMAT, Json
-from giveortake.plan.expressions import DEEPEST, Call, Column, Expression, Literal
+from giveortake.plan.expressions import DEEPEST, Call, ColumnReference, Expression, Literal
 from giveortake.plan.questions import Condition, Measured, Order, Output, Question, Quotient
 from giveortake.plan.relations import Derive, Filter, JoinPersons, JoinPublic, KeepParts, PerPerson, Relation, Union
 from giveortake.plan.semi_joins import SemiJoin
@@ -161,7 +161,7 @@ class _Reader:
 
     def _keep_parts(self, source: Json, column: Json, most: Json) -> Relation:
         relation, kept = self.relation(source), _whole(most)
-        Column(_text(column)).domain(relation.schema)
+        ColumnReference(_text(column)).domain(relation.schema)
         if relation.person is None or kept < 1:
             _refuse("parts are kept of persons, one of each at least")
         return KeepParts(relation, column, kept)
@@ -174,7 +174,7 @@ class _Reader:
             _refuse(f"an expression nests deeper than {DEEPEST} levels")
         match content:
             case ["column", str(name)]:
-                return Column(name)
+                return ColumnReference(name)
             case ["literal", str(kind), text]:
                 return Literal(_value(kind, text))
             case ["call", str(name), *arguments]:
@@ -242,7 +242,7 @@ class _Reader:
             case ["condition", *_]:
                 return self._condition(content, depth)
             case ["column", str(name)]:
-                return Column(name)
+                return ColumnReference(name)
             case ["literal", str(kind), text]:
                 return Literal(_value(kind, text)).value
         return self._output(content)

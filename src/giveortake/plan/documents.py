@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.computed import Computed, Window
-from giveortake.plan.expressions import Column, Literal
+from giveortake.plan.expressions import ColumnReference, Literal
 from giveortake.plan.questions import Condition, Measured, Order, Output, Question, Quotient
 from giveortake.plan.relations import Derive, Filter, JoinPersons, JoinPublic, KeepParts, PerPerson, Relation, Union
 from giveortake.plan.semi_joins import SemiJoin
@@ -130,7 +130,7 @@ def _part_to_json(part: Any) -> Json:
             return _condition_to_json(part)
         case Measured() | Quotient() | Computed() | Window() | Fraction():
             return _output_to_json(part)
-        case Column():
+        case ColumnReference():
             return part.to_json()
         case _:
             return Literal(part).to_json()

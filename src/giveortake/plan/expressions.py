@@ -38,8 +38,8 @@ class Expression(ABC):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Column(Expression):
-    """The value of a column."""
+class ColumnReference(Expression):
+    """The value of a column, named where it is used: what `gt.col("x")` stands for."""
 
     name: str
 

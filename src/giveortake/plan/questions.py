@@ -10,7 +10,7 @@ from giveortake.errors import QueryRefused
 from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Kind
-from giveortake.plan.expressions import Column, Expression, require_shallow
+from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
 from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Condition:
     """HAVING: keep rows of the answer for which this holds. Comparisons of outputs, joined by and, or, not."""
 
     operation: str
-    parts: tuple[Condition | Output | Column | object, ...]
+    parts: tuple[Condition | Output | ColumnReference | object, ...]
 
 
 @final
@@ -178,7 +178,7 @@ class Question:
     @property
     def has_one_row_in_group(self) -> bool:
         """Whether a person has at most one row in each group: rows of a person and of values that are grouped by."""
-        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, Column)})
+        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, ColumnReference)})
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain, Kind
-from giveortake.plan.expressions import Column, Expression, require_shallow
+from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -191,7 +191,7 @@ class Derive(Unary):
         for name, expression in self.named:
             require_shallow(expression)
             found[name] = expression.domain(inside)
-            if person is not None and _same(name, person) and (name, expression) != (person, Column(person)):
+            if person is not None and _same(name, person) and (name, expression) != (person, ColumnReference(person)):
                 raise QueryRefused(
                     f"`{name}` says whose row it is and cannot be redefined", hint="give the new column another name"
                 )
@@ -207,7 +207,7 @@ class Derive(Unary):
         return tuple(expression for _, expression in self.named)
 
     def is_one_row_for(self, columns: Set[str]) -> bool:
-        same = {each.name for name, each in self.named if name in columns and isinstance(each, Column)}
+        same = {each.name for name, each in self.named if name in columns and isinstance(each, ColumnReference)}
         return self.source.is_one_row_for(same)
 
     def to_json(self) -> Any:
@@ -308,7 +308,8 @@ class Union(Binary):
             raise QueryRefused("UNION ALL of rows that belong to persons and rows that do not")
         if self.left.person != self.right.person:
             raise QueryRefused("both sides of UNION ALL must name the person's column alike")
-        if self.left.person is None and {t.name for t in self.left.tables()} != {t.name for t in self.right.tables()}:
+        left, right = ({table.name for table in side.tables()} for side in (self.left, self.right))
+        if self.left.person is None and left != right:
             raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
         theirs = self.right.schema
         for name, one in self.left.schema.items():
@@ -343,7 +344,7 @@ class PerPerson(Unary):
             raise QueryRefused("there are no persons to group by: every row is protected by itself")
         inside = self.source.schema
         for key in self.keys:
-            Column(key).domain(inside)
+            ColumnReference(key).domain(inside)
         _require_names_apart([self.source.person, *self.keys, *(name for name, _ in self.features)])
         for _, feature in self.features:
             feature.require_feature(inside)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Kind
-from giveortake.plan.expressions import Column, Expression, require_shallow
+from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
 from giveortake.plan.relations import Unary
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ class SemiJoin(Unary):
 
     def __post_init__(self) -> None:
         require_shallow(self.on)
-        theirs, ours = Column(self.public_column).domain(self.public.schema), self.on.domain(self.source.schema)
+        theirs, ours = (
+            ColumnReference(self.public_column).domain(self.public.schema),
+            self.on.domain(self.source.schema),
+        )
         if theirs.kind is not ours.kind or theirs.kind in {Kind.REAL, Kind.DECIMAL}:
             raise QueryRefused(
                 f"{ours.kind} values are not looked for among {theirs.kind} values",

@@ -1,11 +1,11 @@
 """Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
 
-from giveortake.plot.burning import burn_down
+from giveortake.plot.burn_down import burn_down
 from giveortake.plot.caps import caps
-from giveortake.plot.explaining import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
+from giveortake.plot.chart_files import save, titled_or_saved
 from giveortake.plot.intervals import intervals
-from giveortake.plot.polling import poll_beliefs, uncertainty
-from giveortake.plot.saving import save, titled_or_saved
+from giveortake.plot.poll_figures import poll_beliefs, uncertainty
+from giveortake.plot.promise_charts import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
 from giveortake.plot.synthetic import predicted_errors
 from giveortake.plot.workloads import workloads
 

@@ -15,8 +15,8 @@ from giveortake.server.application import Application
 from giveortake.server.connections import protocol
 from giveortake.server.console.entrance import page_refusal
 from giveortake.server.log import Log
+from giveortake.server.route_table import ROUTES
 from giveortake.server.service import Service
-from giveortake.server.table import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

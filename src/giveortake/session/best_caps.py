@@ -112,8 +112,8 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:
             again = ProfileRequest.of(mechanism, **said)
-            parts = stored_answers.parts_of(content, len(again.dimensions))
-            found.append(again.read(parts, release_id, charged=True))
+            drawn = stored_answers.stored_of(content, len(again.dimensions))
+            found.append(again.read(drawn, release_id, charged=True))
     return found
 
 

@@ -11,7 +11,7 @@ from giveortake.plan import (
     Aggregate,
     AggregateKind,
     Call,
-    Column,
+    ColumnReference,
     Derive,
     Kind,
     Literal,
@@ -151,19 +151,23 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
             (),
             (
                 ("groups", Aggregate(AggregateKind.COUNT_ROWS)),
-                ("rows", Aggregate(AggregateKind.MAXIMUM, Column("rows"))),
-                *((name, Aggregate(AggregateKind.MAXIMUM, Column(name))) for name, _ in counted),
+                ("rows", Aggregate(AggregateKind.MAXIMUM, ColumnReference("rows"))),
+                *((name, Aggregate(AggregateKind.MAXIMUM, ColumnReference(name))) for name, _ in counted),
             ),
         )
         if caps.groups_per_person is not None:
-            features.append(("over_groups_per_person", Call("gt", (Column("groups"), Literal(caps.groups_per_person)))))
+            features.append(
+                ("over_groups_per_person", Call("gt", (ColumnReference("groups"), Literal(caps.groups_per_person))))
+            )
     else:
         person = PerPerson(inner, (), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
     if total is not None:
-        features.append(("over_rows_per_person", Call("gt", (Column("rows"), Literal(total)))))
+        features.append(("over_rows_per_person", Call("gt", (ColumnReference("rows"), Literal(total)))))
     elif caps.rows_per_group is not None:
-        features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows_per_group)))))
-    features.extend((f"outside_{c}", Call("gt", (Column(f"outside {c}"), Literal(0)))) for c in columns)
+        features.append(("over_rows_per_group", Call("gt", (ColumnReference("rows"), Literal(caps.rows_per_group)))))
+    features.extend(
+        (f"outside_{column}", Call("gt", (ColumnReference(f"outside {column}"), Literal(0)))) for column in columns
+    )
     if not features:
         raise InvalidParameter(
             "check_bounds", None, "has nothing to check: no caps are stated", hint="gt.protect(…, rows_per_person=10)"
@@ -196,34 +200,38 @@ def _rows(relation: Relation, by: Sequence[str]) -> Relation:
     pairs = PerPerson(relation, tuple(by), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
     if not by:
         return pairs
-    return PerPerson(_clamped(pairs, ["size"]), (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
+    return PerPerson(
+        _clamped(pairs, ["size"]), (), (("size", Aggregate(AggregateKind.MAXIMUM, ColumnReference("size"))),)
+    )
 
 
 def _magnitude(relation: Relation, column: str) -> Relation:
     """The greatest absolute value of each unit."""
     if column not in relation.schema or not relation.schema[column].kind.is_number:
         raise InvalidParameter("columns", column, "is no column of numbers")
-    away = Call("clamp", (Call("abs", (Call("to_real", (Column(column),)),)), Literal(0), Literal(2**_LARGEST)))
+    away = Call(
+        "clamp", (Call("abs", (Call("to_real", (ColumnReference(column),)),)), Literal(0), Literal(2**_LARGEST))
+    )
     derived = Derive(relation, (("size", away),))
     if relation.person is None:
         return derived
-    return PerPerson(derived, (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
+    return PerPerson(derived, (), (("size", Aggregate(AggregateKind.MAXIMUM, ColumnReference("size"))),))
 
 
 def _below_zero(relation: Relation, column: str) -> Question:
     """How many units have a value below zero."""
-    size = Call("clamp", (Call("to_real", (Column(column),)), Literal(-1), Literal(0)))
+    size = Call("clamp", (Call("to_real", (ColumnReference(column),)), Literal(-1), Literal(0)))
     units: Relation = Derive(relation, (("size", size),))
     if relation.person is not None:
-        units = PerPerson(units, (), (("size", Aggregate(AggregateKind.MINIMUM, Column("size"))),))
-    below = Call("case", (Call("lt", (Column("size"), Literal(0))), Literal(1), Literal(None)))
+        units = PerPerson(units, (), (("size", Aggregate(AggregateKind.MINIMUM, ColumnReference("size"))),))
+    below = Call("case", (Call("lt", (ColumnReference("size"), Literal(0))), Literal(1), Literal(None)))
     return Question(units, (), (("people", Measured(Aggregate(AggregateKind.COUNT_VALUES, below))),))
 
 
 def _outside(relation: Relation, column: str) -> Expression:
     domain = relation.schema[column]
     low, high = (Literal(end) for end in (domain.low, domain.high))
-    below, above = Call("lt", (Column(column), low)), Call("gt", (Column(column), high))
+    below, above = Call("lt", (ColumnReference(column), low)), Call("gt", (ColumnReference(column), high))
     return Call("case", (Call("or", (below, above)), Literal(1), Literal(None)))
 
 
@@ -233,7 +241,7 @@ def _clamped(relation: PerPerson, names: Sequence[str]) -> Relation:
     return Derive(
         relation,
         tuple(
-            (name, Call("clamp", (Column(name), Literal(0), most)) if name in names else Column(name))
+            (name, Call("clamp", (ColumnReference(name), Literal(0), most)) if name in names else ColumnReference(name))
             for name in schema
         ),
     )
@@ -245,7 +253,7 @@ def _histogram(relation: Relation, column: str, powers: range) -> Question:
     for power in powers[:-1]:
         border = Fraction(2) ** power
         edge = Literal(border.numerator if border.denominator == 1 else border)
-        arguments += [Call("le", (Column(column), edge)), Literal(power)]
+        arguments += [Call("le", (ColumnReference(column), edge)), Literal(power)]
     key = Call("case", (*arguments, Literal(powers[-1])))
     assert key.domain(relation.schema).kind is Kind.INTEGER  # noqa: S101 (whole powers)
     return Question(relation, (("power", key),), (("people", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))

@@ -14,7 +14,7 @@ from giveortake.compile.measures import RowCount, ValueSum
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.tails import quantile
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.session.size_estimates import USUAL, mean_size, people
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class _Choice(NamedTuple):
 def key_columns(question: Question) -> set[str] | None:
     """The columns that a question groups by, if it groups by columns alone."""
     keys = [key for _, key in question.keys]
-    return {key.name for key in keys if isinstance(key, Column)} if all(isinstance(k, Column) for k in keys) else None
+    references = [key for key in keys if isinstance(key, ColumnReference)]
+    return {key.name for key in references} if len(references) == len(keys) else None
 
 
 def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
@@ -252,7 +253,7 @@ class Candidates:
         if not isinstance(measure, ValueSum):
             return 1.0
         greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
-        known = self.profile.usual_magnitude(measure.of.name) if isinstance(measure.of, Column) else None
+        known = self.profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
         return 0.5 if known is None or not greatest else 0.5 * min(1.0, known / float(greatest))
 
     def _measured(self, caps: Caps) -> Measurement:

@@ -13,7 +13,7 @@ import numpy as np
 
 from giveortake.accounting.whole_prices import noise_multiplier
 from giveortake.answers import Answer
-from giveortake.answers.column import Column as AnswerColumn
+from giveortake.answers.column import Column
 from giveortake.compile import Caps
 from giveortake.compile.caps import capped, unbounded
 from giveortake.compile.postprocessing import ENTROPY
@@ -30,7 +30,7 @@ from giveortake.errors import (
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.running_counts import RunningCount, moved
 from giveortake.mechanisms.square_root import SquareRoot
-from giveortake.plan import Aggregate, AggregateKind, Call, Column, Kind, Measured, Question, Scan
+from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
 from giveortake.session.counter_quotes import CounterQuote
 from giveortake.session.margins import no_price, share_of_budget
@@ -75,7 +75,7 @@ class AskedCounter:
         """As it was said, checked. Nothing is charged, and no row is looked at."""
         if not isinstance(relation, Scan):
             raise QueryRefused("a counter runs over a whole table, and this is a part of one")
-        domain = Column(column).domain(relation.schema)
+        domain = ColumnReference(column).domain(relation.schema)
         periods = whole("horizon", horizon)  # type: ignore[arg-type]  # (checked there)
         if not 1 <= periods <= _LONGEST:
             raise InvalidParameter("horizon", horizon, f"is not between 1 and {_LONGEST:,} periods")
@@ -141,7 +141,7 @@ def _require_within(column: str, domain: Domain, horizon: int) -> None:
 
 
 def _period(column: str, domain: Domain) -> Expression:
-    return Call("to_date", (Column(column),)) if domain.kind is Kind.TIMESTAMP else Column(column)
+    return Call("to_date", (ColumnReference(column),)) if domain.kind is Kind.TIMESTAMP else ColumnReference(column)
 
 
 @final
@@ -374,12 +374,12 @@ class Counter:
             told.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
         return Answer(
             [
-                AnswerColumn(
+                Column(
                     self._asked.column,
                     [self._asked.period(place) for place in places],
                     kind="integer" if self._asked.kind is Kind.INTEGER else "date",
                 ),
-                AnswerColumn("n", values, values - margins, values + margins),
+                Column("n", values, values - margins, values + margins),
             ],
             guarantee=self.cost,
             cost=self.cost,

@@ -15,7 +15,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.plan import Aggregate, AggregateKind, Call, Column, Derive, Literal, Measured, PerPerson, Question
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    ColumnReference,
+    Derive,
+    Literal,
+    Measured,
+    PerPerson,
+    Question,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,9 +102,9 @@ class RowsOfPerson(SizeDimension):
     def question(self) -> Question:
         sizes: Relation = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
         if self.by:
-            greatest = Aggregate(AggregateKind.MAXIMUM, _clamped(Column(_SIZE)))
+            greatest = Aggregate(AggregateKind.MAXIMUM, _clamped(ColumnReference(_SIZE)))
             sizes = PerPerson(sizes, (), ((_SIZE, greatest),))
-        return _histogram(sizes, _bin_of(Column(_SIZE), self.edges))
+        return _histogram(sizes, _bin_of(ColumnReference(_SIZE), self.edges))
 
 
 @final
@@ -109,7 +119,7 @@ class GroupsOfPerson(SizeDimension):
     def question(self) -> Question:
         pairs = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
         groups = PerPerson(pairs, (), ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
-        return _histogram(groups, _bin_of(Column(_SIZE), self.edges))
+        return _histogram(groups, _bin_of(ColumnReference(_SIZE), self.edges))
 
 
 @final
@@ -132,21 +142,21 @@ class Magnitude(Dimension):
         return f"column {self.column}"
 
     def question(self) -> Question:
-        real = Call("to_real", (Column(self.column),))
+        real = Call("to_real", (ColumnReference(self.column),))
         away = Call("clamp", (Call("abs", (real,)), Literal(0), Literal(2 ** _POWERS[-1])))
         below = Call("clamp", (real, Literal(-1), Literal(0)))
         units: Relation = Derive(self.relation, ((_SIZE, away), (_LEAST, below)))
         if self.relation.person is not None:
             features = (
-                (_SIZE, Aggregate(AggregateKind.MAXIMUM, Column(_SIZE))),
-                (_LEAST, Aggregate(AggregateKind.MINIMUM, Column(_LEAST))),
+                (_SIZE, Aggregate(AggregateKind.MAXIMUM, ColumnReference(_SIZE))),
+                (_LEAST, Aggregate(AggregateKind.MINIMUM, ColumnReference(_LEAST))),
             )
             units = PerPerson(units, (), features)
         edges = [Fraction(2) ** power for power in _POWERS]
-        count, negative = len(edges), Call("lt", (Column(_LEAST), Literal(0)))
-        arguments: list[Expression] = [Call("is_null", (Column(_SIZE),)), Literal(0)]
+        count, negative = len(edges), Call("lt", (ColumnReference(_LEAST), Literal(0)))
+        arguments: list[Expression] = [Call("is_null", (ColumnReference(_SIZE),)), Literal(0)]
         for place, edge in enumerate(edges[:-1]):
-            within = Call("le", (Column(_SIZE), Literal(edge.numerator if edge.denominator == 1 else edge)))
+            within = Call("le", (ColumnReference(_SIZE), Literal(edge.numerator if edge.denominator == 1 else edge)))
             arguments += [Call("and", (negative, within)), Literal(1 + count + place), within, Literal(1 + place)]
         key = Call("case", (*arguments, negative, Literal(2 * count), Literal(count)))
         return _histogram(units, key)
@@ -171,7 +181,9 @@ class Magnitude(Dimension):
         count = len(_POWERS)
         both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
         middles = (0.75 * 2.0**power for power in _POWERS)
-        return sum(n * middle for n, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+        return (
+            sum(times * middle for times, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+        )
 
 
 def dimensions_of(
@@ -227,7 +239,7 @@ def _require_groups(relation: Relation, by: Sequence[str]) -> None:
         if name == relation.person:
             raise InvalidParameter("by", name, "names the persons themselves", hint="name what questions group by")
         try:
-            Column(name).domain(schema)
+            ColumnReference(name).domain(schema)
         except QueryRefused as refusal:
             raise InvalidParameter("by", name, "is no column here", hint=refusal.hint) from None
 

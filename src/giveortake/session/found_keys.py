@@ -14,7 +14,7 @@ from giveortake.engines.duckdb.key_order import ordered
 from giveortake.engines.time_limits import in_own_time
 from giveortake.plan import Domain, Kind
 from giveortake.session import stored_answers
-from giveortake.session.stored_answers import DrawnPart
+from giveortake.session.stored_answers import DrawnAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class FoundDraw:
     made: Measurement
     charge: str
 
-    def draw(self) -> DrawnPart:
+    def draw(self) -> DrawnAnswer:
         """Find keys, and draw the values at these.
 
         Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
@@ -44,10 +44,10 @@ class FoundDraw:
         found = FoundKeys(self.mechanism.spool.first(scratch, lambda: in_own_time(self._draw_keys())))
         count = found.count()
         if count > stored_answers.MANY:
-            return DrawnPart(self._draw_many_values(found, count), scratch)
+            return DrawnAnswer(self._draw_many_values(found, count), scratch)
         rows, counted = made.parted([row for rows in found.lists() for row in rows])
         release = made.release(self.mechanism.engine, with_keys(made, rows), counted=counted)
-        return DrawnPart(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
+        return DrawnAnswer(stored_answers.answer_to_json(stored_answers.keys_to_json(rows), release), scratch)
 
     def _draw_keys(self) -> Iterator[Any]:
         """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
@@ -76,8 +76,8 @@ class FoundDraw:
         releases = made.releases(self.mechanism.engine, keys, found.size(), counted=counted)
         listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
         lines = zip(listed, releases, strict=True)
-        parts = (stored_answers.part_to_json(line, release) for line, release in lines)
-        return {"spool": self.mechanism.spool.write(in_own_time(parts))}
+        portions = (stored_answers.answer_to_json(line, release) for line, release in lines)
+        return {"spool": self.mechanism.spool.write(in_own_time(portions))}
 
     def _scratch_name(self) -> str:
         """Where found keys are kept until they are settled: a name for this charge and this question alone.

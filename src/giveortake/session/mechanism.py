@@ -37,7 +37,7 @@ from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.refusals import deltas_of, no_share, too_dear
 from giveortake.session.release_records import record_of
 from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
-from giveortake.session.stored_answers import DrawnPart
+from giveortake.session.stored_answers import DrawnAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -160,9 +160,9 @@ class InteractiveMechanism:
         reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
         return [
             PaidRelease(
-                self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence, place=place
+                self, each, *stored_answers.whole(self.spool, each, own), reservation, confidence, place=place
             ).read()
-            for place, (each, part) in enumerate(zip(asked, stored, strict=True))
+            for place, (each, own) in enumerate(zip(asked, stored, strict=True))
         ]
 
     def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
@@ -171,15 +171,15 @@ class InteractiveMechanism:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
-        reservation, (part,) = self.reserve_and_draw([asked], key, confidence)
-        if "spool" in part and confidence.over == "answer":  # of which a portion is not all
-            keys = sum(len(line["keys"]) for line in self.spool.read(part["spool"]))
+        reservation, (stored,) = self.reserve_and_draw([asked], key, confidence)
+        if "spool" in stored and confidence.over == "answer":  # of which a portion is not all
+            keys = sum(len(line["keys"]) for line in self.spool.read(stored["spool"]))
             confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
-            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, part)):
-                portion = place if "spool" in part else None
+            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, stored)):
+                portion = place if "spool" in stored else None
                 each = PaidRelease(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
                 left = None if left is None else left - len(each)
                 yield each
@@ -200,7 +200,7 @@ class InteractiveMechanism:
         words: str | None = None,
         refined: int = 0,
     ) -> tuple[Reservation, list[Stored]]:
-        """Charge, and draw what was not drawn before: one part for each question.
+        """Charge, and draw what was not drawn before, for each question.
 
         `refined` is which question of the first release is refined, if any; `words` say what is asked as a whole.
         """
@@ -215,8 +215,8 @@ class InteractiveMechanism:
                 )
             )
 
-        reservation, parts = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
-        return reservation, stored_answers.parts_of(reservation.answer, len(asked)) if parts is None else parts
+        reservation, stored = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
+        return reservation, stored_answers.stored_of(reservation.answer, len(asked)) if stored is None else stored
 
     def draw_once(
         self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
@@ -415,25 +415,25 @@ class InteractiveMechanism:
 
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
-    def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnPart:
+    def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnAnswer:
         """Ask the engine and add the noise, once to each integer. Where keys have to be found, that comes first."""
 
-        def drawn() -> DrawnPart:
+        def drawn() -> DrawnAnswer:
             if asked.keys is not None:
-                return DrawnPart(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
+                return DrawnAnswer(stored_answers.answer_to_json(None, asked.made.release(self.engine, asked.keys)))
             return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
 
         return sealed_question(drawn)
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
 
-    def settle(self, reservation: Reservation, drawn: Sequence[DrawnPart]) -> list[Stored]:
+    def settle(self, reservation: Reservation, drawn: Sequence[DrawnAnswer]) -> list[Stored]:
         """Store what was drawn, unless somebody was faster: then theirs is the answer, and ours is forgotten."""
-        content = self.ledger.settle(reservation, stored_answers.content_of([each.part for each in drawn]))
-        parts = stored_answers.parts_of(content, len(drawn))
-        for ours, part in zip(drawn, parts, strict=True):
+        content = self.ledger.settle(reservation, stored_answers.content_of([each.stored for each in drawn]))
+        stored = stored_answers.stored_of(content, len(drawn))
+        for ours, kept in zip(drawn, stored, strict=True):
             if ours.scratch is not None:
                 self.spool.forget(ours.scratch)
-            if "spool" in ours.part and ours.part != part:
-                self.spool.forget(ours.part["spool"]["file"])
-        return parts
+            if "spool" in ours.stored and ours.stored != kept:
+                self.spool.forget(ours.stored["spool"]["file"])
+        return stored

@@ -31,7 +31,7 @@ from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, meant
 from giveortake.exact import open_probability, shown, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
-from giveortake.plan import Column as Named
+from giveortake.plan import ColumnReference
 from giveortake.privacy import ApproxDP
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Compared, Counted
@@ -289,7 +289,7 @@ def _key_column(schema: Mapping[str, Any], name: str) -> KeyColumn:
     values = schema[name].keys()
     if values is None:
         raise InvalidParameter("columns", name, "has no declared values that could be listed", hint="declare them")
-    return KeyColumn(name, Named(name), values)
+    return KeyColumn(name, ColumnReference(name), values)
 
 
 def _places(column: KeyColumn, said: Any) -> list[int]:

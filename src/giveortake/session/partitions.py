@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
-from giveortake.plan import Call, Column, Filter, KeepParts, Literal
+from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Part:
         if self.keep is not None:
             relation = KeepParts(relation, self.column, self.keep)
         if self.value is None:
-            return Filter(relation, Call("is_null", (Column(self.column),)))
-        return Filter(relation, Call("eq", (Column(self.column), Literal(self.value))))
+            return Filter(relation, Call("is_null", (ColumnReference(self.column),)))
+        return Filter(relation, Call("eq", (ColumnReference(self.column), Literal(self.value))))
 
 
 @final

@@ -154,10 +154,10 @@ class _Reading:
                 f"the release {record.id!r} is charged and has no answer yet",
                 hint="ask the question again, with its key if it had one: it is drawn once",
             )
-        part = stored_answers.parts_of(reservation.answer, len(asked))[place]
-        lines = stored_answers.some_at_a_time(mechanism.spool, asked[place], part)
+        stored = stored_answers.stored_of(reservation.answer, len(asked))[place]
+        lines = stored_answers.some_at_a_time(mechanism.spool, asked[place], stored)
         keys, release = (
-            stored_answers.whole(mechanism.spool, asked[place], part)
+            stored_answers.whole(mechanism.spool, asked[place], stored)
             if portion is None or earlier is not None
             else next(each for number, each in enumerate(lines) if number == portion)
         )

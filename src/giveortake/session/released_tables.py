@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from giveortake.plan import Relation
     from giveortake.session.counters import Counter
     from giveortake.session.mechanism import Charge, InteractiveMechanism
-    from giveortake.workload.declared import Workload
     from giveortake.workload.results import WorkloadAnswer
+    from giveortake.workload.workload import Workload
 
 MOST_WISHES = 2_000  # of a workload that the ledger writes down; one of more can be asked again, and not looked up
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
@@ -153,7 +153,7 @@ def _kind(record: ReleaseRecord) -> str:
 
 def _workload(mechanism: InteractiveMechanism, record: ReleaseRecord) -> WorkloadAnswer:
     from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (few releases are workloads)
-    from giveortake.workload.declared import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
+    from giveortake.workload.workload import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
 
     mechanism = _as_it_was(mechanism, record)
     content, said = record.record, record.record["workload"]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from giveortake.session.multiplicative_weights import MultiplicativeWeights
     from giveortake.session.profile import Profile
     from giveortake.session.workloads import WorkloadQuery
-    from giveortake.workload.declared import Workload
+    from giveortake.workload.workload import Workload
 
 _OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
@@ -168,7 +168,7 @@ class Session:
         and so have n² rows in cells of their own.
         """
         from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (most sessions ask none)
-        from giveortake.workload.declared import Workload, workload_of  # noqa: PLC0415 (as above)
+        from giveortake.workload.workload import Workload, workload_of  # noqa: PLC0415 (as above)
 
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from giveortake.session.spool import Spool
 
 Rows: TypeAlias = "list[tuple[Value, ...]]"
-Stored: TypeAlias = "dict[str, Any]"  # one question's part: keys and arrays, or the file in the spool that holds them
+Stored: TypeAlias = "dict[str, Any]"  # of one question: keys and arrays, or the file in the spool that holds them
 
 FORMAT = 1
 MANY = 1 << 16  # keys; more than these are found, noised, stored and shown so many at a time (2^18 until 0.1)
@@ -34,22 +34,22 @@ MANY = 1 << 16  # keys; more than these are found, noised, stored and shown so m
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnPart:
+class DrawnAnswer:
     """What was drawn for one question, as it will be stored, and the file of its keys until then."""
 
-    part: Stored
+    stored: Stored
     scratch: str | None = None
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def content_of(parts: list[Stored]) -> dict[str, Any]:
-    """What the ledger stores: one part for each question of a charge."""
-    return {"format": FORMAT, "parts": parts}
+def content_of(stored: list[Stored]) -> dict[str, Any]:
+    """What the ledger stores: something for each question of a charge."""
+    return {"format": FORMAT, "parts": stored}
 
 
-def part_to_json(found: list[Any] | None, release: Release) -> Stored:
+def answer_to_json(found: list[Any] | None, release: Release) -> Stored:
     """One question's noisy integers, and its keys in JSON if they were found."""
     return {"keys": found, "arrays": release.to_json()}
 
@@ -62,22 +62,22 @@ def keys_to_json(rows: Rows) -> list[list[list[Any]]]:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def parts_of(content: Any, count: int) -> list[Stored]:
-    """The parts of a stored answer, one for each question."""
+def stored_of(content: Any, count: int) -> list[Stored]:
+    """What is stored for each question of a charge."""
     if not isinstance(content, dict) or content.get("format") != FORMAT or len(content["parts"]) != count:
         raise LedgerDamaged("a stored answer is not one to this question")
-    parts: list[Stored] = content["parts"]
-    return parts
+    stored: list[Stored] = content["parts"]
+    return stored
 
 
-def whole(spool: Spool, asked: Priced, part: Stored) -> tuple[Keys, Release]:
-    """All keys and integers of a part at once."""
+def whole(spool: Spool, asked: Priced, stored: Stored) -> tuple[Keys, Release]:
+    """All keys and integers of a question at once."""
     made = asked.made
-    if "spool" not in part:
-        keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(part["keys"]))
-        return keys, made.read(part["arrays"])
+    if "spool" not in stored:
+        keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(stored["keys"]))
+        return keys, made.read(stored["arrays"])
     lists, releases = [], []
-    for line in spool.read(part["spool"]):
+    for line in spool.read(stored["spool"]):
         lists.append(keys_from_json(line["keys"]))
         releases.append(made.read(line["arrays"]))
     arrays = zip(*(release.arrays for release in releases), strict=True)
@@ -85,12 +85,12 @@ def whole(spool: Spool, asked: Priced, part: Stored) -> tuple[Keys, Release]:
     return listed_keys(made, Found(sum(map(len, lists)), lambda: iter(lists))), joined
 
 
-def some_at_a_time(spool: Spool, asked: Priced, part: Stored) -> Iterator[tuple[Keys, Release]]:
+def some_at_a_time(spool: Spool, asked: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
     """The same, one line of the file after the other."""
-    if "spool" not in part:
-        yield whole(spool, asked, part)
+    if "spool" not in stored:
+        yield whole(spool, asked, stored)
         return
-    for line in spool.read(part["spool"]):
+    for line in spool.read(stored["spool"]):
         rows = keys_from_json(line["keys"])
         keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]  # (of this turn of the loop)
         yield keys, asked.made.read(line["arrays"])

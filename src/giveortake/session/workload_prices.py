@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from giveortake.ledger import Trial
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.planner import Goal
 
 MOST_COMPARED = 20_000  # cells, of workloads for which the other noise is planned too

@@ -16,7 +16,7 @@ from giveortake.session.sealed_draws import sealed_question
 from giveortake.session.stored_answers import MANY
 from giveortake.session.workload_prices import PricedWorkload, WorkloadPricing
 from giveortake.session.workload_quotes import WorkloadQuote
-from giveortake.workload.asked import AskedWorkload, norm_of
+from giveortake.workload.asked_workload import AskedWorkload, norm_of
 from giveortake.workload.errors_of_tables import lines_of
 from giveortake.workload.measurement import event_at
 from giveortake.workload.planner import Goal
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from giveortake.ledger import Reservation
     from giveortake.plan import Relation
     from giveortake.session.mechanism import Charge, InteractiveMechanism
-    from giveortake.workload.declared import Workload
     from giveortake.workload.measurement import WorkloadMeasurement
+    from giveortake.workload.workload import Workload
 
 _WITHOUT = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
 _ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"

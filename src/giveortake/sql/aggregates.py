@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Aggregate, AggregateKind, Column, Expression, Literal
+from giveortake.plan import Aggregate, AggregateKind, ColumnReference, Expression, Literal
 from giveortake.sql.expressions import Rows, number, unaliased
 from giveortake.sql.functions import AGGREGATES, OUR_OWN_AGGREGATES, QUANTILES
 from giveortake.sql.refusals import allow, refuse
@@ -43,7 +43,7 @@ def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Agg
     found, label = _plain(node, rows)
     if not feature:
         found = found.released(rows.scope.relation.person)
-    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, Column))])
+    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, ColumnReference))])
     return (found if only is None else found.where(only)), name
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Computed, Expression, Kind, Literal, Measured, Quotient, Window
+from giveortake.plan import Call, ColumnReference, Computed, Expression, Kind, Literal, Measured, Quotient, Window
 from giveortake.plan.questions import Condition
 from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name, moment
@@ -108,7 +108,7 @@ class Answers:
             if self._named(node) is not None and isinstance(node, exp.Column):
                 self._require_one_meaning(node, name)
             found = dict(self.outputs).get(name)
-            return Column(name) if found is None else found
+            return ColumnReference(name) if found is None else found
         if has_aggregate(node) or node.find(exp.Column) is not None:
             return self.measured(node)
         value = Rows(self.scope).expression(node)
@@ -123,7 +123,7 @@ class Answers:
     def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
         """A name of the answer that is also another key's column would mean two things."""
         inside = self.scope.matches(str(node.name))
-        others = [other for other, key in self.keys if inside and key == Column(inside[0]) and other != name]
+        others = [other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name]
         if others:
             raise QueryRefused(f"`{name}` in HAVING is ambiguous", hint="name the columns of the answer apart with AS")
 
@@ -138,14 +138,14 @@ class Answers:
         return Condition(operation, (one, other))
 
     def _as_date(self, value: object, beside: object) -> object:
-        dated = isinstance(beside, Column) and self._kind(beside) in {Kind.DATE, Kind.TIMESTAMP}
+        dated = isinstance(beside, ColumnReference) and self._kind(beside) in {Kind.DATE, Kind.TIMESTAMP}
         return moment(value) if dated and isinstance(value, str) else value
 
     def _kind(self, value: object) -> Kind | None:
         match value:
             case None:
                 return None
-            case Column():
+            case ColumnReference():
                 return dict(self.keys)[value.name].domain(self.scope.relation.schema).kind
             case Measured() | Quotient() | Computed() | Window() | Fraction():
                 return Kind.REAL

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
-from giveortake.plan import Call, Column, Expression, Kind, Literal, require_name
+from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_name
 from giveortake.plan.functions import CASTS
 from giveortake.sql import times
 from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
@@ -72,7 +72,7 @@ class Rows:
         if table is None and node.this.args.get("quoted") and not self.scope.matches(name):
             text = name.replace("'", "''")
             raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{text}'")
-        return Column(self.scope.column(name, table))
+        return ColumnReference(self.scope.column(name, table))
 
 
 def column_name(node: exp.Expr) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Column, Derive, Expression, Filter, PerPerson, Relation, free_name
+from giveortake.plan import ColumnReference, Derive, Expression, Filter, PerPerson, Relation, free_name
 from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
 from giveortake.sql.expressions import Rows, unaliased
 from giveortake.sql.refusals import allow
@@ -43,11 +43,11 @@ class _Features(Rows):
         if is_aggregate(node):
             found, name = aggregate(node, self.rows, feature=True)
             known = [each for each, other in self.features.items() if other == found]
-            return Column(known[0] if known else self.add(self._unused(name), found))
+            return ColumnReference(known[0] if known else self.add(self._unused(name), found))
         if not has_aggregate(node):
             whole = self.rows.expression(node)
             if whole in self.keys:
-                return Column(self.keys[whole])
+                return ColumnReference(self.keys[whole])
         return super().expression(node)
 
     def add(self, name: str, found: Aggregate) -> str:
@@ -74,7 +74,7 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
     keys = [key_expression(each, scope, aliases) for each in group_keys(node)]
     person = scope.relation.person
-    if person is None or Column(person) not in keys:
+    if person is None or ColumnReference(person) not in keys:
         raise QueryRefused(
             "an aggregate inside a subquery that does not group by the person is not answered: it would be an "
             "aggregate of many persons inside another one",
@@ -94,10 +94,10 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
         relation = Filter(relation, condition)
     require_distinct([name for name, _ in chosen])
     for name, each in chosen:
-        if each != Column(person):
+        if each != ColumnReference(person):
             require_not_person(name, relation)
-    if all(isinstance(each, Column) for _, each in chosen):
-        return View(relation, {name: each.name for name, each in chosen if isinstance(each, Column)})
+    if all(isinstance(each, ColumnReference) for _, each in chosen):
+        return View(relation, {name: each.name for name, each in chosen if isinstance(each, ColumnReference)})
     return projected(relation, chosen)
 
 
@@ -108,7 +108,7 @@ def _with_keys(
     named: dict[Expression, str] = {}
     computed: dict[str, Expression] = {}
     for key in keys:
-        if isinstance(key, Column):
+        if isinstance(key, ColumnReference):
             named[key] = key.name
             continue
         asked = [name for name, rows, inside in items if not has_aggregate(inside) and rows.expression(inside) == key]
@@ -117,7 +117,7 @@ def _with_keys(
         computed[name] = key
     if not computed:
         return scope, named
-    kept = {name: Column(name) for name in scope.relation.schema if name != scope.relation.person}
+    kept = {name: ColumnReference(name) for name in scope.relation.schema if name != scope.relation.person}
     return Scope(Derive(scope.relation, tuple({**kept, **computed}.items())), scope.sources, scope.merged), named
 
 
@@ -126,7 +126,9 @@ def _chosen(name: str | None, node: exp.Expr, reader: _Features) -> tuple[str, E
         found, usual = aggregate(node, reader.rows, feature=True)
         wanted = name or usual
         taken = {each.casefold() for each in (*reader.features, *reader.keys.values())}
-        return wanted, Column(reader.add(wanted, found)) if wanted.casefold() not in taken else reader.expression(node)
+        return wanted, ColumnReference(
+            reader.add(wanted, found)
+        ) if wanted.casefold() not in taken else reader.expression(node)
     expression = reader.expression(node)
     if name is None and not isinstance(node, exp.Column):
         raise QueryRefused("an expression in a subquery needs a name", hint="… AS name")

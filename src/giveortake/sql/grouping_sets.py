@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Column
+from giveortake.plan import ColumnReference
 from giveortake.sql.reading import parsed_select, question_of
 from giveortake.sql.refusals import allow
 
@@ -37,7 +37,7 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
     question = question_of(node, catalog)
     if question.having is not None or question.order or question.limit is not None:
         raise QueryRefused("a workload has no HAVING, ORDER BY or LIMIT", hint="sort and filter what is answered")
-    columns = {name: key.name for name, key in question.keys if isinstance(key, Column)}
+    columns = {name: key.name for name, key in question.keys if isinstance(key, ColumnReference)}
     if len(columns) < len(question.keys):
         raise QueryRefused("a workload is grouped by columns as they are", hint=_EXAMPLE)
     known = {name.casefold(): column for name, column in columns.items()}

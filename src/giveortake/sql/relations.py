@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import (
-    Column,
+    ColumnReference,
     Derive,
     PublicTable,
     Relation,
@@ -202,7 +202,7 @@ def _require_persons(scope: Scope, both: Scope, name: str, right: Relation, join
     """Private tables are joined on the person."""
     ours, column = _key(scope, both, name, join.args.get("on"), join.args.get("using"))
     person, other = scope.relation.person, right.person
-    if person is None or other is None or ours != Column(person) or column != other:
+    if person is None or other is None or ours != ColumnReference(person) or column != other:
         raise QueryRefused(
             "private tables are joined on the person alone",
             hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
@@ -220,7 +220,7 @@ def _key(
         if len(using) != 1 or on is not None:
             raise QueryRefused("a join on several columns is not answered", hint="USING one column")
         key = str(using[0].name)
-        return Column(left.column(key)), right.column(key)
+        return ColumnReference(left.column(key)), right.column(key)
     while isinstance(on, exp.Paren):
         on = on.this
     if not isinstance(on, exp.EQ):
@@ -291,7 +291,7 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
 def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
     if isinstance(item, exp.Star):
         allow(item)
-        return [(name, Column(inside)) for name, inside in scope.star()]
+        return [(name, ColumnReference(inside)) for name, inside in scope.star()]
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         allow(item, "this", "table")
         allow(item.this)
@@ -299,7 +299,7 @@ def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
         columns = [columns for name, columns in scope.sources if name.casefold() == owner.casefold()]
         if not columns:
             raise QueryRefused(f"there is no table `{owner}` in FROM")
-        return [(name, Column(inside)) for name, inside in columns[0].items()]
+        return [(name, ColumnReference(inside)) for name, inside in columns[0].items()]
     name, inside = unaliased(item)
     expression = Rows(scope).expression(inside)
     if name is None and not isinstance(inside, exp.Column):
@@ -324,7 +324,7 @@ def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
     shown: dict[str, str] = {}
     derived: list[tuple[str, Expression]] = []
     for name, expression in items:
-        if person is not None and expression == Column(person):
+        if person is not None and expression == ColumnReference(person):
             shown[name] = person
             continue
         require_not_person(name, relation)
@@ -376,4 +376,4 @@ def _narrowed(view: View, like: View) -> Relation:
     wanted = {*(new for new, _ in pairs), *([relation.person] if relation.person is not None else [])}
     if all(new == old for new, old in pairs) and set(relation.schema) == wanted:
         return relation
-    return Derive(relation, tuple({new: Column(old) for new, old in pairs if old != relation.person}.items()))
+    return Derive(relation, tuple({new: ColumnReference(old) for new, old in pairs if old != relation.person}.items()))

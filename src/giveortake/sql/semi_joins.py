@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Expression, Filter, PublicTable, Relation, SemiJoin
+from giveortake.plan import Call, ColumnReference, Expression, Filter, PublicTable, Relation, SemiJoin
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.refusals import allow
 
@@ -29,7 +29,7 @@ class _PublicRows(Rows):
     def schema(self) -> Schema:
         return self._table.schema
 
-    def column(self, node: exp.Expr) -> Column:
+    def column(self, node: exp.Expr) -> ColumnReference:
         name, table = column_name(node)
         found = [each for each in self._table.schema if each.casefold() == name.casefold()]
         if not found or (table is not None and table.casefold() != self._name.casefold()):
@@ -37,7 +37,7 @@ class _PublicRows(Rows):
                 f"there is no column `{name[:60]}` in the public table `{self._table.name}`",
                 hint=f"the columns are {', '.join(self._table.schema)}; a subquery of IN reads no others",
             )
-        return Column(found[0])
+        return ColumnReference(found[0])
 
 
 def filtered(scope: Scope, node: exp.Expr, tables: Tables) -> Relation:

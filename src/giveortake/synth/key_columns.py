@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import rational
-from giveortake.plan import Call, Column, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.moments import in_days
 from giveortake.synth.model_columns import ModelColumn
 
@@ -52,14 +52,14 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
 def key_column(column: ModelColumn) -> KeyColumn:
     """What an engine is asked for: the values themselves, or the places of bins."""
     if column.edges is None:
-        return KeyColumn(column.name, Column(column.name), column.categories)
+        return KeyColumn(column.name, ColumnReference(column.name), column.categories)
     return KeyColumn(column.name, _place_of_bin(column), tuple(range(column.size)))
 
 
 def _place_of_bin(column: ModelColumn) -> Expression:
     """Numbers below the first edge are in the first bin, numbers beyond the last in the last; the missing are last."""
     assert column.edges is not None  # noqa: S101 (asked only then)
-    of: Expression = Column(column.name)
+    of: Expression = ColumnReference(column.name)
     arguments: list[Expression] = []
     if column.nullable:
         arguments += [Call("is_null", (of,)), Literal(column.size - 1)]

@@ -235,7 +235,7 @@ class LogSum:
     def __repr__(self) -> str:
         if not self.terms:
             return "0"
-        words = [f"{'' if c == 1 else f'{c}·'}{Log(r)!r}" for r, c in sorted(self.terms.items())]
+        words = [f"{'' if times == 1 else f'{times}·'}{Log(ratio)!r}" for ratio, times in sorted(self.terms.items())]
         text = " + ".join(words).replace("+ -", "− ")
         return text if len(text) <= 80 else f"≈{float(self):.9g}"
 
@@ -244,7 +244,7 @@ Real.register(LogSum)
 
 
 @final
-class Level:
+class StatedEpsilon:
     """An ε as it was asked for: ln of a rational, so that e^ε is exact, or a rational, so that e^ε is enclosed."""
 
     __slots__ = ("epsilon", "ratio")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from giveortake.errors import Unprovable
-from giveortake.verify.logarithms import Level, LogSum, Ratio, compared_with_exp
+from giveortake.verify.logarithms import LogSum, Ratio, StatedEpsilon, compared_with_exp
 
 Law: TypeAlias = Mapping[Hashable, Fraction]
 ZERO = Fraction(0)
@@ -57,7 +57,7 @@ def greatest_ratio(p: Law, q: Law, delta: Fraction = ZERO) -> Ratio:
     return greatest
 
 
-def loss_exceeds(p: Law, q: Law, level: Level) -> Fraction:
+def loss_exceeds(p: Law, q: Law, level: StatedEpsilon) -> Fraction:
     """P[the outputs whose own ratio exceeds e^ε]: the δ of probabilistic privacy [Lal20, Def. 2]."""
     return sum((mass for output, mass in p.items() if _above(mass, q.get(output, ZERO), level)), remainder(p))
 
@@ -95,7 +95,7 @@ def kinks(p: Law, q: Law) -> Iterator[Fraction]:
             yield mass / other
 
 
-def fewest_outputs(p: Law, q: Law, level: Level, delta: Fraction) -> list[Hashable] | None:
+def fewest_outputs(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> list[Hashable] | None:
     """The smallest set S with P[S] > e^ε·(Q[S] + r) + δ, r the remainder of Q; None if there is none.
 
     Only what was enumerated counts: whatever the paths do that were cut off, S is a counterexample. Sets are made of
@@ -112,7 +112,7 @@ def fewest_outputs(p: Law, q: Law, level: Level, delta: Fraction) -> list[Hashab
         bits *= 2  # e^ε is irrational here, and what is compared with it is rational, so that the two agree at last
 
 
-def kept(p: Law, q: Law, level: Level, delta: Fraction) -> bool:
+def kept(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> bool:
     """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off gives everything away."""
     if level.infinite:
         return remainder(p) <= delta
@@ -146,7 +146,7 @@ def _by_ratio(p: Law, q: Law) -> list[tuple[Ratio, Hashable]]:
     return sorted(found, key=lambda item: -item[0])
 
 
-def _above(p: Fraction, q: Fraction, level: Level) -> bool:
+def _above(p: Fraction, q: Fraction, level: StatedEpsilon) -> bool:
     if p == 0 or level.infinite:
         return False
     if q == 0:

@@ -15,7 +15,7 @@ from giveortake.privacy import ApproxDP, Guarantee, PureDP
 from giveortake.verify import pairs as compare
 from giveortake.verify.calls import called, runner, takes_coins
 from giveortake.verify.enumeration import laws_of
-from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
+from giveortake.verify.logarithms import Log, LogSum, Ratio, StatedEpsilon
 from giveortake.verify.outputs import canonical, refuse_if_different
 from giveortake.verify.pairs import ZERO
 from giveortake.verify.polylines import corners, envelope
@@ -100,7 +100,7 @@ class Table:
 
     def delta(self, epsilon: Log | Number = 0) -> Fraction:
         """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] [Lal20, Def. 3]; ε = ∞ allows all."""
-        level = Level(epsilon)
+        level = StatedEpsilon(epsilon)
         if level.infinite:
             return self.remainder()
         low, _ = level.between()
@@ -123,7 +123,7 @@ class Table:
 
     def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
         """The least δ for which it is (ε, δ)-probabilistically private [Lal20, Def. 2]: P[loss > ε]."""
-        level = Level(epsilon)
+        level = StatedEpsilon(epsilon)
         return max((compare.loss_exceeds(self._law(x), self._law(y), level) for x, y in self._pairs), default=ZERO)
 
     def additive_secrecy(self) -> Fraction:
@@ -137,7 +137,7 @@ class Table:
         """
         rate = closed_probability("fpr", fpr)
         chosen = self._pairs if x is None and y is None else [(x, y)]
-        rates = (compare.least_miss_rate(self._law(a), self._law(b), rate) for a, b in chosen)
+        rates = (compare.least_miss_rate(self._law(one), self._law(other), rate) for one, other in chosen)
         return min(rates, default=1 - rate)
 
     # -- two inputs -------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class Table:
         """
         if isinstance(epsilon, Guarantee):
             epsilon, delta = _claimed(epsilon)
-        level, allowed = Level(epsilon), closed_probability("delta", delta)
+        level, allowed = StatedEpsilon(epsilon), closed_probability("delta", delta)
         self._refuse_if_vacuous()
         broken: list[Counterexample] = []
         for x, y in self._pairs:
@@ -314,10 +314,10 @@ class Table:
 
     def _example(self, x: Hashable, y: Hashable, outputs: Iterable[Hashable]) -> Counterexample:
         chosen = tuple(outputs)
-        p, q = (sum((self.probability(end, o) for o in chosen), ZERO) for end in (x, y))
+        p, q = (sum((self.probability(end, output) for output in chosen), ZERO) for end in (x, y))
         return Counterexample(x, y, chosen, p, q, self.remainder(x))
 
-    def _worst(self, level: Level, delta: Fraction) -> Counterexample | None:
+    def _worst(self, level: StatedEpsilon, delta: Fraction) -> Counterexample | None:
         """The set that needs most of δ, if any is needed; otherwise the output that tells two neighbours apart best."""
         if delta and not level.infinite:
             low, _ = level.between()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from fractions import Fraction
 
-    from giveortake.verify.logarithms import Level, Ratio
+    from giveortake.verify.logarithms import Ratio, StatedEpsilon
     from giveortake.verify.table import Table
 
 _MOST_ROWS, _MOST_COLUMNS, _WIDEST = 24, 8, 28
@@ -42,7 +42,7 @@ class Verdict:
     """Whether a mechanism is (ε, δ)-DP: true, false with a counterexample, or not shown, which counts as false."""
 
     table: Table
-    level: Level
+    level: StatedEpsilon
     delta: Fraction
     counterexample: Counterexample | None
     worst: Counterexample | None

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
-from giveortake.workload.declared import TableWish, Workload, ranges, total
+from giveortake.workload.workload import TableWish, Workload, ranges, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

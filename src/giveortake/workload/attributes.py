@@ -12,7 +12,7 @@ from giveortake.plan import (
     Aggregate,
     AggregateKind,
     Call,
-    Column,
+    ColumnReference,
     Filter,
     Kind,
     Literal,
@@ -40,7 +40,7 @@ class Attributes:
     def of(cls, relation: Relation, names: Sequence[str], called: Mapping[str, str] | None = None) -> Attributes:
         """The declared values of columns. What rows hold decides nothing here."""
         schema = relation.schema
-        found = [_values(name, Column(name).domain(schema)) for name in names]
+        found = [_values(name, ColumnReference(name).domain(schema)) for name in names]
         return cls(tuple(names), tuple(found), tuple((called or {}).get(name, name) for name in names))
 
     @property
@@ -50,7 +50,9 @@ class Attributes:
 
     def keys(self, places: Sequence[int]) -> Keys:
         """All combinations of the values of some attributes."""
-        return Keys(tuple(KeyColumn(self.names[each], Column(self.names[each]), self.values[each]) for each in places))
+        return Keys(
+            tuple(KeyColumn(self.names[each], ColumnReference(self.names[each]), self.values[each]) for each in places)
+        )
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
         """Where some attributes are, rising."""
@@ -60,8 +62,8 @@ class Attributes:
         """What is asked, as a question about the rows that have declared values: so that it is checked as all are."""
         rows = declared_rows(relation, self)
         asked = [("number of rows", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
-        asked += [(f"sum of {each}", Measured(Aggregate(AggregateKind.SUM, Column(each)))) for each in sums]
-        return Question(rows, tuple((name, Column(name)) for name in self.names), tuple(asked))
+        asked += [(f"sum of {each}", Measured(Aggregate(AggregateKind.SUM, ColumnReference(each)))) for each in sums]
+        return Question(rows, tuple((name, ColumnReference(name)) for name in self.names), tuple(asked))
 
     def to_json(self) -> list[Any]:
         """The columns and their values, in the order in which cells are stored."""
@@ -76,7 +78,7 @@ def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
     conditions = [
         condition
         for name, values in zip(attributes.names, attributes.values, strict=True)
-        if (condition := _is_declared(Column(name), schema[name], values)) is not None
+        if (condition := _is_declared(ColumnReference(name), schema[name], values)) is not None
     ]
     return Filter(relation, _all_of(conditions)) if conditions else relation
 
@@ -93,7 +95,7 @@ def _values(name: str, domain: Domain) -> tuple[Value, ...]:
     return listed
 
 
-def _is_declared(column: Column, domain: Domain, values: tuple[Value, ...]) -> Expression | None:
+def _is_declared(column: ColumnReference, domain: Domain, values: tuple[Value, ...]) -> Expression | None:
     """That a row has one of the values; None where every row has."""
     present = [each for each in values if each is not None]
     if domain.kind is Kind.BOOLEAN and len(present) == 2:

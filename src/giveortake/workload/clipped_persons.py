@@ -12,7 +12,7 @@ from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import ceiling, power_of_two_at_least
-from giveortake.plan import Column, Literal
+from giveortake.plan import ColumnReference, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain
     from giveortake.randomness import IntArray
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
 
 MOST_TABLES = 1_000  # into each of which every row is unfolded
 _HEAVIEST = 1 << 12  # the weight of the table with the least noise
@@ -119,7 +119,7 @@ def quantum_of_values(domain: Domain, steps: int) -> Quantum:
 
 
 def _summand(of: str | None, quantum: Quantum | None) -> Summand:
-    return Summand("sum", Literal(Fraction(1)) if of is None else Column(of), quantum)
+    return Summand("sum", Literal(Fraction(1)) if of is None else ColumnReference(of), quantum)
 
 
 def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.prefix_sums import PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked import AskedWorkload, RangeTable
+    from giveortake.workload.asked_workload import AskedWorkload, RangeTable
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from giveortake.workload.designs import laplace_margin, normal_margin
 from giveortake.workload.laplace_design import LaplaceDesign
 
 if TYPE_CHECKING:
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.designs import Design
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from giveortake.errors import Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.privacy import events
-from giveortake.workload.asked import MOST_IN_TABLE
+from giveortake.workload.asked_workload import MOST_IN_TABLE
 from giveortake.workload.designs import Design, RangeNoise, laplace_margin, rounded_up, strategy_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from giveortake.mechanisms import Sensitive
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked import AskedWorkload, Layer
+    from giveortake.workload.asked_workload import AskedWorkload, Layer
     from giveortake.workload.planner import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -58,7 +58,9 @@ class LaplaceDesign(Design):
         for layer in asked.layers:
             found = [(way, _coefficients(layer, each, goal)) for way, each in _ways(layer)]
             price = [[float(_price(asked, layer, table)) for table in table_list] for _, table_list in _ways(layer)]
-            totals = [_least(c, np.array(q), goal) for (_, c), q in zip(found, price, strict=True)]
+            totals = [
+                _least(coefficients, np.array(each), goal) for (_, coefficients), each in zip(found, price, strict=True)
+            ]
             best = int(np.argmin(totals))
             ways.append(found[best][0])
             losses.append(found[best][1])
@@ -117,7 +119,8 @@ class LaplaceDesign(Design):
         """The ε of all parts together."""
         found = Fraction(0)
         for layer, tables, noises in zip(self.asked.layers, self.tables, self.noises, strict=True):
-            found += sum((_price(self.asked, layer, t) / b for t, b in zip(tables, noises, strict=True)), Fraction(0))
+            pairs = zip(tables, noises, strict=True)
+            found += sum((_price(self.asked, layer, table) / noise for table, noise in pairs), Fraction(0))
         for each in self.runs:
             found += _range_price(self.asked, each.table.bins) / each.noise.scale_in_steps
         return found

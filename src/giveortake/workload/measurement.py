@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.clipped_persons import ClippedPersons, ClippedTables
     from giveortake.workload.designs import Design
     from giveortake.workload.planner import Goal

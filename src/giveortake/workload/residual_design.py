@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.residuals import Contribution
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.planner import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]

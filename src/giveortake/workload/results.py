@@ -18,7 +18,7 @@ from giveortake.answers.faces import as_html, head_lines, shown_cost
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import counted, shown
-from giveortake.plan import Column as Attribute
+from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.errors_of_tables import lines_of
 from giveortake.workload.stacked_faces import StackedFaces
@@ -162,7 +162,7 @@ class WorkloadAnswer(StackedFaces):
             place = self._labels.index(label)
             after //= attributes.sizes[place]
             once = [each for value in attributes.values[place] for each in itertools.repeat(face(value), after)]
-            kind = FACES[Attribute(attributes.names[place]).domain(schema).kind]
+            kind = FACES[ColumnReference(attributes.names[place]).domain(schema).kind]
             found.append(Column(label, once * before, kind=kind))
             before *= attributes.sizes[place]
         return found

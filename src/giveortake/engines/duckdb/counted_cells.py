@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.relations import Printer
     from giveortake.engines.vector_sums import Component, VectorSum
 
-    Column: TypeAlias = npt.NDArray[Any]
+    Array: TypeAlias = npt.NDArray[Any]
 
 _UNKNOWN = -1
 
@@ -44,7 +44,7 @@ def cells_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[s
     return f"SELECT {', '.join([*steps, *codes])} FROM ({rows}) AS q LIMIT {most_rows(asked) + 1}"
 
 
-def cell_sums(asked: VectorSum, rows: Mapping[str, Column], check: Callable[[], None]) -> npt.NDArray[Any]:
+def cell_sums(asked: VectorSum, rows: Mapping[str, Array], check: Callable[[], None]) -> npt.NDArray[Any]:
     """One integer for each cell. `check` is called between components, and raises once the time is over."""
     sizes = [len(column.values or ()) for column in asked.columns]
     found = []
@@ -58,7 +58,7 @@ def cell_sums(asked: VectorSum, rows: Mapping[str, Column], check: Callable[[], 
     return np.concatenate(found).astype(object)
 
 
-def _codes(component: Component, rows: Mapping[str, Column], sizes: Sequence[int]) -> tuple[Column, Column]:
+def _codes(component: Component, rows: Mapping[str, Array], sizes: Sequence[int]) -> tuple[Array, Array]:
     """The cell of each row among those of a component, and whether it has one."""
     length = len(next(iter(rows.values())))
     code, known = np.zeros(length, dtype=np.int64), np.ones(length, dtype=np.bool_)
@@ -70,7 +70,7 @@ def _codes(component: Component, rows: Mapping[str, Column], sizes: Sequence[int
     return code, known
 
 
-def _steps(component: Component, rows: Mapping[str, Column], length: int) -> npt.NDArray[np.float64]:
+def _steps(component: Component, rows: Mapping[str, Array], length: int) -> npt.NDArray[np.float64]:
     steps = np.ones(length)
     for place in component.factors:
         steps *= rows[f"q{place}"]

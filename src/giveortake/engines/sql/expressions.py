@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal
-from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal
 from giveortake.plan.times import DAYS, IN_A_DAY, MONTHS, before_moving, in_days
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Expressions:
         """An expression as SQL of the type that belongs to its kind."""
         prefix = "" if table is None else f"{table}."
         match expression:
-            case Column():
+            case ColumnReference():
                 return prefix + self._dialect.identifier(expression.name)
             case Literal():
                 return self._dialect.literal(expression.value)
@@ -219,7 +219,10 @@ def _recased(dialect: Dialect, text: str, *, capital: bool) -> str:
         ascii_source, ascii_target = ascii_target, ascii_source
     table = f"{dialect.text(ascii_source + source)}, {dialect.text(ascii_target + target)}"
     return dialect.once(
-        [text], lambda v: f"CASE WHEN {dialect.is_ascii(v[0])} THEN {name}({v[0]}) ELSE translate({v[0]}, {table}) END"
+        [text],
+        lambda once: (
+            f"CASE WHEN {dialect.is_ascii(once[0])} THEN {name}({once[0]}) ELSE translate({once[0]}, {table}) END"
+        ),
     )
 
 

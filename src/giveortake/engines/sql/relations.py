@@ -13,7 +13,7 @@ from giveortake.exact import power_of_two_at_least
 from giveortake.plan import (
     AggregateKind,
     Call,
-    Column,
+    ColumnReference,
     Derive,
     Domain,
     Expression,
@@ -157,7 +157,7 @@ class Printer:
 
     def _derive(self, derive: Derive, wanted: list[str]) -> str:
         schema, named = derive.source.schema, dict(derive.named)
-        expressions = {name: named.get(name, Column(name)) for name in wanted}
+        expressions = {name: named.get(name, ColumnReference(name)) for name in wanted}
         columns = [
             f"{self.expression(each, schema)} AS {self.dialect.identifier(name)}" for name, each in expressions.items()
         ]
@@ -282,7 +282,7 @@ def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
 
 def _order_number(name: str, schema: Mapping[str, Domain]) -> Expression:
     """A whole number that rises with a column of days, times or whole numbers; what is missing comes last."""
-    column: Expression = Column(name)
+    column: Expression = ColumnReference(name)
     if schema[name].kind is not Kind.INTEGER:
         column = Call("date_diff", (Literal("day"), Literal(dt.date(1970, 1, 1)), column))
     return Call("coalesce", (column, Literal(_LAST)))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.ledger.listings import minute
-from giveortake.server import administration
+from giveortake.server import custodian_routes
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.pages import asking_for, at, page
 from giveortake.server.console.states import NOTHING, Told, told
@@ -33,10 +33,12 @@ async def decided(call: Call) -> Result:
         return await _shown(call, Told("invalid", "Say why", why, "write it beside the button", NOTHING))
     try:
         if said["do"] == "deny":
-            await administration.deny(at(call, path=path, reason=reason))
+            await custodian_routes.deny(at(call, path=path, reason=reason))
             done = "Denied: whoever asks this again is told so, with the reason"
         else:
-            await administration.approve(at(call, path=path, reason=reason or _APPROVED, **_end(said.get("days", ""))))
+            await custodian_routes.approve(
+                at(call, path=path, reason=reason or _APPROVED, **_end(said.get("days", "")))
+            )
             done = f"Approved, once, {DAYS[said.get('days', '')]}: it goes through when it is asked again"
     except Refused as refused:
         return await _shown(call, told(refused))
@@ -48,7 +50,7 @@ def _end(days: str) -> dict[str, str]:
 
 
 async def _shown(call: Call, said: Told | None = None) -> Result:
-    found: Any = await administration.approvals(asking_for(call, state="all"))
+    found: Any = await custodian_routes.approvals(asking_for(call, state="all"))
     listed = [approval_view(each) for each in reversed(found["approvals"])]
     return page(
         call,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from giveortake.server import administration
+from giveortake.server import custodian_routes
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import amount, whole
@@ -39,11 +39,11 @@ async def act(call: Call) -> Result:
 
 async def _shown(call: Call, *, said: Told | None = None, secret: str = "", checked: Any = None) -> Result:
     empty = at(call)
-    people: Any = await administration.analysts(empty)
-    budgets: Any = await administration.levels(empty)
-    tokens: Any = await administration.tokens(empty)
-    waiting: Any = await administration.approvals(empty)
-    failed: Any = await administration.failures(empty)
+    people: Any = await custodian_routes.analysts(empty)
+    budgets: Any = await custodian_routes.levels(empty)
+    tokens: Any = await custodian_routes.tokens(empty)
+    waiting: Any = await custodian_routes.approvals(empty)
+    failed: Any = await custodian_routes.failures(empty)
     return page(
         call,
         "custodian.html",
@@ -77,7 +77,7 @@ async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
         **({"approval_above": large} if large else {}),
         **numbers,
     }
-    await administration.add_analyst(replace(at(call), body=body))
+    await custodian_routes.add_analyst(replace(at(call), body=body))
     return f"{name} may ask now; a token lets them in", {}
 
 
@@ -98,42 +98,42 @@ async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
     if said.get("days"):
         until = datetime.now(UTC) + timedelta(days=_whole("days", said["days"]))
         body["expires"] = until.isoformat()
-    made: Any = await administration.issue_token(replace(at(call), body=body))
+    made: Any = await custodian_routes.issue_token(replace(at(call), body=body))
     return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
 
 
 async def _revoke_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     there = at(call, path={"token": said.get("token", "")}, reason=said.get("reason") or _REASON)
-    await administration.revoke_token(there)
+    await custodian_routes.revoke_token(there)
     return "The token lets nobody in any more", {}
 
 
 async def _revoke(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
-    await administration.revoke_analyst(there)
+    await custodian_routes.revoke_analyst(there)
     return f"{said.get('name')} is told nothing more", {}
 
 
 async def _readmit(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
-    await administration.readmit_analyst(there)
+    await custodian_routes.readmit_analyst(there)
     return f"{said.get('name')} may ask again", {}
 
 
 async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     there = at(call, path={"level": said.get("level", "")}, budget=_stated(said), reason=said.get("reason") or _REASON)
-    await administration.change_budget(there)
+    await custodian_routes.change_budget(there)
     return "A new promise is in place of the old one", {}
 
 
 async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     there = at(call, path={"level": said.get("level", "")}, reason=said.get("reason") or _REASON)
-    await administration.reset_failures(there)
+    await custodian_routes.reset_failures(there)
     return "As many failures are allowed again", {}
 
 
 async def _check(call: Call, _said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    found = await administration.verify(replace(at(call)))
+    found = await custodian_routes.verify(replace(at(call)))
     return "The ledger was read and derived anew", {"checked": found}
 
 

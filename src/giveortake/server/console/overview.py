@@ -14,7 +14,7 @@ from giveortake.ledger.events import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.privacy.explaining import PRIORS, beliefs, percent_down, percent_up
-from giveortake.server import asking
+from giveortake.server import analyst_routes
 from giveortake.server.console.burn_chart import burn_chart
 from giveortake.server.console.pages import asking_for, at, page, patiently
 from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_chart
@@ -44,7 +44,7 @@ async def datasets(call: Call) -> Result:
 
 async def _card(call: Call, name: str) -> dict[str, Any]:
     try:
-        found: Any = await patiently(asking.dataset, at(call, path={"dataset": name}))
+        found: Any = await patiently(analyst_routes.dataset, at(call, path={"dataset": name}))
     except Refused as refused:
         return {"name": name, "told": told(refused)}
     standing = standing_view(found["standing"])
@@ -57,7 +57,7 @@ async def _charges(call: Call) -> list[Any] | None:
     for name in call.who.datasets:
         try:
             there: Any = await patiently(
-                asking.releases, asking_for(call, {"dataset": name}, limit=_DRAWN, order="newest")
+                analyst_routes.releases, asking_for(call, {"dataset": name}, limit=_DRAWN, order="newest")
             )
         except Refused:
             return None
@@ -91,7 +91,7 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
 
 async def meaning(call: Call) -> Result:
     """What the promises mean, for the asker's own answers and for all answers together."""
-    found: Any = await patiently(asking.dataset, at(call))
+    found: Any = await patiently(analyst_routes.dataset, at(call))
     promises = []
     if call.who.analyst is not None and found["promise"] is not None:
         promises.append(_explained(promise_from_json(found["promise"]), "All that you may ever ask, together"))

@@ -8,7 +8,7 @@ from urllib.parse import quote as in_address
 
 from giveortake.exact import shown
 from giveortake.plot.svg.scales import brief
-from giveortake.server import asking
+from giveortake.server import analyst_routes
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.profile_chart import profile_chart
@@ -39,7 +39,7 @@ async def made(call: Call) -> Result:
     name = call.path["dataset"]
     key = key_of(kept_nonce(call.body), "profile", name, terms)
     try:
-        found: Any = await asking.profile(at(call, **terms, key=key))
+        found: Any = await analyst_routes.profile(at(call, **terms, key=key))
     except Refused as refused:
         return await _shown(call, said=told(refused), form=said)
     return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
@@ -50,8 +50,8 @@ def _ticked(call: Call, before: str) -> list[str]:
 
 
 async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] | None = None) -> Result:
-    it: Any = await patiently(asking.dataset, at(call))
-    kept: Any = await patiently(asking.profiles, at(call))
+    it: Any = await patiently(analyst_routes.dataset, at(call))
+    kept: Any = await patiently(analyst_routes.profiles, at(call))
     found, wanted = kept["profiles"], call.query.get("release")
     profile = next((each for each in found if each["release_id"] == wanted), None)
     if wanted is None and found and said is None:

@@ -9,7 +9,7 @@ from urllib.parse import quote as in_address
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import asked_of, minute, price_of
-from giveortake.server import asking
+from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
 from giveortake.server.console.forms import CURRENCY, NONCE, Form, kept_nonce, key_of
@@ -34,7 +34,7 @@ async def log(call: Call) -> Result:
     wanted = call.query.get("q", "").strip()
     limit = _LOOKED_THROUGH if wanted else _PAGE
     further = {"after": call.query["after"]} if "after" in call.query else {}
-    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=limit, **further))
+    found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=limit, **further))
     rows = [_row(each) for each in found["releases"]]
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
@@ -48,7 +48,7 @@ async def _undecided(call: Call) -> list[dict[str, Any]]:
     """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
-    found: Any = await patiently(asking.approvals, at(call))
+    found: Any = await patiently(analyst_routes.approvals, at(call))
     return [approval_view(each) for each in reversed(found["approvals"]) if each["state"] != "used"][:_UNDECIDED]
 
 
@@ -63,9 +63,9 @@ async def _one(call: Call, said: Told | None) -> Result:
     tables = record.get("tables", 1)
     place = call.query.get("place", 0 if tables > 1 else None)
     which = {} if place is None else {"place": place}
-    document: Any = await patiently(asking.release, asking_for(call, **which))
+    document: Any = await patiently(analyst_routes.release, asking_for(call, **which))
     form = asked_again(record, place or 0)
-    standing: Any = await patiently(asking.budget, at(call))
+    standing: Any = await patiently(analyst_routes.budget, at(call))
     return page(
         call,
         "release.html",
@@ -87,7 +87,7 @@ async def refined(call: Call) -> Result:
     terms = terms_of(call.body.get("currency", "epsilon"), **said)
     key = key_of(kept_nonce(call.body), "refine", name, release, terms)
     try:
-        found: Any = await asking.refine(at(call, terms=terms, key=key))
+        found: Any = await analyst_routes.refine(at(call, terms=terms, key=key))
     except Refused as refused:
         return await _one(call, told(refused))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
@@ -102,7 +102,9 @@ async def compared(call: Call) -> Result:
     if None in chosen:
         said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, told=said)
-    documents: list[Any] = [await patiently(asking.release, at(call, path={"release": str(each)})) for each in chosen]
+    documents: list[Any] = [
+        await patiently(analyst_routes.release, at(call, path={"release": str(each)})) for each in chosen
+    ]
     before, after = map(answer_of, documents)
     try:
         found = difference(before, after)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from giveortake.server import added_tables, administration
+from giveortake.server import added_tables, custodian_routes
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
 from giveortake.server.guard import shaped
@@ -111,7 +111,7 @@ async def _shown(
 ) -> Result:
     people: list[str] = []
     if columns is not None:
-        found: Any = await administration.levels(at(call))
+        found: Any = await custodian_routes.levels(at(call))
         people = [each["name"] for each in found["levels"] if each["level"] == "population"]
     return page(
         call,

@@ -13,7 +13,7 @@ from giveortake.advice import FIELDS
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
-from giveortake.server import asking
+from giveortake.server import analyst_routes
 from giveortake.server.console.curve_chart import curve_chart, curve_table
 from giveortake.server.console.examples import cap_of_examples, examples, words
 from giveortake.server.console.forms import ASKED, Form
@@ -30,11 +30,11 @@ from giveortake.server.shapes import RELEASE
 
 async def opened(call: Call) -> Result:
     """The workbench, empty or with a release on it."""
-    it: Any = await patiently(asking.dataset, at(call))
+    it: Any = await patiently(analyst_routes.dataset, at(call))
     release = call.query.get("release")
     if release is None:
         return _shown(call, it, _first(it))
-    document: Any = await patiently(asking.release, at(call, path={"release": release}))
+    document: Any = await patiently(analyst_routes.release, at(call, path={"release": release}))
     record = await record_of(call, release)
     form = asked_again(record)
     if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
@@ -48,15 +48,17 @@ async def pressed(call: Call) -> Result:
     name = call.path["dataset"]
     refusal = None
     if form.currency == "approximate" and not form.delta:
-        described: Any = await patiently(asking.dataset, at(call))
+        described: Any = await patiently(analyst_routes.dataset, at(call))
         form = replace(form, delta=usual_delta(described["promise"]))
     if do == "ask":
         try:
-            found: Any = await asking.answer(at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name)))
+            found: Any = await analyst_routes.answer(
+                at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name))
+            )
             return see(f"/ask/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
         except Refused as refused:
             refusal = refused
-    it = await patiently(asking.dataset, at(call))
+    it = await patiently(analyst_routes.dataset, at(call))
     said = None if refusal is None else _told(refusal, it)
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
     return _shown(call, it, form, **{**priced, "said": said or priced.get("said")})
@@ -70,11 +72,13 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
     others = {name: value for name, value in form.terms.items() if name not in {"epsilon", "rho", "mu"}}
     currency = form.currency if form.currency in {"rho", "mu"} else "epsilon"
     try:
-        found["quote"] = await patiently(asking.quote, at(call, sql=form.sql, terms=form.terms))
+        found["quote"] = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
         if with_curve:
-            found["curve"] = await patiently(asking.curve, at(call, sql=form.sql, terms=others, currency=currency))
+            found["curve"] = await patiently(
+                analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency)
+            )
     except Refused as refused:
-        it: Any = await patiently(asking.dataset, at(call))
+        it: Any = await patiently(analyst_routes.dataset, at(call))
         found["said"] = _told(refused, it)
     return found
 

@@ -43,8 +43,8 @@ def burn_down(ledger: Budgets) -> Any:
         rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
     names = [f"{level.kind} {level.name}" for level in levels]
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
-    colours = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
-    dashes = alt.Scale(domain=names, range=[list(DASHES[i % len(DASHES)]) for i in range(len(names))])
+    colours = alt.Scale(domain=names, range=[COLOURS[place % len(COLOURS)] for place in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[list(DASHES[place % len(DASHES)]) for place in range(len(names))])
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(interpolate="step-after", strokeWidth=2)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, final
 from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
 from giveortake.ledger.drafts import Draft, Filters, clock, snapshot_of
 from giveortake.ledger.entries import NOTHING, Json, Point, canonical, plain, read_entry
-from giveortake.ledger.indexing import indexed_anew
+from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.opening import home_of, mark_at, store_at
 from giveortake.ledger.promises import for_group
-from giveortake.ledger.registering import named
-from giveortake.ledger.verifying import Replay
+from giveortake.ledger.registration import named
+from giveortake.ledger.verification import Replay
 
 if TYPE_CHECKING:
     import os

@@ -18,7 +18,7 @@ from giveortake.engines import Bins, Summand, Tally
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import positive, shown
 from giveortake.mechanisms.residuals import Contribution
-from giveortake.plan import Call, Column, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.moments import moment_of
 from giveortake.workload.attributes import Attributes
 from giveortake.workload.clipped_persons import quantum_of_rows, quantum_of_values, steps_of_row
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.plan import Expression, Question, Relation
     from giveortake.privacy.units import Neighbours
-    from giveortake.workload.declared import RangeWish, Workload
+    from giveortake.workload.workload import RangeWish, Workload
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class Layer:
 
     def summand(self) -> Summand:
         """What an engine sums."""
-        return Summand("rows") if self.of is None else Summand("sum", Column(self.of), self.quantum)
+        return Summand("rows") if self.of is None else Summand("sum", ColumnReference(self.of), self.quantum)
 
     def to_json(self) -> list[Any]:
         """What names it in a ledger."""
@@ -77,7 +77,7 @@ class Layer:
             self.of,
             lattice,
             [list(each) for each in self.layout.marginals],
-            [repr(w) for w in self.weights.tolist()],
+            [repr(weight) for weight in self.weights.tolist()],
         ]
 
 
@@ -98,7 +98,7 @@ class RangeTable:
     @classmethod
     def of(cls, wish: RangeWish, relation: Relation, attributes: Attributes) -> RangeTable:
         """Bins that split the bounds evenly; whole numbers and days are never split between bins."""
-        domain = Column(wish.column).domain(relation.schema)
+        domain = ColumnReference(wish.column).domain(relation.schema)
         if domain.low is None or domain.high is None:
             raise QueryRefused(
                 f"`{wish.column}` has no bounds, and ranges need them",
@@ -123,9 +123,9 @@ class RangeTable:
     def expression(self) -> Expression:
         """The number whose bins are asked for: of dates and times, how many days they are after the first."""
         if not self.is_time:
-            return Column(self.column)
+            return ColumnReference(self.column)
         first = moment_of(self.low, timed=False)
-        return Call("date_diff", (Literal("day"), Literal(first), Column(self.column)))
+        return Call("date_diff", (Literal("day"), Literal(first), ColumnReference(self.column)))
 
     @property
     def first(self) -> Fraction:
@@ -364,5 +364,5 @@ def _quantum(of: str | None, relation: Relation, steps: int | None) -> Quantum |
     """The lattice of a layer; rows that are never scaled are whole."""
     if of is None:
         return None if steps is None else quantum_of_rows(steps)
-    domain = Column(of).domain(relation.schema)
-    return quantum_of(domain, Column(of), centred=False) if steps is None else quantum_of_values(domain, steps)
+    domain = ColumnReference(of).domain(relation.schema)
+    return quantum_of(domain, ColumnReference(of), centred=False) if steps is None else quantum_of_values(domain, steps)

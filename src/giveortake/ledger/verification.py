@@ -20,7 +20,7 @@ from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.finds import folded
 from giveortake.ledger.grants import require_ungranted
 from giveortake.ledger.promises import promise_from_json, restated
-from giveortake.ledger.spending import level_event, levels_of
+from giveortake.ledger.reservations import level_event, levels_of
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from giveortake import accounting, mechanisms
 from giveortake.errors import Unprovable
 from giveortake.exact import Number, positive, shown, whole
-from giveortake.plot.saving import save
+from giveortake.plot.chart_files import save
 from giveortake.plot.theme import altair, lines
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 from giveortake.privacy.explaining import FAILURE, beliefs
@@ -168,9 +168,9 @@ def profile(promises: Promises = EPSILONS, *, most: Number = 6) -> Any:
     listed = _promises(promises)
     rows = []
     for promise in listed:
-        ends = {k * positive("most", most) / _STEPS for k in range(_STEPS + 1)}
+        ends = {step * positive("most", most) / _STEPS for step in range(_STEPS + 1)}
         if isinstance(promise, PureDP):  # its curve falls to zero at its own ε
-            ends |= {promise.epsilon * (1 - Fraction(1, 10**k)) for k in range(1, 11)}
+            ends |= {promise.epsilon * (1 - Fraction(1, 10**digits)) for digits in range(1, 11)}
         for epsilon in sorted(ends):
             height = float(promise.delta_at(epsilon))
             if height >= _SHOWN_DELTA:

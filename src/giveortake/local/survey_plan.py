@@ -25,7 +25,7 @@ _ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller r
 
 @final
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SurveyPlan:
     """What `plan` recommends: the survey, why, and how the others compare."""
 
     survey: FrequencyOracle
@@ -44,7 +44,7 @@ def plan(
     frequency: Number | None = None,
     confidence: Number = USUAL,
     name: str = "",
-) -> Plan:
+) -> SurveyPlan:
     """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
 
     The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
@@ -70,21 +70,23 @@ def plan(
     alike = [name for name, variance in variances.items() if variance <= _ALIKE * least]
     best = min(alike, key=lambda name: candidates[name].bits())
     order = sorted(variances, key=lambda name: (variances[name], candidates[name].bits()))
-    z = quantile(confidence)
+    spread = quantile(confidence)
     options = Answer(
         [
             Column("survey", order),
-            Column("margin", [z * float(variances[name]) ** 0.5 for name in order]),
+            Column("margin", [spread * float(variances[name]) ** 0.5 for name in order]),
             Column("times_least_variance", [float(variances[name] / least) for name in order]),
             Column("bits_per_report", [candidates[name].bits() for name in order]),
         ],
         confidence=confidence,
         cost=candidates[best].epsilon,
     )
-    near, any_share = (z * float(v) ** 0.5 for v in (variances[best], worst_variance(candidates[best], n)))
+    near, any_share = (
+        spread * float(variance) ** 0.5 for variance in (variances[best], worst_variance(candidates[best], n))
+    )
     where = closed_probability("frequency", share)
     facts = f"{n:,} respondents tell a share near {where} to ± {near:.2g}, and any share to ± {any_share:.2g}"
-    return Plan(candidates[best], _reason(best, candidates[best], alike, variances, facts=facts), options)
+    return SurveyPlan(candidates[best], _reason(best, candidates[best], alike, variances, facts=facts), options)
 
 
 def worst_variance(survey: Supports, n: int) -> Fraction:

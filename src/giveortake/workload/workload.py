@@ -1,4 +1,4 @@
-"""What is asked for: marginals, ranges and totals, declared together before any of them is answered."""
+"""A workload as it is declared: marginals, ranges and totals, all of them before any is answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import positive, whole
-from giveortake.plan import AggregateKind, Column, Measured
+from giveortake.plan import AggregateKind, ColumnReference, Measured
 
 if TYPE_CHECKING:
     from giveortake.exact import Number
@@ -158,7 +158,7 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
         of: str | None = None
-        if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, Column):
+        if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, ColumnReference):
             of = aggregate.of.name
         elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
@@ -168,7 +168,9 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
         if of in measured:
             raise QueryRefused(f"`{name}` is `{measured[of]}` once more", hint="ask for it once")
         measured[of] = name
-    keys = tuple((key.name, name) for name, key in question.keys if isinstance(key, Column) and key.name != name)
+    keys = tuple(
+        (key.name, name) for name, key in question.keys if isinstance(key, ColumnReference) and key.name != name
+    )
     return Workload(
         tuple(TableWish(each, 1.0, of) for of in measured for each in sets), (), keys, tuple(measured.items())
     )

@@ -1,4 +1,4 @@
-"""Events: sets of outputs, chosen on a pilot sample because they tell two inputs apart best."""
+"""Sets of outputs, chosen on a pilot sample because they tell two inputs apart best."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.audit.features import Column, View
+from giveortake.audit.features import Floats, View
 from giveortake.audit.scores import ByColumn, ByLabel, Score, scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Objective: TypeAlias = Callable[[Column, Column, int], Column]  # hits on the likelier input, on the other, trials each
+Objective: TypeAlias = Callable[[Floats, Floats, int], Floats]  # hits on the likelier input, on the other, trials each
 
 _THRESHOLDS = 160
 _TAILS = np.array([1, 2, 4, 8, 16, 32, 64])
@@ -23,7 +23,7 @@ _TAILS = np.array([1, 2, 4, 8, 16, 32, 64])
 
 @final
 @dataclass(frozen=True, slots=True)
-class Event:
+class OutputSet:
     """The outputs whose score is at least (or at most) a threshold, and on which input they are likelier."""
 
     score: Score
@@ -51,23 +51,23 @@ class Event:
         return f"{self.score} speaks {'for' if self.above else 'against'} x by {abs(self.threshold):.3g} or more"
 
 
-def best_event(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Event:
-    """Learn scores on one half of a pilot sample, and choose the best event on the other half."""
+def best_output_set(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> OutputSet:
+    """Learn scores on one half of a pilot sample, and choose the best set of outputs on the other half."""
     learn_x, choose_x = halves(x)
     learn_y, choose_y = halves(y)
     best, greatest = None, -np.inf
-    for event, value in _candidates(scores(learn_x, learn_y, exact), choose_x, choose_y, objective):
+    for outputs, value in _candidates(scores(learn_x, learn_y, exact), choose_x, choose_y, objective):
         if best is None or value > greatest:
-            best, greatest = event, value
-    return best if best is not None else Event(ByLabel({}), 1.0, above=True, likelier_on_x=True)
+            best, greatest = outputs, value
+    return best if best is not None else OutputSet(ByLabel({}), 1.0, above=True, likelier_on_x=True)
 
 
 def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Score:
-    """The score of the best event, for a whole curve."""
-    return best_event(x, y, exact, objective).score
+    """The score of the best set, for a whole curve."""
+    return best_output_set(x, y, exact, objective).score
 
 
-def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[Event, float]]:
+def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[OutputSet, float]]:
     trials = min(x.size, y.size)
     for score in found:
         values_x, values_y = (_sorted(score(view)) for view in (x, y))
@@ -79,11 +79,11 @@ def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) 
             for likelier_on_x, (p, q) in ((True, (hits_x, hits_y)), (False, (hits_y, hits_x))):
                 values = objective(p, q, trials)
                 place = int(np.argmax(values))
-                yield Event(score, float(cuts[place]), above, likelier_on_x), float(values[place])
+                yield OutputSet(score, float(cuts[place]), above, likelier_on_x), float(values[place])
 
 
-def thresholds(values: Column) -> Column:
-    """Quantiles, and the most extreme values, where rare events are."""
+def thresholds(values: Floats) -> Floats:
+    """Quantiles, and the most extreme values, where rare outputs are."""
     if not values.size:
         return values
     ordered = np.sort(values)
@@ -102,7 +102,7 @@ def log_ratio(alpha: float, delta: float = 0.0) -> Objective:
     """ln((p − δ) / q), with p and q at the cautious ends of approximate intervals [Wil27]."""
     z = _cautious(alpha)
 
-    def value(p: Column, q: Column, trials: int) -> Column:
+    def value(p: Floats, q: Floats, trials: int) -> Floats:
         low, high = wilson(p, trials, -z) - delta, wilson(q, trials, z)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(low > 0, np.log(np.maximum(low, 1e-300) / np.maximum(high, 1e-300)), -np.inf)
@@ -116,15 +116,15 @@ def excess(alpha: float, ratio: float) -> Objective:
     return lambda p, q, trials: wilson(p, trials, -z) - ratio * wilson(q, trials, z)
 
 
-def difference(p: Column, q: Column, trials: int) -> Column:
-    """How much likelier the event is: best for common events, whose search costs little."""
+def difference(p: Floats, q: Floats, trials: int) -> Floats:
+    """How much likelier a set is: best for common outputs, whose search costs little."""
     return (p - q) / trials
 
 
-def beyond(allowed: Callable[[Column], Column]) -> Objective:
+def beyond(allowed: Callable[[Floats], Floats]) -> Objective:
     """By how many standard deviations p exceeds what a promise allows at q."""
 
-    def value(p: Column, q: Column, trials: int) -> Column:
+    def value(p: Floats, q: Floats, trials: int) -> Floats:
         rate_p, rate_q = (p + 1) / (trials + 2), (q + 1) / (trials + 2)
         spread_p, spread_q = (np.sqrt(rate * (1 - rate) / trials) for rate in (rate_p, rate_q))
         slack = allowed(np.minimum(1, rate_q + spread_q)) - allowed(rate_q)
@@ -134,11 +134,11 @@ def beyond(allowed: Callable[[Column], Column]) -> Objective:
 
 
 def _cautious(alpha: float) -> float:
-    """Standard deviations to allow for on the pilot: the best of thousands of events looks better than it is."""
+    """Standard deviations to allow for on the pilot: the best of thousands of sets looks better than it is."""
     return max(4.0, NormalDist().inv_cdf(1 - alpha / 2))
 
 
-def wilson(hits: Column, trials: int, z: float) -> Column:
+def wilson(hits: Floats, trials: int, z: float) -> Floats:
     """The lower end (z < 0) or the upper end (z > 0) of Wilson's interval."""
     rate, square = hits / trials, z * z
     centre = rate + square / (2 * trials)
@@ -146,11 +146,11 @@ def wilson(hits: Column, trials: int, z: float) -> Column:
     return np.clip((centre + width) / (1 + square / trials), 0, 1)
 
 
-def _sorted(values: Column) -> Column:
+def _sorted(values: Floats) -> Floats:
     return np.sort(values[~np.isnan(values)])
 
 
-def _hits(ordered: Column, cuts: Column, *, above: bool) -> Column:
+def _hits(ordered: Floats, cuts: Floats, *, above: bool) -> Floats:
     if above:
         return (ordered.size - np.searchsorted(ordered, cuts, side="left")).astype(np.float64)
     return np.searchsorted(ordered, cuts, side="right").astype(np.float64)

@@ -16,7 +16,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
-from giveortake.mechanisms.columns import added, read
+from giveortake.mechanisms.shaped_numbers import added, read
 
 NUMBERS = [1, 2, 3]
 
@@ -70,7 +70,7 @@ def test_neighbours_of_numpys_rounding_are_released_as_far_apart_as_they_are(eps
     """numpy would turn [2⁶⁰ + 127, ½] and [2⁶⁰ + 129, ½] into doubles that are 256 apart."""
     for low, high in (([2**60 + 127, 0.5], [2**60 + 129, 0.5]), ([2**63 - 1, -1], [2**63, -1])):
         first, second = read("value", low), read("value", high)
-        (before, _), (after, _) = first.numbers.tolist(), second.numbers.tolist()
+        (before, _), (after, _) = first.flat.tolist(), second.flat.tolist()
         assert abs(F(before) - F(after)) in {1, 2}
         assert first.is_float == second.is_float
         assert first.is_whole == second.is_whole

@@ -29,28 +29,28 @@ _FEW = 8  # up to here a Python loop is faster than looking for the extremes of 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Column:
+class ShapedNumbers:
     """Numbers as a flat array: int64, float64, or exact Python numbers; with the shape they came in."""
 
-    numbers: npt.NDArray[Any]
+    flat: npt.NDArray[Any]
     shape: tuple[int, ...] | None  # None: one Python number
     is_float: bool
 
     @property
     def is_whole(self) -> bool:
         """Whether every number is an integer by its type, not by chance of its value."""
-        return self.numbers.dtype == np.int64 or (
-            self.numbers.dtype == object and all(isinstance(number, int) for number in self.numbers)
+        return self.flat.dtype == np.int64 or (
+            self.flat.dtype == object and all(isinstance(number, int) for number in self.flat)
         )
 
-    def shaped(self, flat: npt.NDArray[Any]) -> Any:
+    def shaped(self, released: npt.NDArray[Any]) -> Any:
         """Released numbers in the shape the values came in."""
         if self.shape is None:
-            return flat[0].item() if isinstance(flat[0], np.generic) else flat[0]
-        return flat.reshape(self.shape)
+            return released[0].item() if isinstance(released[0], np.generic) else released[0]
+        return released.reshape(self.shape)
 
 
-def read(name: str, value: Numeric) -> Column:
+def read(name: str, value: Numeric) -> ShapedNumbers:
     """The numbers in `value`; anything missing, infinite, or not a number is refused.
 
     A value is exactly the number that it is: nothing is converted on the way in, so that neither what is released nor
@@ -59,13 +59,13 @@ def read(name: str, value: Numeric) -> Column:
     if isinstance(value, bool | np.bool_ | np.timedelta64 | np.longdouble | str | bytes) or value is None:
         raise InvalidParameter(name, HIDDEN, f"is a {type(value).__name__}, not a number or an array of numbers")
     if isinstance(value, int | np.integer):
-        return Column(integers([int(value)]), None, is_float=False)
+        return ShapedNumbers(integers([int(value)]), None, is_float=False)
     if isinstance(value, Rational | Decimal):
-        return Column(_objects([_exact_element(name, value)]), None, is_float=False)
+        return ShapedNumbers(_objects([_exact_element(name, value)]), None, is_float=False)
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             raise _not_finite(name)
-        return Column(np.array([value], dtype=np.float64), None, is_float=True)
+        return ShapedNumbers(np.array([value], dtype=np.float64), None, is_float=True)
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidParameter(name, HIDDEN, "is a masked array", hint="fill or drop what is masked")
     if hasattr(value, "__array__"):
@@ -73,14 +73,14 @@ def read(name: str, value: Numeric) -> Column:
     return _read_array(name, _as_objects(name, value))
 
 
-def whole_numbers(name: str, value: Numeric) -> Column:
+def whole_numbers(name: str, value: Numeric) -> ShapedNumbers:
     """The numbers in `value`, which must be integers."""
-    column = read(name, value)
-    if not column.is_whole:
+    numbers = read(name, value)
+    if not numbers.is_whole:
         raise InvalidParameter(
             name, HIDDEN, "is not an integer", hint="put it on a lattice first: gt.mechanisms.Lattice, or gt.laplace"
         )
-    return column
+    return numbers
 
 
 def added(values: IntArray, noise: IntArray) -> IntArray:
@@ -104,30 +104,32 @@ def as_floats(numbers: npt.NDArray[Any], unit: Fraction) -> npt.NDArray[np.float
     return np.array([_nearest_float(number * unit) for number in numbers.tolist()], dtype=np.float64)
 
 
-def _read_array(name: str, array: npt.NDArray[Any]) -> Column:
+def _read_array(name: str, array: npt.NDArray[Any]) -> ShapedNumbers:
     flat = array.reshape(-1)
     if flat.dtype.kind == "i" or (flat.dtype.kind == "u" and flat.dtype.itemsize < 8):
-        return Column(flat.astype(np.int64, copy=False), array.shape, is_float=False)
+        return ShapedNumbers(flat.astype(np.int64, copy=False), array.shape, is_float=False)
     if flat.dtype.kind == "u":
-        return Column(integers(flat.tolist()), array.shape, is_float=False)
+        return ShapedNumbers(integers(flat.tolist()), array.shape, is_float=False)
     if flat.dtype.kind == "f" and flat.dtype.itemsize <= 8:
         _require_finite(name, flat)
-        return Column(flat.astype(np.float64, copy=False), array.shape, is_float=True)
+        return ShapedNumbers(flat.astype(np.float64, copy=False), array.shape, is_float=True)
     if flat.dtype == object:
         return _read_objects(name, flat, array.shape)
     raise InvalidParameter(name, HIDDEN, "is not an array of integers or doubles")
 
 
-def _read_objects(name: str, flat: npt.NDArray[Any], shape: tuple[int, ...]) -> Column:
+def _read_objects(name: str, flat: npt.NDArray[Any], shape: tuple[int, ...]) -> ShapedNumbers:
     kinds = {type(number) for number in flat}
     if kinds == {float}:
         doubles = flat.astype(np.float64)
         _require_finite(name, doubles)
-        return Column(doubles, shape, is_float=True)
+        return ShapedNumbers(doubles, shape, is_float=True)
     numbers = [_exact_element(name, number) for number in flat]
     whole = [number for number in numbers if isinstance(number, int)]
     exactly = integers(whole) if len(whole) == len(numbers) else _objects(numbers)
-    return Column(exactly, shape, is_float=not kinds or any(issubclass(kind, float | np.floating) for kind in kinds))
+    return ShapedNumbers(
+        exactly, shape, is_float=not kinds or any(issubclass(kind, float | np.floating) for kind in kinds)
+    )
 
 
 def _as_objects(name: str, value: Any) -> npt.NDArray[Any]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms import columns
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.gaussian import Gaussian
 from giveortake.mechanisms.laplace import Laplace
 from giveortake.mechanisms.lattice import Lattice
 
 if TYPE_CHECKING:
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Column
+    from giveortake.mechanisms.shaped_numbers import ShapedNumbers
 
 _FAINTEST_LAPLACE = Fraction(1, 1400)  # below these scales, in steps, noise is nothing but zeros:
 _FAINTEST_NORMAL = Fraction(1, 74)  # P[noise ≠ 0] < 1e-300
@@ -27,7 +27,7 @@ _GREATEST_DOUBLE = Fraction(sys.float_info.max)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LatticeNoise:
     """A lattice, and the noise to be added there; for numbers that are whole, or are floats, or neither."""
 
     lattice: Lattice
@@ -35,10 +35,10 @@ class Plan:
     whole: bool
     is_float: bool
 
-    def release(self, column: Column) -> Any:
+    def release(self, given: ShapedNumbers) -> Any:
         """The numbers on the lattice, with noise, as numbers of their own kind."""
-        noise = self.noise.noise(column.numbers.size)
-        return self.lattice.values(columns.added(self.lattice.steps(column), noise), column)
+        noise = self.noise.noise(given.flat.size)
+        return self.lattice.values(shaped_numbers.added(self.lattice.steps(given), noise), given)
 
     def margin(self, confidence: Number) -> int | float | Fraction:
         """Noise and rounding together, for one number; a float is rounded up."""
@@ -55,46 +55,54 @@ class Plan:
         return total.numerator if total.denominator == 1 else total
 
 
-def laplace_plan(column: Column, sensitivity: Number, epsilon: Number, granularity: Number | None) -> Plan:
+def laplace_on_lattice(
+    given: ShapedNumbers, sensitivity: Number, epsilon: Number, granularity: Number | None
+) -> LatticeNoise:
     """Laplace noise that is ε-DP for that L1 sensitivity."""
     spread, promise = exact.at_least("sensitivity", sensitivity), exact.spendable("epsilon", epsilon)
-    return _laplace_plan(_Kind.of(column), spread, promise, _unit(granularity))
+    return _laplace_on_lattice(_Kind.of(given), spread, promise, _unit(granularity))
 
 
-def gaussian_plan(column: Column, sensitivity: Number, mu: Fraction, granularity: Number | None) -> Plan:
+def gaussian_on_lattice(
+    given: ShapedNumbers, sensitivity: Number, mu: Fraction, granularity: Number | None
+) -> LatticeNoise:
     """Gaussian noise that is μ-GDP for that L2 sensitivity."""
-    return _gaussian_plan(_Kind.of(column), exact.at_least("sensitivity", sensitivity), mu, _unit(granularity))
+    return _gaussian_on_lattice(_Kind.of(given), exact.at_least("sensitivity", sensitivity), mu, _unit(granularity))
 
 
 class _Kind(NamedTuple):
-    """All that a plan may know of values."""
+    """All that noise may know of values."""
 
     whole: bool
     is_float: bool
     size: int
 
     @classmethod
-    def of(cls, column: Column) -> _Kind:
-        return cls(column.is_whole, column.is_float, column.numbers.size)
+    def of(cls, given: ShapedNumbers) -> _Kind:
+        return cls(given.is_whole, given.is_float, given.flat.size)
 
 
 @lru_cache(maxsize=1024)
-def _laplace_plan(kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None) -> Plan:
+def _laplace_on_lattice(
+    kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None
+) -> LatticeNoise:
     lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / epsilon, Fraction(max(kind.size, 1)))
     steps = lattice.l1_steps(sensitivity, whole=kind.whole, size=kind.size)
     scale = steps / epsilon
     _require_usual(scale, steps, _FAINTEST_LAPLACE)
-    return Plan(lattice, Laplace(scale), kind.whole, kind.is_float)
+    return LatticeNoise(lattice, Laplace(scale), kind.whole, kind.is_float)
 
 
 @lru_cache(maxsize=1024)
-def _gaussian_plan(kind: _Kind, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None) -> Plan:
+def _gaussian_on_lattice(
+    kind: _Kind, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None
+) -> LatticeNoise:
     root = exact.sqrt_up(Fraction(kind.size)) if kind.size > 1 else Fraction(1)
     lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / mu, root)
     steps = lattice.l2_steps(sensitivity, whole=kind.whole, size=kind.size)
     sigma = steps / mu
     _require_usual(sigma, steps, _FAINTEST_NORMAL)
-    return Plan(lattice, Gaussian(sigma), kind.whole, kind.is_float)
+    return LatticeNoise(lattice, Gaussian(sigma), kind.whole, kind.is_float)
 
 
 def _lattice(

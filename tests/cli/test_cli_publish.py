@@ -1,0 +1,56 @@
+"""`giveortake publish`: releases as files and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trips import COUNT, TOML, WHOM, folder, query
+
+import giveortake as gt
+from giveortake import cli
+
+
+def test_releases_are_published_from_the_command_line_and_one_as_a_page(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv", "--to", "answers.duckdb", *WHOM]) == 0
+    told = capsys.readouterr().out
+    assert "1 table and a catalogue, releases, are published" in told
+    with gt.ledger.open("trips.csv.ledger") as book:
+        (record,) = book.releases()
+    assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
+    assert record.id in capsys.readouterr().out
+    page = ["--release", record.id[:12], "--report", "release.html"]
+    assert cli.main(["publish", "trips.csv", *page, "--to", "one.parquet", *WHOM]) == 0
+    assert "1 table is published" in capsys.readouterr().out
+    assert "What is promised" in (folder / "release.html").read_text()
+    assert (folder / "one.parquet").exists()
+    for arguments, words in (
+        ([], "--to answers.duckdb, or --report release.html"),
+        (["--report", "all.html"], "is about one release"),
+        (["--to", "answers.txt"], "does not say what to write"),
+        (["--to", "x.duckdb", "--release", "unknown"], "there is no release 'unknown'"),
+    ):
+        assert cli.main(["publish", "trips.csv", *arguments, *WHOM]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "x.duckdb", *WHOM]) == 0
+    text = TOML.replace("rows_per_person = 4", 'ledger = "trips.csv.ledger"')
+    (folder / "trips.toml").write_text(text)
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "y.duckdb"]) == 0
+    assert "1 table and a catalogue" in capsys.readouterr().out
+    (folder / "trips.toml").write_text(text + text.replace("[trips", "[more"))
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "z.duckdb"]) == 2
+    assert "[trips] of trips.toml, [more] of trips.toml" in capsys.readouterr().err
+    (folder / "other.ledger").touch()
+    assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
+    assert "no TOML file or table beside it" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""`giveortake quote`: what an answer would cost, without a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from trips import COUNT, PROTECTED, ROWS, TOML, folder, query
+
+from giveortake import cli
+
+
+def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(folder.iterdir())
+    question = "SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM trips GROUP BY region"
+    assert cli.main(["quote", "trips.csv", question, "--epsilon", "0.1", *PROTECTED]) == 0
+    output = capsys.readouterr().out
+    for words in (
+        "give or take, with 95 %",
+        "for the whole answer",
+        "of the budget",
+        "Laplace noise",
+        "yes",
+    ):
+        assert words in output
+    longer = question.replace(" FROM", ", MEDIAN(amount) AS half FROM")
+    assert cli.main(["quote", "trips.csv", longer, "--epsilon", "0.1", *PROTECTED]) == 0
+    assert "cheaper" in capsys.readouterr().out
+    assert set(folder.iterdir()) == before
+
+
+def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT, "--epsilon", "0.4") == 0
+    capsys.readouterr()
+    assert cli.main(["quote", "trips.csv", COUNT, "--epsilon", "0.7", "--format", "json", *PROTECTED]) == 0
+    quote = json.loads(capsys.readouterr().out)
+    assert quote["admitted"] is False
+    assert quote["affordable_epsilon"] == pytest.approx(0.6)
+    assert quote["share"] == pytest.approx(0.7)
+    assert set(quote["margins"]) == {"n"}
+
+
+def test_a_quote_finds_a_table_whose_name_is_not_that_of_its_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "my-trips.csv").write_text(ROWS)
+    question = ["my-trips.csv", COUNT.replace("trips", "my_trips"), "--epsilon", "0.4", *PROTECTED]
+    assert cli.main(["query", *question]) == 0
+    capsys.readouterr()
+    assert cli.main(["quote", *question, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["affordable_epsilon"] == pytest.approx(0.6)
+
+
+def test_a_quote_registers_nothing_in_a_ledger_of_other_tables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
+    assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
+    tours = ["quote", "tours.csv", "SELECT COUNT(*) FROM tours", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    before = (folder / "all.ledger").read_bytes()
+    assert cli.main([*tours, *PROTECTED]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "what they have spent was not looked at; --population NAME says that they are" in told
+    (folder / "tours.toml").write_text(
+        TOML.replace("trips", "tours").replace("unit =", 'ledger = "all.ledger"\nunit =', 1)
+    )
+    assert cli.main(["quote", "tours.toml", "SELECT COUNT(*) FROM tours", "--epsilon", "0.1"]) == 0
+    assert 'population = "NAME" says that they are' in " ".join(capsys.readouterr().out.split())
+    (folder / "tours.toml").unlink()
+    for option in ("--population", "--new-population"):
+        people = "people of trips" if option == "--population" else "people of tours"
+        assert cli.main([*tours, *PROTECTED, option, people]) == 0
+        assert "was not looked at" not in " ".join(capsys.readouterr().out.split())
+    assert (folder / "all.ledger").read_bytes() == before
+    assert cli.main(["ledger", "show", "all.ledger"]) == 0
+    assert "tours" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_quote_of_a_new_table_knows_what_its_people_have_spent(
+    folder: Path, capsys: pytest.CaptureFixture[str], configured: bool
+) -> None:
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
+    assert query(COUNT, "--epsilon", "0.4", "--ledger", "all.ledger") == 0
+    before = (folder / "all.ledger").read_bytes()
+    toml = TOML.replace("trips", "tours") + '[tours.public]\nregions = "regions.csv"\n'
+    said = 'ledger = "all.ledger"\npopulation = "people of trips"\n[tours.domains]'
+    (folder / "tours.toml").write_text(toml.replace("[tours.domains]", said, 1))
+    options = [*PROTECTED, "--ledger", "all.ledger", "--population", "people of trips"]
+    where = ["tours.toml"] if configured else ["tours.csv", *options]
+    asked = [*where, COUNT.replace("trips", "tours"), "--epsilon", "0.7"]
+    capsys.readouterr()
+    assert cli.main(["quote", *asked]) == 0
+    assert "40 %; a question of up to ε = 0.6 is left" in " ".join(capsys.readouterr().out.split())
+    assert cli.main(["quote", *asked, "--format", "json"]) == 0
+    quote = json.loads(capsys.readouterr().out)
+    assert (quote["admitted"], quote["affordable_epsilon"]) == (False, pytest.approx(0.6))
+    assert (folder / "all.ledger").read_bytes() == before
