@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import giveortake
-from giveortake import cli
 
 pytestmark = pytest.mark.xdist_group("package")  # it is built once
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,16 +135,3 @@ def extras() -> set[str]:
 def test_every_extra_is_documented() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == extras()
-
-
-def test_the_container_runs_a_command_that_exists() -> None:
-    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
-    entry, command = (
-        json.loads(re.findall(rf"^{word} (.+)$", text, re.MULTILINE)[0]) for word in ("ENTRYPOINT", "CMD")
-    )
-    assert entry == ["giveortake"]
-    arguments = cli.parser_of_all().parse_args(command)
-    assert (arguments.command, arguments.host) == ("serve", "0.0.0.0")  # noqa: S104 (inside a container)
-    assert set(re.search(r"\.whl\)\[(.+)\]", text)[1].split(",")) <= set(extras())  # type: ignore[index]
-    copied = [name for line in re.findall(r"^COPY (?!--)(.+)$", text, re.MULTILINE) for name in line.split()[:-1]]
-    assert all((ROOT / name).exists() for name in copied)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import COUNT, running_demo
+from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 from giveortake.server.pool import Pool, Worker, WorkerFailed
 from giveortake.server.refusals import Refused
+from giveortake.server.worker import failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,6 +250,13 @@ def test_whoever_gives_up_at_the_deadline_leaves_the_pool_whole(fragile: Running
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="cannot be read"):
         asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")
+
+
+@pytest.mark.parametrize("names", [("trips.csv",), ()])
+def test_what_the_system_refuses_to_a_worker_is_told_and_memory_is_not_blamed(names: tuple[str, ...]) -> None:
+    failed = failure(PermissionError(errno.EACCES, "Permission denied", *names))
+    assert failed["message"] == ": ".join((*names, "Permission denied"))
+    assert "memory" not in str(Advice.spoken(failed["hints"]))
 
 
 @pytest.mark.parametrize("steps", range(12))

@@ -43,8 +43,8 @@ def main() -> int:
     try:
         _limit(task)
         desk: dict[str, Operation] = import_module(_DESKS[task["kind"]]).open_desk(task)
-    except GiveOrTakeError as error:
-        connection.sendall(packed({"failed": {"message": error.message, "hints": on_all(error.hint)}}))
+    except (GiveOrTakeError, OSError) as error:
+        connection.sendall(packed({"failed": failure(error)}))
         return 1
     connection.sendall(packed({"ready": True}))
     while True:
@@ -56,6 +56,15 @@ def main() -> int:
         connection.sendall(reply)
         if not trusted:
             return _LOST
+
+
+def failure(error: GiveOrTakeError | OSError) -> dict[str, Any]:
+    """Why this worker cannot start. The system names a file and says what is wrong with it, and nothing of a row."""
+    if isinstance(error, GiveOrTakeError):
+        return {"message": error.message, "hints": on_all(error.hint)}
+    why = error.strerror or type(error).__name__
+    hint = "may the user who runs the service read the table, and write the ledger, its folder and /tmp?"
+    return {"message": why if error.filename is None else f"{error.filename}: {why}", "hints": on_all(hint)}
 
 
 def _limit(task: dict[str, Any]) -> None:
