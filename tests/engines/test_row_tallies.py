@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -199,4 +200,29 @@ def test_a_value_is_read_once_for_a_sum_an_average_and_what_they_lack() -> None:
     tally = Tally(scan, Keys(), summands_of(of, Quantum(GRAIN, Fraction(0), Fraction(9))))
     text = row_tallies.row_tally_statement(engine._printer, tally, statements.Coded((), (), ()))
     assert (text.count("sum("), text.count("floor("), text.count(" AS v0"), text.count(" AS v1")) == (1, 1, 1, 0)
+    engine.close()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_few_rows_hold_what_the_table_would_be_read_as(tmp_path: Path, *, wide: bool) -> None:
+    """Numbers that are none, long texts and times out of range are settled when the rows are chosen, not again."""
+    path = tmp_path / "t.duckdb"
+    times = ["2024-01-31", "infinity", "-infinity", "20000-01-01", None]
+    texts = ["abcde", "abcdefgh", "x" * 900 if wide else "x", None]
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t (p BIGINT, x FLOAT, k VARCHAR, d DATE)")
+        rows = [
+            [place % 7 or None, value, texts[place % 4], times[place % 5]]
+            for place, value in enumerate([math.nan, math.inf, None, 0.1, -0.0, 3.75] * 20)
+        ]
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    engine = DuckDBEngine(threads=1)
+    columns = dict(engine.add("t", path, {}).columns)
+    columns |= {"p": columns["p"].complete(), "k": replace(columns["k"], longest=None if wide else 5)}
+    table = PrivateTable("t", tuple(columns.items()), "p")
+    keys = Keys((KeyColumn("k", Column("k"), ("abcde", "x", texts[2], None)),))
+    summands = (*summands_of(Column("x"), Quantum(GRAIN, Fraction(0), Fraction(3))), Summand("values", Column("d")))
+    every, chosen = (opened(engine, Tally(Scan(table, most), keys, summands)) for most in (None, 1000))
+    assert every == chosen
+    assert all(any(each) for each in every)
     engine.close()

@@ -6168,19 +6168,19 @@ SELECT "p",
     "e",
     "t",
     "c"
-FROM (SELECT "p" AS "p",
-      CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-      CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-      "i" AS "i",
-      "w" AS "w",
-      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
-      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
-      "b" AS "b",
-      CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
-      CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
-      CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
-      "c" AS "c"
+FROM (SELECT "p",
+      "x",
+      "y",
+      "i",
+      "w",
+      "r",
+      "n",
+      "q",
+      "b",
+      "d",
+      "e",
+      "t",
+      "c"
   FROM few_rows_of_data AS t) AS t
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
@@ -6188,9 +6188,9 @@ WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 SELECT "p",
     "k",
     "v"
-FROM (SELECT "p" AS "p",
-      CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
-      CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+FROM (SELECT "p",
+      "k",
+      "v"
   FROM few_rows_of_visits AS t) AS t
 WHERE "p" IS NOT NULL
 
@@ -6209,15 +6209,15 @@ FROM (SELECT k0,
             theirs."k" AS "k"
         FROM (SELECT "p",
               "x"
-          FROM (SELECT "p" AS "p",
-                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM (SELECT "p",
+                "x",
+                "y"
             FROM few_rows_of_data AS t) AS t
           WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
         JOIN (SELECT "p",
               "k"
-          FROM (SELECT "p" AS "p",
-                CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k"
+          FROM (SELECT "p",
+                "k"
             FROM few_rows_of_visits AS t) AS t
           WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r) AS s
   GROUP BY k0) AS g
@@ -6237,8 +6237,8 @@ FROM (SELECT k0,
       FROM (SELECT theirs."k" AS "k",
             theirs."v" AS "v"
         FROM (SELECT "p"
-          FROM (SELECT "p" AS "p",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM (SELECT "p",
+                "y"
             FROM few_rows_of_data AS t) AS t
           WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
         LEFT
@@ -6255,9 +6255,9 @@ FROM (SELECT k0,
   FROM (SELECT k0
     FROM (SELECT "r" AS k0
       FROM (SELECT "r"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM (SELECT "p",
+              "y",
+              "r"
           FROM few_rows_of_data AS t) AS t
         WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
@@ -6291,9 +6291,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6327,9 +6327,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6348,9 +6348,9 @@ FROM (SELECT r.p AS p,
     FROM (SELECT "p",
           "x",
           "y"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6382,9 +6382,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6418,9 +6418,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6439,9 +6439,9 @@ FROM (SELECT r.p AS p,
     FROM (SELECT "p",
           "x",
           "y"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6462,9 +6462,9 @@ FROM (SELECT *
                     "p" AS p
                 FROM (SELECT "p",
                       "x"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6487,9 +6487,9 @@ FROM (SELECT *
                     "p" AS p
                 FROM (SELECT "p",
                       "x"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6504,9 +6504,9 @@ FROM (SELECT r.p AS p,
         "p" AS p
     FROM (SELECT "p",
           "x"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6544,11 +6544,11 @@ FROM (WITH rows AS MATERIALIZED (SELECT p,
                         "y",
                         "r",
                         "n"
-                    FROM (SELECT "p" AS "p",
-                          CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                          CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                          CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-                          CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+                    FROM (SELECT "p",
+                          "x",
+                          "y",
+                          "r",
+                          "n"
                       FROM few_rows_of_data AS t) AS t
                     WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
                 LEFT
