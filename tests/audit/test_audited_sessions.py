@@ -15,6 +15,7 @@ from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.stability import Stability
 from giveortake.engines import Bounding
+from giveortake.engines.duckdb import row_tallies
 from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
@@ -112,11 +113,11 @@ def _uncapped(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unclamped(patch: pytest.MonkeyPatch) -> None:
-    def quantised(_dialect: Dialect, column: str, kind: Any, quantum: Any) -> str:
+    def steps(_dialect: Dialect, column: str, _kind: Any, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
-        return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
+        return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT)"
 
-    patch.setattr(statements, "quantised", quantised)
+    patch.setattr(row_tallies, "steps_before_shift", steps)
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from giveortake.engines import (
 from giveortake.engines.duckdb import counted_cells, sorted_vectors
 from giveortake.engines.duckdb import statements as of_duckdb
 from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.row_tallies import row_tally_statement
 from giveortake.engines.postgres.dialect import PostgresDialect
 from giveortake.engines.spark import key_weights as of_spark
 from giveortake.engines.spark.dialect import SparkDialect
@@ -206,6 +207,8 @@ def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]
                 yield "units of keys", statements.found_statement(printer, asked, known)
                 if isinstance(printer.dialect, DuckDBDialect):
                     yield "units of keys, by codes", of_duckdb.persons_statement(printer, asked, coded)
+            case Tally() if isinstance(printer.dialect, DuckDBDialect) and asked.bounding is None:
+                yield "tally", row_tally_statement(printer, asked, coded)
             case Tally():
                 yield "tally", statements.tally_statement(printer, asked, coded)
             case Bins():

@@ -72,7 +72,7 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with small_session() as session:
         monkeypatch.setattr(
-            "giveortake.engines.sql.statements.tally_statement",
+            "giveortake.engines.duckdb.engine.DuckDBEngine._tally_statement",
             lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
         )
         with pytest.raises(QueryFailed) as caught:

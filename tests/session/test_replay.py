@@ -14,13 +14,15 @@ from giveortake.compile.bins import PrefixSums
 from giveortake.compile.measures import RowCount
 from giveortake.compile.sides import MissingCount, Sides
 from giveortake.compile.stability import Stability
-from giveortake.engines import Summand
+from giveortake.engines import Quantum, Summand, Tally
+from giveortake.engines.duckdb import row_tallies
 from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.statements import Coded
 from giveortake.exact import sqrt_down, sqrt_up
 from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
@@ -77,22 +79,25 @@ def _less_bounded(statement: Any, change: Callable[[Bounding], Bounding]) -> Any
 
 
 def _no_clamp(patch: pytest.MonkeyPatch) -> None:
-    def quantised(_dialect: Dialect, column: str, kind: Kind, quantum: Any) -> str:
+    def steps(_dialect: Dialect, column: str, _kind: Kind, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
-        return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
+        return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT)"
 
-    patch.setattr(statements, "quantised", quantised)
+    patch.setattr(row_tallies, "steps_before_shift", steps)
 
 
 def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace  # noqa: PLC0415
+    sound = DuckDBEngine._tally_statement
 
-    sound = statements.quantised
-    patch.setattr(
-        statements,
-        "quantised",
-        lambda dialect, column, kind, quantum: sound(dialect, column, kind, replace(quantum, shift=0)),
-    )
+    def forgotten(self: DuckDBEngine, tally: Tally, coded: Coded) -> str:
+        summands = [each if each.quantum is None else _unshifted(each, each.quantum) for each in tally.summands]
+        return sound(self, replace(tally, summands=tuple(summands)), coded)
+
+    patch.setattr(DuckDBEngine, "_tally_statement", forgotten)
+
+
+def _unshifted(summand: Summand, quantum: Quantum) -> Summand:
+    return replace(summand, quantum=replace(quantum, shift=0))
 
 
 def _sensitivity(change: Callable[[Fraction, Fraction], tuple[Fraction, Fraction]]) -> Mutation:

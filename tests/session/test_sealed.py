@@ -188,7 +188,7 @@ def refusals(s: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, BaseExcep
         found[name] = refusal.value
     failing = "SELECT CAST(note AS INTEGER) FROM " + engine_of(s)._sources["t"]
     with monkeypatch.context() as patch:
-        patch.setattr("giveortake.engines.sql.statements.tally_statement", lambda *_: failing)
+        patch.setattr("giveortake.engines.duckdb.engine.DuckDBEngine._tally_statement", lambda *_: failing)
         with pytest.raises(GiveOrTakeError) as failure:
             s.sql("SELECT SUM(x) AS s FROM t WHERE x > 5").answer(epsilon=LITTLE)
     found["the engine fails"] = failure.value

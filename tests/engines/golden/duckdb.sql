@@ -34,189 +34,212 @@ WHERE "y" IS NOT NULL
 
 -- anti join: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
   FROM (SELECT 1 AS one
-    FROM (SELECT "p"
-      FROM (SELECT "p",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS ours
-      WHERE ours."q" NOT IN (SELECT theirs."part"
-        FROM (SELECT CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
-          FROM table_zones AS t) AS theirs)) AS t) AS r) AS g
+    FROM (SELECT 1 AS one
+      FROM (SELECT "p"
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS ours
+        WHERE ours."q" NOT IN (SELECT theirs."part"
+          FROM (SELECT CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+            FROM table_zones AS t) AS theirs)) AS t) AS r) AS s) AS g
 
 -- arithmetic: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('3.999999999999991' AS DOUBLE)), CAST('26.000000000000036' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        CASE WHEN isnan((("x" * CAST(2 AS DOUBLE)) + "y")) THEN NULL ELSE (("x" * CAST(2 AS DOUBLE)) + "y") END AS v0,
-        CASE WHEN CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
-    FROM (SELECT "x",
-          "y",
-          "i",
-          "r"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      coalesce(sum(s0), 0) AS t0,
+      coalesce(sum(s1), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('3.999999999999991' AS DOUBLE) AND CAST('26.000000000000036' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('3.999999999999991' AS DOUBLE) THEN CAST('3.999999999999991' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('26.000000000000036' AS DOUBLE) THEN CAST('26.000000000000036' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "r" AS k0,
+          CASE WHEN isnan((("x" * CAST(2 AS DOUBLE)) + "y")) THEN NULL ELSE (("x" * CAST(2 AS DOUBLE)) + "y") END AS v0,
+          CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END AS v1
+      FROM (SELECT "x",
+            "y",
+            "i",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- between dates, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -9), 9) AS BIGINT) END), 0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -2), 2) AS BIGINT) END), 0) AS a1
-  FROM (SELECT CASE WHEN CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT) IS NULL THEN NULL ELSE CAST(least(greatest(CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT), -9), 9) AS BIGINT) END AS v0,
-        CASE WHEN (date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')) IS NULL THEN NULL ELSE CAST(least(greatest((date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')), -2), 2) AS BIGINT) END AS v1
-    FROM (SELECT "e",
-          "t"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
-            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      coalesce(sum(s1), 0) AS t1
+  FROM (SELECT CAST(CASE WHEN v0 BETWEEN -9 AND 9 THEN v0 WHEN v0 < -9 THEN -9 WHEN v0 > 9 THEN 9 END AS BIGINT) AS s0,
+        CAST(CASE WHEN v1 BETWEEN -2 AND 2 THEN v1 WHEN v1 < -2 THEN -2 WHEN v1 > 2 THEN 2 END AS BIGINT) AS s1
+    FROM (SELECT CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT) AS v0,
+          (date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')) AS v1
+      FROM (SELECT "e",
+            "t"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- case: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0
-    FROM (SELECT "x",
-          "i",
-          "b"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i",
-            "b" AS "b"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0
+      FROM (SELECT "x",
+            "i",
+            "b"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- constant: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
   FROM (SELECT 1 AS one
-    FROM (SELECT *
-      FROM (SELECT "p",
-            "x"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t
-      WHERE ("x" > CAST(TRY_CAST((CAST(1 AS DOUBLE) + CAST(1 AS DOUBLE)) AS BIGINT) AS DOUBLE))) AS t) AS r) AS g
+    FROM (SELECT 1 AS one
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE ("x" > CAST(TRY_CAST((CAST(1 AS DOUBLE) + CAST(1 AS DOUBLE)) AS BIGINT) AS DOUBLE))) AS t) AS r) AS s) AS g
 
 -- correlation, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2,
-    g.a3,
-    g.a4,
-    g.a5
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a2,
-      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) - (419430400) END), 0) AS a3,
-      coalesce(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a4,
-      coalesce(sum(CASE WHEN v5 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v5 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a5
-  FROM (SELECT "x" AS v0,
-        "x" AS v1,
-        CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v2,
-        CASE WHEN CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) END AS v3,
-        CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v4,
-        CASE WHEN CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v5
-    FROM (SELECT "x",
-          "y"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (738197504) AS a2,
+    g.t4 - CAST(g.t5 AS HUGEINT) * (419430400) AS a3,
+    g.t6 - CAST(g.t7 AS HUGEINT) * (536870912) AS a4,
+    g.t8 AS a5
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3,
+      coalesce(sum(s2), 0) AS t4,
+      count(s2) AS t5,
+      coalesce(sum(s3), 0) AS t6,
+      count(s3) AS t7,
+      coalesce(sum(s4), 0) AS t8
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1,
+        CAST(floor(CASE WHEN CAST(v2 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('25.0' AS DOUBLE) THEN CAST(v2 AS DOUBLE) WHEN CAST(v2 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v2 AS DOUBLE) > CAST('25.0' AS DOUBLE) THEN CAST('25.0' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s2,
+        CAST(floor(CASE WHEN CAST(v3 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v3 AS DOUBLE) WHEN CAST(v3 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v3 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s3,
+        CAST(floor(CASE WHEN CAST(v4 AS DOUBLE) BETWEEN CAST('-5.0' AS DOUBLE) AND CAST('5.0' AS DOUBLE) THEN CAST(v4 AS DOUBLE) WHEN CAST(v4 AS DOUBLE) < CAST('-5.0' AS DOUBLE) THEN CAST('-5.0' AS DOUBLE) WHEN CAST(v4 AS DOUBLE) > CAST('5.0' AS DOUBLE) THEN CAST('5.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s4
+    FROM (SELECT "x" AS v0,
+          CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v1,
+          CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END AS v2,
+          CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END AS v3,
+          CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END AS v4
+      FROM (SELECT "x",
+            "y"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- count if, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(v0) AS a0
-  FROM (SELECT CASE WHEN ("x" > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT count(v0) AS t0
+  FROM (SELECT v0
+    FROM (SELECT CASE WHEN ("x" > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- covariance, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2,
-    g.a3
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(least(greatest(v2, -5), 300) AS BIGINT) - (147) END), 0) AS a2,
-      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) * CAST('1048576.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a3
-  FROM (SELECT CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v0,
-        CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v1,
-        CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END AS v2,
-        CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) END AS v3
-    FROM (SELECT "x",
-          "i"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (147) AS a2,
+    g.t4 AS a3
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3,
+      coalesce(sum(s2), 0) AS t4
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(CASE WHEN v1 BETWEEN -5 AND 300 THEN v1 WHEN v1 < -5 THEN -5 WHEN v1 > 300 THEN 300 END AS BIGINT) AS s1,
+        CAST(floor(CASE WHEN CAST(v2 AS DOUBLE) BETWEEN CAST('-762.5' AS DOUBLE) AND CAST('762.5' AS DOUBLE) THEN CAST(v2 AS DOUBLE) WHEN CAST(v2 AS DOUBLE) < CAST('-762.5' AS DOUBLE) THEN CAST('-762.5' AS DOUBLE) WHEN CAST(v2 AS DOUBLE) > CAST('762.5' AS DOUBLE) THEN CAST('762.5' AS DOUBLE) END * CAST('1048576.0' AS DOUBLE) + 0.5) AS INTEGER) AS s2
+    FROM (SELECT CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v0,
+          CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END AS v1,
+          CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END AS v2
+      FROM (SELECT "x",
+            "i"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- cte: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "r" AS k0,
-        "z" AS v0
-    FROM (SELECT "r" AS "r",
-          CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS "z"
-      FROM (SELECT *
-        FROM (SELECT "x",
-              "i",
-              "r"
-          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                "i" AS "i",
-                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-            FROM table_data AS t) AS t
-          WHERE "y" IS NOT NULL) AS t
-        WHERE ("i" >= 0)) AS t) AS t) AS r
+      coalesce(sum(s0), 0) AS t0
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-21.000000000000018' AS DOUBLE) AND CAST('49.00000000000004' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-21.000000000000018' AS DOUBLE) THEN CAST('-21.000000000000018' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('49.00000000000004' AS DOUBLE) THEN CAST('49.00000000000004' AS DOUBLE) END * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "z" AS v0
+      FROM (SELECT "r" AS "r",
+            CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS "z"
+        FROM (SELECT *
+          FROM (SELECT "x",
+                "i",
+                "r"
+            FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  "i" AS "i",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "y" IS NOT NULL) AS t
+          WHERE ("i" >= 0)) AS t) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- deviation, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (147) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) - (381030400) END), 0) AS a2
-  FROM (SELECT "i" AS v0,
-        "i" AS v1,
-        CASE WHEN CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2
-    FROM (SELECT "i"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (147) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (381030400) AS a2
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3
+  FROM (SELECT CAST(CASE WHEN v0 BETWEEN -5 AND 300 THEN v0 WHEN v0 < -5 THEN -5 WHEN v0 > 300 THEN 300 END AS BIGINT) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('23256.25' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('23256.25' AS DOUBLE) THEN CAST('23256.25' AS DOUBLE) END * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "i" AS v0,
+          CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END AS v1
+      FROM (SELECT "i"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- distinct by declared: distinct
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -304,42 +327,46 @@ FROM (SELECT count(DISTINCT v0) AS n
 
 -- filtered, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      count(v1) AS a1
-  FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(NULL AS DOUBLE) END AS v0,
-        CASE WHEN ("i" IS NULL) THEN 1 ELSE NULL END AS v1
-    FROM (SELECT "x",
-          "i",
-          "b"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i",
-            "b" AS "b"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - g.t2 AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(*) AS t1,
+      count(v1) AS t2
+  FROM (SELECT v1,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(NULL AS DOUBLE) END AS v0,
+          "i" AS v1
+      FROM (SELECT "x",
+            "i",
+            "b"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- functions of answers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2,
-    g.a3
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
-      count(v2) AS a2,
-      count(*) AS a3
-  FROM (SELECT "x" AS v0,
-        "x" AS v1,
-        "i" AS v2
-    FROM (SELECT "x",
-          "i"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 AS a1,
+    g.t2 AS a2,
+    g.t3 AS a3
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(v1) AS t2,
+      count(*) AS t3
+  FROM (SELECT v1,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "x" AS v0,
+          "i" AS v1
+      FROM (SELECT "x",
+            "i"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- greatest, ungrouped: bins
 SELECT CAST(0 AS INTEGER) AS code,
@@ -358,123 +385,134 @@ FROM (SELECT b,
 
 -- infinite against its bounds: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT CASE WHEN isnan(((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('39.99999999999996' AS DOUBLE) AND CAST('60.000000000000064' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('39.99999999999996' AS DOUBLE) THEN CAST('39.99999999999996' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('60.000000000000064' AS DOUBLE) THEN CAST('60.000000000000064' AS DOUBLE) END * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN isnan(((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "part" AS k0,
-        "weight" AS v1
-    FROM (SELECT theirs."weight" AS "weight",
-          theirs."part" AS "part"
-      FROM (SELECT "p",
-            "r"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS ours
-      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
-            CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
-        FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('4.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('4.0' AS DOUBLE) THEN CAST('4.0' AS DOUBLE) END * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "part" AS k0,
+          "weight" AS v0
+      FROM (SELECT theirs."weight" AS "weight",
+            theirs."part" AS "part"
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS ours
+        JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+              CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
+              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+          FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- left join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "part" AS k0,
-        CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END AS v1
-    FROM (SELECT ours."x",
-          theirs."weight" AS "weight",
-          theirs."part" AS "part"
-      FROM (SELECT "x",
-            "r"
-        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS ours
-      LEFT
-      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
-            CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
-        FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-12.00000000000001' AS DOUBLE) AND CAST('28.000000000000025' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-12.00000000000001' AS DOUBLE) THEN CAST('-12.00000000000001' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('28.000000000000025' AS DOUBLE) THEN CAST('28.000000000000025' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "part" AS k0,
+          CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END AS v0
+      FROM (SELECT ours."x",
+            theirs."weight" AS "weight",
+            theirs."part" AS "part"
+        FROM (SELECT "x",
+              "r"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS ours
+        LEFT
+        JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+              CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
+              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+          FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- line, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2,
-    g.a3,
-    g.a4
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a2,
-      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a3,
-      coalesce(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a4
-  FROM (SELECT CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v0,
-        CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v1,
-        "x" AS v2,
-        CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v3,
-        CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v4
-    FROM (SELECT "x",
-          "y"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (738197504) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (268435456) AS a2,
+    g.t4 - CAST(g.t5 AS HUGEINT) * (536870912) AS a3,
+    g.t6 AS a4
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3,
+      coalesce(sum(s2), 0) AS t4,
+      count(s2) AS t5,
+      coalesce(sum(s3), 0) AS t6
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1,
+        CAST(floor(CASE WHEN CAST(v2 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v2 AS DOUBLE) WHEN CAST(v2 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v2 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s2,
+        CAST(floor(CASE WHEN CAST(v3 AS DOUBLE) BETWEEN CAST('-5.0' AS DOUBLE) AND CAST('5.0' AS DOUBLE) THEN CAST(v3 AS DOUBLE) WHEN CAST(v3 AS DOUBLE) < CAST('-5.0' AS DOUBLE) THEN CAST('-5.0' AS DOUBLE) WHEN CAST(v3 AS DOUBLE) > CAST('5.0' AS DOUBLE) THEN CAST('5.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s3
+    FROM (SELECT CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v0,
+          "x" AS v1,
+          CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END AS v2,
+          CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END AS v3
+      FROM (SELECT "x",
+            "y"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- mean and sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END), 0) AS a1
-  FROM (SELECT "i" AS v0,
-        "i" AS v1
-    FROM (SELECT "i"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 AS a1
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT CAST(CASE WHEN v0 BETWEEN -5 AND 300 THEN v0 WHEN v0 < -5 THEN -5 WHEN v0 > 300 THEN 300 END AS BIGINT) AS s0
+    FROM (SELECT "i" AS v0
+      FROM (SELECT "i"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- mean by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
 FROM (SELECT k0,
-      count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        "x" AS v0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "r"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -506,21 +544,22 @@ GROUP BY ALL
 
 -- mean by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
 FROM (SELECT k0,
-      count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
-  FROM (SELECT "q" AS k0,
-        "x" AS v0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "q"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "q" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -528,17 +567,17 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- mean, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT count(v0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
-  FROM (SELECT "x" AS v0,
-        "x" AS v1
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
+FROM (SELECT count(s0) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "x" AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- median by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -632,48 +671,53 @@ FROM (SELECT b,
 
 -- missing against its bounds: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END)) END AS v0
-    FROM (SELECT "y"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('100.08333333333324' AS DOUBLE) AND CAST('100.1000000000001' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('100.08333333333324' AS DOUBLE) THEN CAST('100.08333333333324' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('100.1000000000001' AS DOUBLE) THEN CAST('100.1000000000001' AS DOUBLE) END * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END)) END AS v0
+      FROM (SELECT "y"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- moved moments: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
   FROM (SELECT 1 AS one
-    FROM (SELECT *
-      FROM (SELECT "p",
-            "d",
-            "t"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
-              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t
-      WHERE ((CAST(CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 22:29:59.999999' THEN ("t" + to_seconds(5400)) END AS TIMESTAMP) < CAST(CASE WHEN "d" BETWEEN DATE '0001-01-08' AND DATE '9999-12-31' THEN ("d" + -7) END AS TIMESTAMP)) OR (CAST(CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9998-12-31' THEN CAST("d" + to_months(12) AS DATE) END AS TIMESTAMP) > CAST("t" AS TIMESTAMP)))) AS t) AS r) AS g
+    FROM (SELECT 1 AS one
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "d",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE ((CAST(CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 22:29:59.999999' THEN ("t" + to_seconds(5400)) END AS TIMESTAMP) < CAST(CASE WHEN "d" BETWEEN DATE '0001-01-08' AND DATE '9999-12-31' THEN ("d" + -7) END AS TIMESTAMP)) OR (CAST(CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9998-12-31' THEN CAST("d" + to_months(12) AS DATE) END AS TIMESTAMP) > CAST("t" AS TIMESTAMP)))) AS t) AS r) AS s) AS g
 
 -- powers and signs, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('49.00000000000013' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -1), 1) AS BIGINT) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0000000000000027' AS DOUBLE)), CAST('7.000000000000006' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a2
-  FROM (SELECT CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS v0,
-        TRY_CAST(CASE WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END > 0 THEN CAST('1.0' AS DOUBLE) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END < 0 THEN (- CAST('1.0' AS DOUBLE)) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END = 0 THEN CAST('0.0' AS DOUBLE) END AS BIGINT) AS v1,
-        CASE WHEN isnan((floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END)) THEN NULL ELSE (floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END) END AS v2
-    FROM (SELECT "x",
-          "y"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 AS a1,
+    g.t2 AS a2
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      coalesce(sum(s1), 0) AS t1,
+      coalesce(sum(s2), 0) AS t2
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('49.00000000000013' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('49.00000000000013' AS DOUBLE) THEN CAST('49.00000000000013' AS DOUBLE) END * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(CASE WHEN v1 BETWEEN -1 AND 1 THEN v1 WHEN v1 < -1 THEN -1 WHEN v1 > 1 THEN 1 END AS BIGINT) AS s1,
+        CAST(floor(CASE WHEN CAST(v2 AS DOUBLE) BETWEEN CAST('-3.0000000000000027' AS DOUBLE) AND CAST('7.000000000000006' AS DOUBLE) THEN CAST(v2 AS DOUBLE) WHEN CAST(v2 AS DOUBLE) < CAST('-3.0000000000000027' AS DOUBLE) THEN CAST('-3.0000000000000027' AS DOUBLE) WHEN CAST(v2 AS DOUBLE) > CAST('7.000000000000006' AS DOUBLE) THEN CAST('7.000000000000006' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s2
+    FROM (SELECT CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS v0,
+          TRY_CAST(CASE WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END > 0 THEN CAST('1.0' AS DOUBLE) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END < 0 THEN (- CAST('1.0' AS DOUBLE)) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END = 0 THEN CAST('0.0' AS DOUBLE) END AS BIGINT) AS v1,
+          CASE WHEN isnan((floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END)) THEN NULL ELSE (floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END) END AS v2
+      FROM (SELECT "x",
+            "y"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- quantile of integers by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -767,219 +811,237 @@ FROM (SELECT b,
 
 -- ratio, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2,
-    g.a3
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
-      count(*) AS a2,
-      count(v3) AS a3
-  FROM (SELECT "x" AS v0,
-        "y" AS v1,
-        "x" AS v3
-    FROM (SELECT "x",
-          "y"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 AS a1,
+    g.t2 AS a2,
+    g.t3 AS a3
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      coalesce(sum(s1), 0) AS t1,
+      count(*) AS t2,
+      count(s0) AS t3
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "x" AS v0,
+          "y" AS v1
+      FROM (SELECT "x",
+            "y"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- redefined: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      count(v1) AS a1
-  FROM (SELECT "r" AS k0,
-        "x" AS v0,
-        "x" AS v1
-    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x"))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x")) END AS "x",
-          "r" AS "r"
-      FROM (SELECT "x",
-            "r"
-        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t) AS t) AS r
-  GROUP BY k0) AS g
-JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
-
--- right join public: tally
-SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
-FROM (SELECT k0,
-      count(*) AS a0
-  FROM (SELECT "part" AS k0
-    FROM (SELECT theirs."part" AS "part"
-      FROM (SELECT "p",
-            "r"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS ours
-      LEFT
-      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
-            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
-        FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
-  GROUP BY k0) AS g
-JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
-FROM d0.value
-
--- rows, ungrouped: tally
-SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
-  FROM (SELECT 1 AS one
-    FROM (SELECT "p"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
-
--- semi join: tally
-SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "r"
-      FROM (SELECT *
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('29.99999999999991' AS DOUBLE) AND CAST('130.00000000000014' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('29.99999999999991' AS DOUBLE) THEN CAST('29.99999999999991' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('130.00000000000014' AS DOUBLE) THEN CAST('130.00000000000014' AS DOUBLE) END * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x"))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x")) END AS "x",
+            "r" AS "r"
         FROM (SELECT "x",
               "r"
           FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
             FROM table_data AS t) AS t
-          WHERE "y" IS NOT NULL) AS t
-        WHERE ("x" < CAST(5 AS DOUBLE))) AS ours
-      WHERE ours."r" IN (SELECT theirs."zone"
-        FROM (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
-              "code" AS "code"
-          FROM table_zones AS t) AS theirs
-        WHERE (theirs."code" > 1))) AS t) AS r
+          WHERE "y" IS NOT NULL) AS t) AS t) AS r) AS s
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- right join public: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.t0 AS a0
+FROM (SELECT k0,
+      count(*) AS t0
+  FROM (SELECT k0
+    FROM (SELECT "part" AS k0
+      FROM (SELECT theirs."part" AS "part"
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS ours
+        LEFT
+        JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+          FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r) AS s
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+
+-- rows, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
+  FROM (SELECT 1 AS one
+    FROM (SELECT 1 AS one
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
+
+-- semi join: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.t0 AS a0,
+    g.t1 AS a1
+FROM (SELECT k0,
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT *
+          FROM (SELECT "x",
+                "r"
+            FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "y" IS NOT NULL) AS t
+          WHERE ("x" < CAST(5 AS DOUBLE))) AS ours
+        WHERE ours."r" IN (SELECT theirs."zone"
+          FROM (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+                "code" AS "code"
+            FROM table_zones AS t) AS theirs
+          WHERE (theirs."code" > 1))) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "b" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "b"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "b" AS "b"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "b" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "b"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by bucket: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
-        "x" AS v1
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+          "x" AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by case: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
-        "x" AS v1
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
+          "x" AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by days: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "e" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "e"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "e" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "e"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by days later: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "e"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "e"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "r"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -1011,20 +1073,22 @@ GROUP BY ALL
 
 -- several by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "q" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "q"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "q" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1058,20 +1122,22 @@ GROUP BY ALL
 
 -- several by discovered dates: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "d" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "d"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "d" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "d"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1105,20 +1171,22 @@ GROUP BY ALL
 
 -- several by discovered integers: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "w" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "w"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "w" AS "w"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "w" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "w"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "w" AS "w"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1163,24 +1231,27 @@ GROUP BY ALL
 
 -- several by discovered with declared: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
       k1,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "q" AS k0,
-        "r" AS k1,
-        "x" AS v1
-    FROM (SELECT "x",
-          "r",
-          "q"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        k1,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "q" AS k0,
+          "r" AS k1,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
@@ -1190,84 +1261,93 @@ JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER
 
 -- several by month: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "t"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "t"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by name of the day: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "t"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "t"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by name of the month: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "d"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "d"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- several by two: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
       k1,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        "b" AS k1,
-        "x" AS v1
-    FROM (SELECT "x",
-          "r",
-          "b"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-            "b" AS "b"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        k1,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "b" AS k1,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r",
+            "b"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -1276,37 +1356,41 @@ FROM d1.value
 
 -- several by with NULL: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "n" AS k0,
-        "x" AS v1
-    FROM (SELECT "x",
-          "n"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "n" AS k0,
+          "x" AS v0
+      FROM (SELECT "x",
+            "n"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- sum away from zero by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "r" AS k0,
-        "y" AS v0
-    FROM (SELECT "y",
-          "r"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      coalesce(sum(s0), 0) AS t0
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "y" AS v0
+      FROM (SELECT "y",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -1338,17 +1422,19 @@ GROUP BY ALL
 
 -- sum away from zero by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "q" AS k0,
-        "y" AS v0
-    FROM (SELECT "y",
-          "q"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      coalesce(sum(s0), 0) AS t0
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "q" AS k0,
+          "y" AS v0
+      FROM (SELECT "y",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1356,115 +1442,127 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- sum away from zero, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "y" AS v0
-    FROM (SELECT "y"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "y" AS v0
+      FROM (SELECT "y"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- sum of decimals, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('100.0' AS DOUBLE)) * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "c" AS v0
-    FROM (SELECT "c"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "c" AS "c"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('100.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('100.0' AS DOUBLE) THEN CAST('100.0' AS DOUBLE) END * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "c" AS v0
+      FROM (SELECT "c"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "c" AS "c"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- sum of integers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END), 0) AS a0
-  FROM (SELECT "i" AS v0
-    FROM (SELECT "i"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            "i" AS "i"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(CASE WHEN v0 BETWEEN -5 AND 300 THEN v0 WHEN v0 < -5 THEN -5 WHEN v0 > 300 THEN 300 END AS BIGINT) AS s0
+    FROM (SELECT "i" AS v0
+      FROM (SELECT "i"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "x" AS v0
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT coalesce(sum(s0), 0) AS t0
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "x" AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- union: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "r" AS k0,
-        "x" AS v1
-    FROM (SELECT "r",
-          "x"
-      FROM (SELECT "r" AS "r",
-            "x" AS "x"
-        FROM (SELECT "x",
-              "r"
-          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-            FROM table_data AS t) AS t
-          WHERE "y" IS NOT NULL) AS t) AS t
-      UNION ALL
-      SELECT "r",
-          "x"
-      FROM (SELECT "r" AS "r",
-            "x" AS "x"
-        FROM (SELECT *
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT "r",
+            "x"
+        FROM (SELECT "r" AS "r",
+              "x" AS "x"
           FROM (SELECT "x",
-                "r",
-                "b"
+                "r"
             FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
                   CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-                  "b" AS "b"
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
               FROM table_data AS t) AS t
-            WHERE "y" IS NOT NULL) AS t
-          WHERE "b") AS t) AS t) AS t) AS r
+            WHERE "y" IS NOT NULL) AS t) AS t
+        UNION ALL
+        SELECT "r",
+            "x"
+        FROM (SELECT "r" AS "r",
+              "x" AS "x"
+          FROM (SELECT *
+            FROM (SELECT "x",
+                  "r",
+                  "b"
+              FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                    "b" AS "b"
+                FROM table_data AS t) AS t
+              WHERE "y" IS NOT NULL) AS t
+            WHERE "b") AS t) AS t) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- values, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(v0) AS a0
-  FROM (SELECT "x" AS v0
-    FROM (SELECT "x"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0
+FROM (SELECT count(v0) AS t0
+  FROM (SELECT v0
+    FROM (SELECT "x" AS v0
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- variance by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
+    g.t0 AS a0,
+    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
+    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
-  FROM (SELECT "r" AS k0,
-        "y" AS v1,
-        CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM (SELECT "y",
-          "r"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(s0) AS t2,
+      coalesce(sum(s1), 0) AS t3,
+      count(s1) AS t4
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "r" AS k0,
+          "y" AS v0,
+          CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END AS v1
+      FROM (SELECT "y",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -1496,22 +1594,27 @@ GROUP BY ALL
 
 -- variance by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
+    g.t0 AS a0,
+    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
+    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
-  FROM (SELECT "q" AS k0,
-        "y" AS v1,
-        CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM (SELECT "y",
-          "q"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(s0) AS t2,
+      coalesce(sum(s1), 0) AS t3,
+      count(s1) AS t4
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "q" AS k0,
+          "y" AS v0,
+          CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END AS v1
+      FROM (SELECT "y",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1519,97 +1622,107 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- variance, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
-FROM (SELECT count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
-      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
-  FROM (SELECT "y" AS v1,
-        CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM (SELECT "y"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
+    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
+FROM (SELECT count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(s0) AS t2,
+      coalesce(sum(s1), 0) AS t3,
+      count(s1) AS t4
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
+        CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
+    FROM (SELECT "y" AS v0,
+          CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END AS v1
+      FROM (SELECT "y"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s) AS g
 
 -- where: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
-  FROM (SELECT "r" AS k0,
-        "x" AS v0
-    FROM (SELECT *
-      FROM (SELECT "x",
-            "i",
-            "r"
-        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              "i" AS "i",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t
-      WHERE (("x" > CAST(1 AS DOUBLE)) OR ("i" IS NULL))) AS t) AS r
+      coalesce(sum(s0), 0) AS t0
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "x" AS v0
+      FROM (SELECT *
+        FROM (SELECT "x",
+              "i",
+              "r"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE (("x" > CAST(1 AS DOUBLE)) OR ("i" IS NULL))) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- where in: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
   FROM (SELECT 1 AS one
-    FROM (SELECT *
-      FROM (SELECT "p",
-            "q",
-            "t"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
-              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t
-      WHERE (("q" IN ('q0', '日本')) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS g
+    FROM (SELECT 1 AS one
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "q",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE (("q" IN ('q0', '日本')) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS s) AS g
 
 -- where not: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0
-FROM (SELECT count(*) AS a0
+    g.t0 AS a0
+FROM (SELECT count(*) AS t0
   FROM (SELECT 1 AS one
-    FROM (SELECT *
-      FROM (SELECT "p",
-            "x",
-            "b"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              "b" AS "b"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t
-      WHERE (NOT (("x" > CAST(1 AS DOUBLE)) AND "b"))) AS t) AS r) AS g
+    FROM (SELECT 1 AS one
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "x",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE (NOT (("x" > CAST(1 AS DOUBLE)) AND "b"))) AS t) AS r) AS s) AS g
 
 -- windows: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.a0,
-    g.a1,
-    g.a2
+    g.t0 AS a0,
+    g.t1 AS a1,
+    g.t2 AS a2
 FROM (SELECT k0,
       k1,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
-      count(v2) AS a2
-  FROM (SELECT "r" AS k0,
-        "b" AS k1,
-        "x" AS v1,
-        "x" AS v2
-    FROM (SELECT "x",
-          "r",
-          "b"
-      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-            "b" AS "b"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(s0) AS t2
+  FROM (SELECT k0,
+        k1,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "r" AS k0,
+          "b" AS k1,
+          "x" AS v0
+      FROM (SELECT "x",
+            "r",
+            "b"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -1644,15 +1757,16 @@ GROUP BY ALL
 
 -- windows of found keys: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      count(*) AS a0
-  FROM (SELECT "q" AS k0
-    FROM (SELECT "q"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0
+  FROM (SELECT k0
+    FROM (SELECT "q" AS k0
+      FROM (SELECT "q"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -3235,21 +3349,22 @@ GROUP BY code
 
 -- per person: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
-      count(*) AS a1
-  FROM (SELECT CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) END AS v0
-    FROM (SELECT "p",
-          (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS "s"
+    g.t0 AS a0,
+    g.t1 AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(*) AS t1
+  FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('20.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('20.0' AS DOUBLE) THEN CAST('20.0' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "s" AS v0
       FROM (SELECT "p",
-            "x"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
-      GROUP BY "p") AS t) AS r) AS g
+            (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS "s"
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+        GROUP BY "p") AS t) AS r) AS s) AS g
 
 -- per person and key: tally
 SELECT code,
@@ -3296,48 +3411,52 @@ GROUP BY code
 
 -- per person, counted: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE WHEN CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) IS NULL THEN NULL ELSE CAST(floor(least(greatest((CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE))) AS BIGINT) * 10 END AS k0,
-        CASE WHEN "m" IS NULL THEN NULL ELSE least(greatest("m", CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
-    FROM (SELECT "p",
-          count(*) AS "c",
-          (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) / nullif(count("x"), 0) AS "m"
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT CASE WHEN CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) IS NULL THEN NULL ELSE CAST(floor(least(greatest((CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE))) AS BIGINT) * 10 END AS k0,
+          "m" AS v0
       FROM (SELECT "p",
-            "x"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
-      GROUP BY "p") AS t) AS r
+            count(*) AS "c",
+            (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) / nullif(count("x"), 0) AS "m"
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+        GROUP BY "p") AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- per person, distinct: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.a0,
-    g.a1
-FROM (SELECT count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, 0), 9) AS BIGINT) - (4) END), 0) AS a1
-  FROM (SELECT CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 9) AS BIGINT) END AS v1
-    FROM (SELECT "p",
-          count(DISTINCT CASE WHEN strlen("q") < 64 THEN "q" ELSE sha256("q") END) AS "c"
-      FROM (SELECT *
-        FROM (SELECT "p",
-              "q",
-              "b"
-          FROM (SELECT "p" AS "p",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
-                "b" AS "b"
-            FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
-        WHERE "b") AS t
-      GROUP BY "p") AS t) AS r) AS g
+    g.t0 AS a0,
+    g.t1 - CAST(g.t2 AS HUGEINT) * (4) AS a1
+FROM (SELECT count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1,
+      count(s0) AS t2
+  FROM (SELECT CAST(CASE WHEN v0 BETWEEN 0 AND 9 THEN v0 WHEN v0 < 0 THEN 0 WHEN v0 > 9 THEN 9 END AS BIGINT) AS s0
+    FROM (SELECT "c" AS v0
+      FROM (SELECT "p",
+            count(DISTINCT CASE WHEN strlen("q") < 64 THEN "q" ELSE sha256("q") END) AS "c"
+        FROM (SELECT *
+          FROM (SELECT "p",
+                "q",
+                "b"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+                  "b" AS "b"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+          WHERE "b") AS t
+        GROUP BY "p") AS t) AS r) AS s) AS g
 
 -- per person, having: units of keys
 SELECT k0,
@@ -6049,19 +6168,19 @@ SELECT "p",
     "e",
     "t",
     "c"
-FROM (SELECT "p" AS "p",
-      CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-      CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-      "i" AS "i",
-      "w" AS "w",
-      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
-      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
-      "b" AS "b",
-      CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
-      CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
-      CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
-      "c" AS "c"
+FROM (SELECT "p",
+      "x",
+      "y",
+      "i",
+      "w",
+      "r",
+      "n",
+      "q",
+      "b",
+      "d",
+      "e",
+      "t",
+      "c"
   FROM few_rows_of_data AS t) AS t
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
@@ -6069,73 +6188,78 @@ WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 SELECT "p",
     "k",
     "v"
-FROM (SELECT "p" AS "p",
-      CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
-      CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+FROM (SELECT "p",
+      "k",
+      "v"
   FROM few_rows_of_visits AS t) AS t
 WHERE "p" IS NOT NULL
 
 -- join persons: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "k" AS k0,
-        "x" AS v1
-    FROM (SELECT ours."x",
-          theirs."k" AS "k"
-      FROM (SELECT "p",
-            "x"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-          FROM few_rows_of_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
-      JOIN (SELECT "p",
-            "k"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k"
-          FROM few_rows_of_visits AS t) AS t
-        WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "k" AS k0,
+          "x" AS v0
+      FROM (SELECT ours."x",
+            theirs."k" AS "k"
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p",
+                "x",
+                "y"
+            FROM few_rows_of_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+        JOIN (SELECT "p",
+              "k"
+          FROM (SELECT "p",
+                "k"
+            FROM few_rows_of_visits AS t) AS t
+          WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- left join persons: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.t0 AS a0,
+    g.t1 AS a1
 FROM (SELECT k0,
-      count(*) AS a0,
-      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT "k" AS k0,
-        "v" AS v1
-    FROM (SELECT theirs."k" AS "k",
-          theirs."v" AS "v"
-      FROM (SELECT "p"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
-          FROM few_rows_of_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
-      LEFT
-      JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r
+      count(*) AS t0,
+      coalesce(sum(s0), 0) AS t1
+  FROM (SELECT k0,
+        CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('5.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('5.0' AS DOUBLE) THEN CAST('5.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
+    FROM (SELECT "k" AS k0,
+          "v" AS v0
+      FROM (SELECT theirs."k" AS "k",
+            theirs."v" AS "v"
+        FROM (SELECT "p"
+          FROM (SELECT "p",
+                "y"
+            FROM few_rows_of_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+        LEFT
+        JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
 
 -- rows by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0
+    g.t0 AS a0
 FROM (SELECT k0,
-      count(*) AS a0
-  FROM (SELECT "r" AS k0
-    FROM (SELECT "r"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
-        FROM few_rows_of_data AS t) AS t
-      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      count(*) AS t0
+  FROM (SELECT k0
+    FROM (SELECT "r" AS k0
+      FROM (SELECT "r"
+        FROM (SELECT "p",
+              "y",
+              "r"
+          FROM few_rows_of_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -6167,9 +6291,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6203,9 +6327,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6224,9 +6348,9 @@ FROM (SELECT r.p AS p,
     FROM (SELECT "p",
           "x",
           "y"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6258,9 +6382,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6294,9 +6418,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6315,9 +6439,9 @@ FROM (SELECT r.p AS p,
     FROM (SELECT "p",
           "x",
           "y"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6338,9 +6462,9 @@ FROM (SELECT *
                     "p" AS p
                 FROM (SELECT "p",
                       "x"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -6363,9 +6487,9 @@ FROM (SELECT *
                     "p" AS p
                 FROM (SELECT "p",
                       "x"
-                  FROM (SELECT "p" AS "p",
-                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
@@ -6380,9 +6504,9 @@ FROM (SELECT r.p AS p,
         "p" AS p
     FROM (SELECT "p",
           "x"
-      FROM (SELECT "p" AS "p",
-            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+      FROM (SELECT "p",
+            "x",
+            "y"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
@@ -6420,11 +6544,11 @@ FROM (WITH rows AS MATERIALIZED (SELECT p,
                         "y",
                         "r",
                         "n"
-                    FROM (SELECT "p" AS "p",
-                          CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-                          CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                          CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-                          CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+                    FROM (SELECT "p",
+                          "x",
+                          "y",
+                          "r",
+                          "n"
                       FROM few_rows_of_data AS t) AS t
                     WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
                 LEFT

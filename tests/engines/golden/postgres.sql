@@ -5402,19 +5402,19 @@ SELECT "p",
     "e",
     "t",
     "c"
-FROM (SELECT "p" AS "p",
-      nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-      nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
-      "i" AS "i",
-      "w" AS "w",
-      CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
-      CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n",
-      CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
-      "b" AS "b",
-      CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d",
-      CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "e" END AS "e",
-      CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t",
-      "c" AS "c"
+FROM (SELECT "p",
+      "x",
+      "y",
+      "i",
+      "w",
+      "r",
+      "n",
+      "q",
+      "b",
+      "d",
+      "e",
+      "t",
+      "c"
   FROM few_rows_of_data AS t) AS t
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
@@ -5422,9 +5422,9 @@ WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 SELECT "p",
     "k",
     "v"
-FROM (SELECT "p" AS "p",
-      CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k",
-      nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
+FROM (SELECT "p",
+      "k",
+      "v"
   FROM few_rows_of_visits AS t) AS t
 WHERE "p" IS NOT NULL
 
@@ -5441,15 +5441,15 @@ FROM (SELECT k0,
           theirs."k" AS "k"
       FROM (SELECT "p",
             "x"
-        FROM (SELECT "p" AS "p",
-              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM (SELECT "p",
+              "x",
+              "y"
           FROM few_rows_of_data AS t) AS t
         WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
       JOIN (SELECT "p",
             "k"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k"
+        FROM (SELECT "p",
+              "k"
           FROM few_rows_of_visits AS t) AS t
         WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r
   GROUP BY k0) AS g
@@ -5467,8 +5467,8 @@ FROM (SELECT k0,
     FROM (SELECT theirs."k" AS "k",
           theirs."v" AS "v"
       FROM (SELECT "p"
-        FROM (SELECT "p" AS "p",
-              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM (SELECT "p",
+              "y"
           FROM few_rows_of_data AS t) AS t
         WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
       LEFT
@@ -5483,9 +5483,9 @@ FROM (SELECT k0,
       count(*) AS a0
   FROM (SELECT "r" AS k0
     FROM (SELECT "r"
-      FROM (SELECT "p" AS "p",
-            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
-            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+      FROM (SELECT "p",
+            "y",
+            "r"
         FROM few_rows_of_data AS t) AS t
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
@@ -5519,9 +5519,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
               OFFSET 0) AS q
@@ -5560,9 +5560,9 @@ FROM (SELECT *
                 FROM (SELECT "p",
                       "x",
                       "y"
-                  FROM (SELECT "p" AS "p",
-                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
               OFFSET 0) AS q
@@ -5590,9 +5590,9 @@ FROM (SELECT *
                     "p" AS p
                 FROM (SELECT "p",
                       "x"
-                  FROM (SELECT "p" AS "p",
-                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                  FROM (SELECT "p",
+                        "x",
+                        "y"
                     FROM few_rows_of_data AS t) AS t
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
               OFFSET 0) AS q
@@ -5641,11 +5641,11 @@ FROM (SELECT t.*,
                         "y",
                         "r",
                         "n"
-                    FROM (SELECT "p" AS "p",
-                          nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-                          nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
-                          CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
-                          CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+                    FROM (SELECT "p",
+                          "x",
+                          "y",
+                          "r",
+                          "n"
                       FROM few_rows_of_data AS t) AS t
                     WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
                 LEFT

@@ -5612,19 +5612,19 @@ SELECT `p`,
     `e`,
     `t`,
     `c`
-FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-      CAST(`i` AS BIGINT) AS `i`,
-      CAST(`w` AS BIGINT) AS `w`,
-      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
-      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
-      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
-      `b` AS `b`,
-      CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
-      CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
-      CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`,
-      `c` AS `c`
+FROM (SELECT `p`,
+      `x`,
+      `y`,
+      `i`,
+      `w`,
+      `r`,
+      `n`,
+      `q`,
+      `b`,
+      `d`,
+      `e`,
+      `t`,
+      `c`
   FROM few_rows_of_data AS t) AS t
 WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 
@@ -5632,9 +5632,9 @@ WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 SELECT `p`,
     `k`,
     `v`
-FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-      CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
-      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+FROM (SELECT `p`,
+      `k`,
+      `v`
   FROM few_rows_of_visits AS t) AS t
 WHERE `p` IS NOT NULL
 
@@ -5651,15 +5651,15 @@ FROM (SELECT k0,
           theirs.`k` AS `k`
       FROM (SELECT `p`,
             `x`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM (SELECT `p`,
+              `x`,
+              `y`
           FROM few_rows_of_data AS t) AS t
         WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
       JOIN (SELECT `p`,
             `k`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`
+        FROM (SELECT `p`,
+              `k`
           FROM few_rows_of_visits AS t) AS t
         WHERE `p` IS NOT NULL) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
   GROUP BY k0) AS g
@@ -5677,8 +5677,8 @@ FROM (SELECT k0,
     FROM (SELECT theirs.`k` AS `k`,
           theirs.`v` AS `v`
       FROM (SELECT `p`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM (SELECT `p`,
+              `y`
           FROM few_rows_of_data AS t) AS t
         WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
       LEFT
@@ -5693,9 +5693,9 @@ FROM (SELECT k0,
       count(*) AS a0
   FROM (SELECT `r` AS k0
     FROM (SELECT `r`
-      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+      FROM (SELECT `p`,
+            `y`,
+            `r`
         FROM few_rows_of_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
@@ -5730,9 +5730,9 @@ FROM (SELECT *
                   FROM (SELECT `p`,
                         `x`,
                         `y`
-                    FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-                          CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-                          CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                    FROM (SELECT `p`,
+                          `x`,
+                          `y`
                       FROM few_rows_of_data AS t) AS t
                     WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -5767,9 +5767,9 @@ FROM (SELECT *
                   FROM (SELECT `p`,
                         `x`,
                         `y`
-                    FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-                          CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-                          CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                    FROM (SELECT `p`,
+                          `x`,
+                          `y`
                       FROM few_rows_of_data AS t) AS t
                     WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -5793,9 +5793,9 @@ FROM (SELECT *
                       `p` AS p
                   FROM (SELECT `p`,
                         `x`
-                    FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-                          CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-                          CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                    FROM (SELECT `p`,
+                          `x`,
+                          `y`
                       FROM few_rows_of_data AS t) AS t
                     WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
@@ -5840,11 +5840,11 @@ FROM (SELECT *,
                           `y`,
                           `r`,
                           `n`
-                      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-                            CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-                            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-                            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
-                            CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`
+                      FROM (SELECT `p`,
+                            `x`,
+                            `y`,
+                            `r`,
+                            `n`
                         FROM few_rows_of_data AS t) AS t
                       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
                   LEFT

@@ -15,6 +15,7 @@ from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
+from giveortake.engines.duckdb.row_tallies import row_tally_statement
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.duckdb.wide_rows import Tables, WideRows, ranked_or_grouped
 from giveortake.engines.failures import failure, out_of_time
@@ -144,6 +145,11 @@ class DuckDBEngine(SQLEngine):
         return sorted_tallies.bounded_sums(
             tally, persons, codes, numbered, threads=self._threads, check=self._time.check()
         )
+
+    def _tally_statement(self, tally: Tally, coded: Coded) -> str:
+        if tally.bounding is None:
+            return row_tally_statement(self._printer, tally, coded)
+        return super()._tally_statement(tally, coded)
 
     def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
         """The same integers in less time: in doubles where these hold them, and of persons and cells added up here."""

@@ -170,7 +170,7 @@ class SQLEngine(ABC):
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
-            rows = self._rows(statements.tally_statement(self._printer, tally, coded))
+            rows = self._rows(self._tally_statement(tally, coded))
         arrays: list[npt.NDArray[Any]] = []
         places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
         for index in range(len(tally.summands)):
@@ -180,6 +180,9 @@ class SQLEngine(ABC):
             dense[places] = column
             arrays.append(dense)
         return arrays
+
+    def _tally_statement(self, tally: Tally, coded: Coded) -> str:
+        return statements.tally_statement(self._printer, tally, coded)
 
     def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
         with self._coded(bins.keys, bins.relation.schema) as coded:

@@ -91,11 +91,16 @@ class Printer:
     # -- tables -------------------------------------------------------------------------------------------------
 
     def _scan(self, scan: Scan, wanted: list[str]) -> str:
-        """The columns that are wanted, of the rows in which nothing is missing that must be there."""
-        source = self._sources[scan.table.name if scan.most_rows_of_person is None else bounded_name(scan)]
+        """The columns that are wanted, of the rows in which nothing is missing that must be there.
+
+        Few rows of each person were brought to the types of their kinds when they were chosen.
+        """
         complete = [name for name, domain in scan.table.columns if not domain.nullable]
         read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
-        text = f"SELECT {self.read_all(read, scan.table.person)} FROM {source} AS t"
+        if scan.most_rows_of_person is None:
+            text = f"SELECT {self.read_all(read, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
+        else:
+            text = f"SELECT {self._names(name for name, _ in read)} FROM {self._sources[bounded_name(scan)]} AS t"
         if not complete:
             return text
         there = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
