@@ -38,6 +38,13 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
         assert words in capsys.readouterr().err
 
 
+def test_names_that_an_analyst_chose_are_shown_as_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT.replace("region,", 'region AS "[/bold]",'), "--epsilon", "0.1") == 0
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
+    assert "[/bold]" in capsys.readouterr().out
+
+
 def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

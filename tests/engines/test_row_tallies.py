@@ -18,11 +18,11 @@ from giveortake.engines import KeyColumn, Keys, Quantum, Summand, Tally
 from giveortake.engines.duckdb import row_tallies
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
-from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal, PrivateTable, Scan
+from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
 from replay import Revealing
 
 GRAIN = Fraction(1, 8)
-KEYS = Keys((KeyColumn("g", Column("g"), ("a", "b", None)),))
+KEYS = Keys((KeyColumn("g", ColumnReference("g"), ("a", "b", None)),))
 BOUNDS = [(-3, 7), (0, 100), (-100, -50), (5, 5), (0, 0), (-(10**6), 10**6)]
 HALVES = [steps / 16 for steps in range(-64, 129)]
 NEAR = [
@@ -90,7 +90,7 @@ def summands_of(of: Expression, quantum: Quantum) -> tuple[Summand, ...]:
         *(Summand("sum", of, end) for end in ends),
         Summand("values", missing(of)),
         Summand("rows"),
-        Summand("values", Column("x")),
+        Summand("values", ColumnReference("x")),
     )
 
 
@@ -108,10 +108,10 @@ def checked(values: list[Any], kind: Any, of: Expression, quantum: Quantum) -> N
 def test_reals(low: int, high: int, granularity: Fraction, shape: str) -> None:
     quantum = Quantum(granularity, Fraction(low), Fraction(high))
     of = {
-        "plain": Column("x"),
-        "clamped": clamp(Column("x"), low, high),
-        "clamped wider": clamp(Column("x"), low - 1, high + 1),
-        "clamped twice": clamp(clamp(Column("x"), low - 1, high), low, high + 1),
+        "plain": ColumnReference("x"),
+        "clamped": clamp(ColumnReference("x"), low, high),
+        "clamped wider": clamp(ColumnReference("x"), low - 1, high + 1),
+        "clamped twice": clamp(clamp(ColumnReference("x"), low - 1, high), low, high + 1),
     }[shape]
     checked(REALS, pl.Float64, of, quantum)
 
@@ -119,7 +119,11 @@ def test_reals(low: int, high: int, granularity: Fraction, shape: str) -> None:
 @pytest.mark.parametrize(("low", "high"), [*BOUNDS, (-(2**62), 2**62)])
 def test_whole_numbers(low: int, high: int) -> None:
     quantum = Quantum(Fraction(1), Fraction(low), Fraction(high), is_whole=True)
-    for of in (Column("x"), clamp(Column("x"), low, high), clamp(Column("x"), low - 1, high + 1)):
+    for of in (
+        ColumnReference("x"),
+        clamp(ColumnReference("x"), low, high),
+        clamp(ColumnReference("x"), low - 1, high + 1),
+    ):
         checked(WHOLES, pl.Int64, of, quantum)
 
 
@@ -132,45 +136,47 @@ def test_whole_numbers_of_128_bits(tmp_path: Path) -> None:
     scan = Scan(PrivateTable("t", engine.add("t", tmp_path / "t.duckdb", {}).columns, None))
     quantum = Quantum(Fraction(1), Fraction(-(2**62)), Fraction(2**62 - 1), shift=2**61, is_whole=True)
     steps = [each for each in (steps_of(value, quantum) for value in values) if each is not None]
-    tally = Tally(scan, Keys(), (Summand("sum", Column("x"), quantum), Summand("values", missing(Column("x")))))
+    tally = Tally(
+        scan, Keys(), (Summand("sum", ColumnReference("x"), quantum), Summand("values", missing(ColumnReference("x"))))
+    )
     assert opened(engine, tally) == [[sum(steps)], [1]]
     engine.close()
 
 
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_whole_numbers_on_a_finer_lattice(low: int, high: int) -> None:
-    halves = clamp(Column("x"), low - Fraction(1, 2), high + Fraction(1, 2))
-    for of in (Column("x"), halves):
+    halves = clamp(ColumnReference("x"), low - Fraction(1, 2), high + Fraction(1, 2))
+    for of in (ColumnReference("x"), halves):
         checked(WHOLES, pl.Int64, of, Quantum(GRAIN, Fraction(low), Fraction(high)))
 
 
 @pytest.mark.parametrize("granularity", [Fraction(1, 100), GRAIN])
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_decimals(low: int, high: int, granularity: Fraction) -> None:
-    for of in (Column("x"), clamp(Column("x"), low, high)):
+    for of in (ColumnReference("x"), clamp(ColumnReference("x"), low, high)):
         checked(DECIMALS, pl.Decimal(38, 2), of, Quantum(granularity, Fraction(low), Fraction(high)))
 
 
 def test_bounds_that_are_wider_than_those_of_a_clamp_leave_it_in_place() -> None:
     engine, scan = engine_with(REALS, pl.Float64)
     wide, narrow = (Quantum(GRAIN, Fraction(-bound), Fraction(bound)) for bound in (50, 2))
-    summands = (Summand("sum", clamp(Column("x"), -2, 2), wide), Summand("sum", Column("x"), wide))
+    summands = (Summand("sum", clamp(ColumnReference("x"), -2, 2), wide), Summand("sum", ColumnReference("x"), wide))
     assert opened(engine, Tally(scan, KEYS, summands)) == by_hand(REALS, summands, [narrow, wide])
     engine.close()
 
 
 def test_a_value_that_is_there_where_another_is_not_is_counted_by_itself() -> None:
     engine, scan = engine_with(REALS, pl.Float64)
-    other = Call("case", (Call("is_null", (Column("x"),)), Literal(1), Literal(2)))
-    summands = (Summand("values", other), Summand("values", missing(missing(Column("x")))))
-    rows, there = opened(engine, Tally(scan, KEYS, (Summand("rows"), Summand("values", Column("x")))))
+    other = Call("case", (Call("is_null", (ColumnReference("x"),)), Literal(1), Literal(2)))
+    summands = (Summand("values", other), Summand("values", missing(missing(ColumnReference("x")))))
+    rows, there = opened(engine, Tally(scan, KEYS, (Summand("rows"), Summand("values", ColumnReference("x")))))
     assert opened(engine, Tally(scan, KEYS, summands)) == [rows, there]
     engine.close()
 
 
 def test_without_keys_and_without_rows() -> None:
-    quantum = quantum_of(Domain(Kind.REAL, Fraction(3), Fraction(9)), Column("x"), centred=True)
-    summands = summands_of(clamp(Column("x"), 3, 9), quantum)
+    quantum = quantum_of(Domain(Kind.REAL, Fraction(3), Fraction(9)), ColumnReference("x"), centred=True)
+    summands = summands_of(clamp(ColumnReference("x"), 3, 9), quantum)
     assert quantum.shift
     for values in ([], [None, math.nan], REALS):
         engine, scan = engine_with(values, pl.Float64)
@@ -184,8 +190,8 @@ def test_without_keys_and_without_rows() -> None:
 def test_the_shared_statement_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, scan = engine_with(REALS, pl.Float64)
     quantum = Quantum(Fraction(1, 2**20), Fraction(-3), Fraction(7), shift=11)
-    few = Keys((KeyColumn("g", Column("g"), ("a", "b", None)),), wanted=(0, 2))
-    tallies = [Tally(scan, keys, summands_of(clamp(Column("x"), -3, 7), quantum)) for keys in (KEYS, few)]
+    few = Keys((KeyColumn("g", ColumnReference("g"), ("a", "b", None)),), wanted=(0, 2))
+    tallies = [Tally(scan, keys, summands_of(clamp(ColumnReference("x"), -3, 7), quantum)) for keys in (KEYS, few)]
     mine = [[each.tolist() for each in engine._tally(tally)] for tally in tallies]
     monkeypatch.setattr(
         DuckDBEngine, "_tally_statement", lambda self, *asked: statements.tally_statement(self._printer, *asked)
@@ -196,7 +202,7 @@ def test_the_shared_statement_gives_the_same(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_value_is_read_once_for_a_sum_an_average_and_what_they_lack() -> None:
     engine, scan = engine_with([1.0], pl.Float64)
-    of = clamp(Column("x"), 0, 9)
+    of = clamp(ColumnReference("x"), 0, 9)
     tally = Tally(scan, Keys(), summands_of(of, Quantum(GRAIN, Fraction(0), Fraction(9))))
     text = row_tallies.row_tally_statement(engine._printer, tally, statements.Coded((), (), ()))
     assert (text.count("sum("), text.count("floor("), text.count(" AS v0"), text.count(" AS v1")) == (1, 1, 1, 0)
@@ -220,8 +226,11 @@ def test_few_rows_hold_what_the_table_would_be_read_as(tmp_path: Path, *, wide: 
     columns = dict(engine.add("t", path, {}).columns)
     columns |= {"p": columns["p"].complete(), "k": replace(columns["k"], longest=None if wide else 5)}
     table = PrivateTable("t", tuple(columns.items()), "p")
-    keys = Keys((KeyColumn("k", Column("k"), ("abcde", "x", texts[2], None)),))
-    summands = (*summands_of(Column("x"), Quantum(GRAIN, Fraction(0), Fraction(3))), Summand("values", Column("d")))
+    keys = Keys((KeyColumn("k", ColumnReference("k"), ("abcde", "x", texts[2], None)),))
+    summands = (
+        *summands_of(ColumnReference("x"), Quantum(GRAIN, Fraction(0), Fraction(3))),
+        Summand("values", ColumnReference("d")),
+    )
     every, chosen = (opened(engine, Tally(Scan(table, most), keys, summands)) for most in (None, 1000))
     assert every == chosen
     assert all(any(each) for each in every)

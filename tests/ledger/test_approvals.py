@@ -175,6 +175,22 @@ def test_requests_that_are_done_are_forgotten_but_the_last_and_checkpoints_say_t
         assert [each.request for each in again.approvals()] == [denied, *used[-3:]]
 
 
+def test_what_an_analyst_reads_of_their_requests_depends_on_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giveortake.ledger.kinds.DONE", 2)
+    with FilePlace(tmp_path).open() as ledger:
+        clinic(ledger)
+        for analyst, number in [("ann", 0), *(("bob", each) for each in range(5))]:
+            with pytest.raises(ApprovalRequired) as asked:
+                ask(ledger, analyst, question=f"question {number}")
+            ledger.approve(asked.value.request, reason="yes")
+            ask(ledger, analyst, question=f"question {number}")
+        assert [each.state for each in ledger.approvals(analyst="ann")] == ["used"]
+        assert len(ledger.approvals(analyst="bob")) == 2
+        ledger.verify()
+
+
 def test_an_analyst_of_whom_many_large_spends_wait_asks_for_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,8 @@ def test_only_admitted_analysts_ask_and_a_revoked_one_gets_nothing_more(place: P
             lambda: ledger.reserve(TENTH, dataset="south", analyst="bob", key="k"),
             lambda: ledger.settle(paid, 1),
             lambda: ledger.analyst("bob", datasets=["south"]),
+            lambda: ledger.entries(analyst="bob"),
+            lambda: ledger.profiles("south", analyst="bob", version="1"),  # of which there is none
         ):
             with pytest.raises(AccessDenied, match="revoked"):
                 refused()

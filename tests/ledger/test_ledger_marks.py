@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,24 @@ def test_a_mark_of_0_1_that_comes_back_after_it_was_moved_is_not_believed(old: F
             path.unlink()
     with pytest.raises(LedgerForeign, match="no high-water mark"):
         old.open()
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_mark_beside_a_ledger_that_0_1_did_not_write_is_not_believed(
+    place: FilePlace, is_whole: bool, is_read_only: bool
+) -> None:
+    """Whoever may write there can make one for an old copy, and take it to where nobody has seen the ledger."""
+    with place.open() as ledger:
+        head = ledger.chain.head
+        forged = head if is_whole else replace(head, number=0, hash="")
+        before = place.backup()
+        charge(ledger, "k1")
+    place.put_back(before)
+    shutil.rmtree(state_folder())
+    FileMark(Path(f"{place.where}.mark")).begin(forged)
+    with pytest.raises(LedgerForeign, match="no high-water mark"):
+        place.open(read_only=is_read_only)
 
 
 def test_a_ledger_of_0_1_that_is_behind_its_mark_is_refused_as_ever(old: FilePlace) -> None:

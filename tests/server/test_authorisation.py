@@ -158,6 +158,8 @@ def test_a_revoked_token_is_refused_at_once_and_a_revoked_analyst_is_told_so(ser
     assert service.call("custodian", "POST", f"/v1/tokens/{made['id']}/revoke", because).status_code == 200
     assert service.call("short", "GET", "/v1/me").status_code == 401
     assert service.call("custodian", "POST", "/v1/analysts/bob/revoke", because).status_code == 200
+    for told in ("history", "profiles", "releases"):
+        assert service.call("bob", "GET", f"/v1/datasets/visits/{told}").status_code == 403
     refused = service.answer("bob", COUNT, "revoked", epsilon="0.01")
     assert (refused.status_code, refused.json()["error"]["cause"]) == (403, "revoked")
     service.service.pools["never granted"] = service.service.pools["visits"]

@@ -39,6 +39,7 @@ def desk(tmp_path: Path) -> TableDesk:
     (folder / "deep" / "deeper").mkdir(parents=True)
     (folder / "trips.csv").write_text(f"person,day,fare,note\n1,2024-01-01,{HIDDEN},x\n")
     (folder / "deep" / "deeper" / "more.csv").write_text("a,b\n")
+    (folder / "deep" / "rows.csv").write_text("Row,x\n")
     (folder / ".hidden.csv").write_text("a,b\n")
     (folder / "folder.csv").mkdir()
     (folder / "notes.txt").write_text(HIDDEN)
@@ -79,7 +80,7 @@ def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(desk: Tabl
 def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDesk) -> None:
     assert table_desk.files(desk, {}) == {
         "folders": ["incoming"],
-        "files": ["inner.csv", "trips.csv", "deep/deeper/more.csv"],
+        "files": ["inner.csv", "trips.csv", "deep/rows.csv", "deep/deeper/more.csv"],
     }
     assert desk.found("inner.csv").name == "trips.csv"
 
@@ -140,6 +141,7 @@ def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
         ({"name": "SERVER"}, "no name"),
         ({"name": "x]\n[y"}, "no name"),
         ({"unit": "nobody"}, "no column"),
+        ({"unit": "row", "file": "deep/rows.csv"}, "a column 'Row'"),
         ({"domains": {"nothing": {"low": 0, "high": 1}}}, "no column"),
         ({"domains": {"fare": {"kind": "real", "low": "0"}}}, "both bounds"),
         ({"domains": {"fare": {"kind": "real", "low": "0", "high": "nan"}}}, "is no real"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import giveortake as gt
-from giveortake.errors import InvalidParameter, NotFound, SameTable
+from giveortake.errors import InvalidParameter, NotFound, QueryRefused, SameTable
 
 ROWS = "user_id,region,amount,day\n" + "".join(
     f"{person},{'north' if person % 3 else 'south'},{person % 50},2024-01-0{1 + person % 9}\n" for person in range(300)
@@ -49,6 +49,18 @@ def write(folder: Path, text: str) -> Path:
     path = folder / "other.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize("name", ["Row", "ROW", "row"])
+def test_a_person_column_that_is_called_like_a_row_is_never_taken_for_rows(name: str, folder: Path) -> None:
+    (folder / "own.csv").write_text(f"{name},x\n" + "".join(f"{row % 3},1\n" for row in range(300)))
+    path = write(folder, f'[own]\nsource = "own.csv"\nunit = "{name}"\nbudget = "1"\n')
+    if name == "row":
+        with pytest.raises(InvalidParameter, match=r"word for rows .* a column 'row'"):
+            gt.session.from_toml(path)
+        return
+    with gt.session.from_toml(path) as session, pytest.raises(QueryRefused, match="rows_per_person"):
+        session.sql("SELECT COUNT(*) AS n FROM own").quote(epsilon="0.5")
 
 
 def test_a_file_says_what_protect_says(folder: Path) -> None:
