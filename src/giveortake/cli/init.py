@@ -34,6 +34,10 @@ _FORMS = {
     Kind.BOOLEAN: "true or false: nothing has to be said",
 }
 
+_CELLS = """\
+# Of a CSV file every cell is text until its domain says otherwise. One that cannot be read as its domain says counts as
+# missing, without a word: write numbers as 12.50 (12,50 where semicolons separate cells) and dates as 2024-12-31."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the draft, never over anything that is there."""
@@ -74,7 +78,7 @@ def draft(
     file = shlex.quote(printable(called))
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())
-    cells = "\n# Of a CSV file every cell is text until its domain says otherwise." if untyped else ""
+    cells = f"\n{_CELLS}" if untyped else ""
     lines = "\n".join(f"# {quoted(column)} = {FILL_IN}{_form(kind)}" for column, kind in columns.items())
     said = "" if table is None else f"table = {quoted(table)}\n"
     return f"""\
