@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +54,11 @@ def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str],
     began = began or results.circumstances()["time"]
     missing: dict[str, str] = {}
     if arguments.minutes:
-        end = time.monotonic() + 60 * arguments.minutes
         with tempfile.TemporaryDirectory() as temporary:
             kept = Path(arguments.data or temporary) / "ledgers"
             kept.mkdir(parents=True, exist_ok=True)
             options = _options(arguments)
-            schedule = Schedule(folder, kept, began, options, end, arguments.quick, out.print)
+            schedule = Schedule(folder, kept, began, options, 60 * arguments.minutes, arguments.quick, out.print)
             missing = schedule.run(lambda name: (runs[name] or {}).get("report") == began)
     docs = folder.parent / "docs"
     found = results.circumstances() | {"report": began, "missing": missing, "runs": _runs(folder)}

@@ -1,7 +1,7 @@
 """All benchmarks as one run: those that measure time run alone, those that count things run two at a time.
 
 Each is a process of its own that saves what it found. One that takes too long is ended with everything it started, and
-its `--quick` version runs in its place.
+its `--quick` version runs in its place. Learning is among those that count: scores do not depend on the time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 ALONE = (  # they measure time; the shortest first
     *("import", "scales", "accounting", "filters", "latency", "noise", "verify", "surveys", "workloads", "command"),
-    *("coming_from", "limits", "stream", "ledger", "service", "queries", "engines", "timing", "learning"),
+    *("coming_from", "limits", "stream", "ledger", "service", "engines", "timing", "queries"),
 )
 BESIDE = (  # they count, or measure CPU seconds of their own; the longest first, so that both ends meet
-    *("synthetic", "flights", "kills", "fuzz", "learning_coverage", "audit", "crash"),
+    *("learning", "synthetic", "flights", "kills", "fuzz", "learning_coverage", "audit", "crash"),
     *("quantiles", "intervals", "caps", "runs", "widths", "path"),
 )
 AT_ONCE = 2
 MOST = 20 * 60.0  # seconds: none may take all that is left
 LEAST = 5.0  # nothing is begun with less
+RESERVE = 0.15  # of the time: it is kept for the `--quick` versions of what has not come to its turn by then
 
 
 @final
@@ -43,10 +44,11 @@ class Schedule:
     kept: Path  # where `ledger` leaves a million charges, for itself and for `service`
     report: str
     options: Sequence[str]
-    end: float  # on the monotonic clock
+    seconds: float  # that all of it may take
     is_quick: bool
     say: Callable[[str], None]
     problems: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
 
     def run(self, is_done: Callable[[str], bool]) -> dict[str, str]:
         """Run what is not done yet; what went wrong, by the name of the benchmark."""
@@ -66,7 +68,8 @@ class Schedule:
 
     def measured(self, name: str, *, quick: bool) -> str:
         """Run one benchmark, which saves what it found; what went wrong, if anything did."""
-        limit = min(self.end - time.monotonic(), MOST)
+        given = self.seconds if quick else (1 - RESERVE) * self.seconds
+        limit = min(self.began + given - time.monotonic(), MOST)
         if limit < LEAST:
             return "the time was over"
         line = [sys.executable, "-m", "giveortake", "bench", name, *(["--quick"] if quick else []), "--save"]

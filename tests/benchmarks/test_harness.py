@@ -142,9 +142,7 @@ def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started_and_runs_
     monkeypatch.setattr(schedule, "MOST", 2.0)
     monkeypatch.setattr(schedule, "LEAST", 0.0)
     said: list[str] = []
-    one = Schedule(
-        tmp_path / "benchmarks", tmp_path, "today", ["--data", "x"], time.monotonic() + 600, False, said.append
-    )
+    one = Schedule(tmp_path / "benchmarks", tmp_path, "today", ["--data", "x"], 600.0, False, said.append)
     problems = {"broken": "it failed: why", "slow": "it took longer than 2 s"}
     assert one.run(lambda name: name == "done") == problems
     assert said[0::2] == [f"{name}: {problem}" for name, problem in problems.items()]
