@@ -1,7 +1,8 @@
 """Answers from Spark and PostgreSQL: beside Tumult on the same Spark, and how cost grows with rows, people and keys.
 
-Every measurement is a process of its own, which warms up on a small table and then works once. There are four
-million rows unless `--rows` says otherwise; of more, one question is enough. Growth is kept in `docs/figures/growth.json`, from which the chart is drawn.
+Every measurement is a process of its own, which warms up on a small table and then works once. There are four million
+rows unless `--rows` says otherwise; of more, one question is enough. Growth is kept in `docs/figures/growth.json`, from
+which the chart is drawn.
 """
 
 from __future__ import annotations
