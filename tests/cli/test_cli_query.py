@@ -116,7 +116,7 @@ def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureF
     assert "intervals hold with 90 % each" in capsys.readouterr().out
     assert (folder / "trips.toml.ledger").exists()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1", "--unit", "row"]) == 2
-    assert "--unit = 'row' is said by trips.toml already" in capsys.readouterr().err
+    assert "--unit = 'row' is already set in trips.toml" in capsys.readouterr().err
 
 
 def test_a_table_has_one_budget_whether_it_is_named_by_its_file_or_by_a_configuration(
@@ -176,7 +176,7 @@ def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
         ([COUNT, "--epsilon", "1", "--rho", "1"], "hint: pass --epsilon, --rho or --mu"),
         ([COUNT, "--epsilon", "2"], "`giveortake ledger show PATH` says what is left"),
         (["SELECT AVG(amount) AS m FROM trips", "--margin", "1"], "hint: pass --n, the number of rows"),
-        ([COUNT, "--epsilon", "0.1", "--domain", "amunt=0:5"], "--domain = ['amunt'] are no columns"),
+        ([COUNT, "--epsilon", "0.1", "--domain", "amunt=0:5"], "--domain = ['amunt'] names columns that"),
         ([COUNT, "--epsilon", "0.1", "--output", "o.xlsx"], "the formats are .csv, .json, .parquet and .txt"),
         ([COUNT, "--epsilon", "0.1", "--analyst", "ann"], "ann"),
         ([COUNT, "--epsilon", "0.1", "--format", "parquet"], "add --output"),
@@ -468,8 +468,8 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert "What is promised" in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
     for arguments, words in (
-        ([], "--to answers.duckdb, or --report release.html"),
-        (["--report", "all.html"], "is about one release"),
+        ([], "--to answers.duckdb, or --release ID --report release.html"),
+        (["--report", "all.html"], "is a page of one release"),
         (["--to", "answers.txt"], "does not say what to write"),
         (["--to", "x.duckdb", "--release", "unknown"], "there is no release 'unknown'"),
     ):
