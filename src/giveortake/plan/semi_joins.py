@@ -35,7 +35,7 @@ class SemiJoin(Unary):
         theirs, ours = Column(self.public_column).domain(self.public.schema), self.on.domain(self.source.schema)
         if theirs.kind is not ours.kind or theirs.kind in {Kind.REAL, Kind.DECIMAL}:
             raise QueryRefused(
-                f"{ours.kind} values are not looked for among {theirs.kind} values",
+                f"{ours.kind} values cannot be looked up among {theirs.kind} values",
                 hint="whole numbers, texts and dates are, in columns of the same kind",
             )
         if self.condition is not None:
