@@ -149,7 +149,7 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         with pytest.raises(LedgerMismatch):
             counters[0].next()  # nothing new is charged about an older version
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
-        with pytest.raises(QueryRefused, match="gone on with a newer version"):
+        with pytest.raises(QueryRefused, match="moved on to a newer version"):
             counters[0].next()
         assert len(counters[0].answers()) == 1
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
