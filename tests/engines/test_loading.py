@@ -115,8 +115,8 @@ def test_columns_that_cannot_be_asked_about_are_listed(tmp_path: Path) -> None:
     with protect(tmp_path / "t.duckdb", table="t") as s:
         shown = repr(s)
     assert "t(p, x)" in shown
-    assert "of t, many cannot be asked about: its type is INTEGER[]" in shown
-    assert "photo cannot be asked about" in shown
+    assert "column many of t cannot be asked about: its type is INTEGER[]" in shown
+    assert "column photo of t cannot be asked about" in shown
     assert "rows without a p are left out" in shown
 
 

@@ -203,7 +203,7 @@ def test_wide_tables_are_learned_from() -> None:
 
 def test_what_has_no_moments_is_refused_at_no_cost() -> None:
     with session(MANY) as s:
-        with pytest.raises(InvalidParameter, match="no column"):
+        with pytest.raises(InvalidParameter, match="not a column"):
             gt.learn.moments(s, ["nothing"], mu=1)
         with pytest.raises(InvalidParameter, match="pure"):
             gt.learn.moments(s, epsilon=1)
