@@ -90,7 +90,7 @@ def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothin
             column: Any = answer["m"]
             is_whole = (column.low[1], column.high[1]) == (0, 100)
             at_bounds += is_whole and column[1] in {0, 100}
-            notes = [note for note in answer.notes if "nothing is known" in note]
+            notes = [note for note in answer.notes if "says nothing about it" in note]
             assert notes == (
                 ["where the interval of `m` reaches over all of 0 to 100, the answer says nothing about it"]
                 if is_whole

@@ -153,7 +153,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: trips().group_by(), "needs a key"),
     (lambda: trips().group_by("user_id").agg(n=gt.count()), "names people"),
     (lambda: trips().group_by("amount").agg(n=gt.count()), "real values cannot be grouped by"),
-    (lambda: trips().group_by("region").agg(region=gt.count()), "one name"),
+    (lambda: trips().group_by("region").agg(region=gt.count()), "the same name"),
     (lambda: trips().group_by("region").agg(), "asks for keys"),
     (lambda: trips().agg(n=3), "not an aggregate"),  # type: ignore[arg-type]
     (lambda: trips().agg(s=gt.sum("tip")), "needs bounds"),

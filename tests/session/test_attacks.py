@@ -210,7 +210,7 @@ def test_a_refusal_speaks_of_what_was_asked() -> None:
     with pytest.raises(gt.errors.BudgetExceeded, match="finding keys takes δ"):
         s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon="0.1", key_delta="5e-7")
     s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="0.9")
-    with pytest.raises(gt.errors.BudgetExceeded, match=r"ε = 0\.8 does not fit any more into the budget"):
+    with pytest.raises(gt.errors.BudgetExceeded, match=r"ε = 0\.8 no longer fits the budget"):
         s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="0.8")
 
 
