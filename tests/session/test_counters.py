@@ -408,7 +408,7 @@ def test_words_that_are_missing_are_named() -> None:
     for words, told in [
         ({"rho": 1}, "horizon is missing"),
         ({"horizon": 3}, "rho is missing"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 alone is not what a counter spends"),
+        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 needs a delta"),
         ({"horizon": 3, "roh": 1}, "did you mean `rho`"),
     ]:
         with pytest.raises(InvalidParameter, match=told):
