@@ -220,7 +220,7 @@ def test_what_fails_reads_no_row_and_bad_words_are_refused_at_no_cost(session: S
     before = len(session.history())
     for said, problem in (
         ({"columns": ["a", "z"]}, "not a column here"),
-        ({"columns": []}, "are none"),
+        ({"columns": []}, "are empty"),
         ({"accuracy": 2}, "accuracy"),
         ({"queries": 0}, "queries"),
     ):
