@@ -355,7 +355,7 @@ def test_a_norm_that_bounds_nothing_is_refused_with_what_to_change() -> None:
             persons.workload(w, **said).answer(**terms)  # type: ignore[arg-type]  # (as it is said)
     with pytest.raises(QueryRefused, match="without norm="):
         persons.workload(w + gt.workload.ranges("income"), norm=10).answer(mu=1)
-    with pytest.raises(InvalidParameter, match="rows protect themselves"):
+    with pytest.raises(InvalidParameter, match="every row is protected by itself"):
         _session().workload(w, norm=10).quote(mu=1)
     assert persons.spent == before
 
