@@ -123,9 +123,9 @@ def test_a_table_of_one_row_a_person_needs_no_other_cap() -> None:
 def test_rows_that_are_protected_by_themselves_have_no_caps() -> None:
     with gt.protect(FLIGHTS, unit=gt.ROW, budget=gt.PureDP(1), name="flights") as s:
         assert s.sql(COUNT).answer(epsilon="0.5").notes == ()
-        with pytest.raises(InvalidParameter, match="has no effect"):
+        with pytest.raises(InvalidParameter, match="nothing to cap"):
             s.sql(COUNT).quote(epsilon="0.5", rows_per_person=3)
-    with pytest.raises(InvalidParameter, match="has no effect"):
+    with pytest.raises(InvalidParameter, match="nothing to cap"):
         gt.protect(FLIGHTS, unit=gt.ROW, budget=gt.PureDP(1), rows_per_person=3)
 
 

@@ -105,7 +105,7 @@ class CustodianCaps:
 
 def nothing_to_cap() -> InvalidParameter:
     """The refusal of caps where no person is protected."""
-    return InvalidParameter("unit", "gt.ROW", "has no effect: every row is protected by itself")
+    return InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
 
 
 def _of_the_first_rules(caps: Caps) -> Caps:

@@ -334,7 +334,7 @@ def _notes(made: Measurement) -> tuple[str, ...]:
         found.append(of_units(made, shared))
         if made.selection.decides is not None:
             found.append(
-                "the noisy numbers that decided which keys to show are the answer: all of them are above the threshold"
+                "the noisy numbers that decided which keys to show are the answer: none of them is below the threshold"
             )
     person = made.question.relation.person
     if person is not None:

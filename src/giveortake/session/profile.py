@@ -154,7 +154,7 @@ class Profile:
             caps = None if inside is None else (groups_per_person, inside)
             share = None if caps is None else share_left_out_of_groups(*of, caps, miss, most=rows_per_person)
         if share is None:
-            return LeftOut(None, None, None, sure, "the profile says nothing about these caps")
+            return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
         why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
         return LeftOut(share.low, share.high, share.estimate, sure, why, likely=share.likely)
 
