@@ -29,7 +29,9 @@ FIELDS = {  # arguments that a page has a field for, and what is written beside 
     "most_rows": "Rows of a person at most",
     "n": "Rows of a group, if that is public",
 }
-ARGUMENTS = frozenset({*FIELDS, "margin", "share", "key_delta", "caps", "ledger", "population", "new_population"})
+ARGUMENTS = frozenset(
+    {*FIELDS, "margin", "share", "key_delta", "caps", "ledger", "mark", "population", "new_population"}
+)
 
 _PROFILE, _SHOW = "`giveortake profile FILE --epsilon 0.1 --most-rows N`", "`giveortake ledger show PATH`"
 _CHANGE = "`giveortake admin budget change`"

@@ -25,7 +25,7 @@ EVIL = {
     "hides": "re\u200bd",
     "a line of its own": "red\nblue",
     "a paragraph": "red\u2029blue",
-    "half a letter": "red\ud800",
+    "half a character": "red\ud800",
 }
 PLAIN = ["red", "", "naïve café", "日本語", "‹‹—››", "شهر", "می\u200cخواهم", "👩\u200d🔬", "a\\b", "non\u00a0breaking"]
 
@@ -38,7 +38,7 @@ def answer_with(text: str) -> Answer:
 def test_a_terminal_and_repr_show_what_is_hidden_in_a_key(text: str) -> None:
     out = io.StringIO()
     terminal = Console(file=out, width=200, force_terminal=True, color_system=None)
-    if "\ud800" not in text:  # no stream writes half a letter
+    if "\ud800" not in text:  # no stream writes half a character
         terminal.print(answer_with(text))
     for face in (repr(answer_with(text)), out.getvalue(), answer_with(text)._repr_html_()):
         assert not any(letter in face for letter in text if not letter.isprintable() and letter != "\n")

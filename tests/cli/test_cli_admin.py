@@ -32,7 +32,7 @@ def admin(book: Path, *words: str) -> int:
 
 def test_an_analyst_is_added_asks_is_revoked_and_readmitted(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert admin(book, "analyst", "list") == 0
-    assert "no analyst is in the ledger" in capsys.readouterr().out
+    assert "the ledger has no analysts" in capsys.readouterr().out
     added = ["analyst", "add", "ann", "--dataset", "visits", "--dataset", "letters", "--budget", "0.5"]
     assert admin(book, *added, "--questions", "9") == 0
     assert capsys.readouterr().out == "ann may ask visits, letters, up to ε = 0.5\n"
@@ -108,7 +108,7 @@ def test_an_analyst_with_several_budgets_is_not_guessed(book: Path, capsys: pyte
     assert admin(book, *change, "--analyst", "ann") == 2
     refused = capsys.readouterr().err
     assert "2 budgets" in refused
-    assert "--dataset NAME says which" in " ".join(refused.split())
+    assert "pass --dataset NAME" in " ".join(refused.split())
     assert admin(book, *change, "--analyst", "ann", "--dataset", "letters") == 0
     assert "analyst ann: ε = 0.5 before, ε = 1 from now on" in capsys.readouterr().out
     with gt.ledger.open(book) as ledger:
@@ -123,7 +123,7 @@ def test_a_change_names_one_budget(book: Path, capsys: pytest.CaptureFixture[str
     change = ["budget", "change", "--budget", "1", "--reason", "more"]
     for named in ([], ["--population", "patients", "--dataset", "visits"]):
         assert admin(book, *change, *named) == 2
-        assert "name one: --population, --dataset or --analyst" in " ".join(capsys.readouterr().err.split())
+        assert "pass one of --population, --dataset and --analyst" in " ".join(capsys.readouterr().err.split())
     assert book.read_bytes() == before
 
 

@@ -49,8 +49,8 @@ def test_a_draft_is_a_configuration_once_it_is_filled_in(capsys: pytest.CaptureF
         text = text.replace(place, value)
         draft.write_text(text, encoding="utf-8")
     told = capsys.readouterr().err
-    assert "[trips] unit = 'FILL IN' is still to be filled in" in told
-    assert "[trips] budget.epsilon = 'FILL IN' is still to be filled in" in told
+    assert "[trips] unit = 'FILL IN' still has to be filled in" in told
+    assert "[trips] budget.epsilon = 'FILL IN' still has to be filled in" in told
     assert 'hint: budget = { epsilon = "1" }' in told
     assert cli.main(asked) == 0
     assert Path("trips.csv.ledger").exists()
@@ -111,7 +111,7 @@ def test_nothing_is_written_over_and_addresses_are_not_quoted(folder: Path, caps
     (folder / "giveortake.toml").write_text("mine")
     assert cli.main(["init", "trips.csv"]) == 2
     assert (folder / "giveortake.toml").read_text() == "mine"
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main(["init", "postgresql://ann:secret@host/db?table=t"]) == 2
     assert "secret" not in capsys.readouterr().err
     assert cli.main(["init", "absent.csv"]) == 2

@@ -56,6 +56,6 @@ def test_what_cannot_be_profiled_is_refused_in_the_words_of_the_command_line(
     trips: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["profile", str(trips), *SAID, "--epsilon", "1", "--by", "nowhere"]) == 2
-    assert "is no column here" in capsys.readouterr().err
+    assert "is not a column here" in capsys.readouterr().err
     assert main(["profile", str(trips), *SAID, "--epsilon", "-1"]) == 2
     assert "epsilon" in capsys.readouterr().err

@@ -29,8 +29,8 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert "What is promised" in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
     for arguments, words in (
-        ([], "--to answers.duckdb, or --report release.html"),
-        (["--report", "all.html"], "is about one release"),
+        ([], "--to answers.duckdb, or --release ID --report release.html"),
+        (["--report", "all.html"], "is a page of one release"),
         (["--to", "answers.txt"], "does not say what to write"),
         (["--to", "x.duckdb", "--release", "unknown"], "there is no release 'unknown'"),
     ):

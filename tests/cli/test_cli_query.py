@@ -95,7 +95,7 @@ def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
         ([COUNT, "--epsilon", "1", "--rho", "1"], "hint: pass --epsilon, --rho or --mu"),
         ([COUNT, "--epsilon", "2"], "`giveortake ledger show PATH` says what is left"),
         (["SELECT AVG(amount) AS m FROM trips", "--margin", "1"], "hint: pass --n, the number of rows"),
-        ([COUNT, "--epsilon", "0.1", "--domain", "amunt=0:5"], "--domain = ['amunt'] are no columns"),
+        ([COUNT, "--epsilon", "0.1", "--domain", "amunt=0:5"], "--domain = ['amunt'] names columns that"),
         ([COUNT, "--epsilon", "0.1", "--output", "o.xlsx"], "the formats are .csv, .json, .parquet and .txt"),
         ([COUNT, "--epsilon", "0.1", "--analyst", "ann"], "ann"),
         ([COUNT, "--epsilon", "0.1", "--format", "parquet"], "add --output"),

@@ -15,7 +15,7 @@ def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureF
     assert "intervals hold with 90 % each" in capsys.readouterr().out
     assert (folder / "trips.toml.ledger").exists()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1", "--unit", "row"]) == 2
-    assert "--unit = 'row' is said by trips.toml already" in capsys.readouterr().err
+    assert "--unit = 'row' is already set in trips.toml" in capsys.readouterr().err
 
 
 def test_a_table_has_one_budget_whether_it_is_named_by_its_file_or_by_a_configuration(
@@ -135,7 +135,7 @@ def test_a_question_for_which_too_little_is_left_registers_neither_a_table_nor_i
     assert cli.main([*total, "--epsilon", "0.7", "--domain", "amount=0:50"]) == 2
     tours = ["query", "tours.csv", "SELECT COUNT(*) AS n FROM tours", *whose, "--population", "people of trips"]
     assert cli.main([*tours, "--epsilon", "0.7", "--domain", "amount=0:50"]) == 2
-    assert capsys.readouterr().err.count("ε = 0.7 does not fit any more") == 2
+    assert capsys.readouterr().err.count("ε = 0.7 no longer fits") == 2
     assert cli.main(["quote", *total[1:], "--epsilon", "0.1", "--domain", "amount=0:50"]) == 0
     assert (folder / "all.ledger").read_bytes() == before
     assert cli.main([*total, "--epsilon", "0.1", "--domain", "amount=0:60"]) == 0  # other ones than were refused

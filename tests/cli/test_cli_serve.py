@@ -68,10 +68,10 @@ def who(place: str, headers: dict[str, str]) -> str:
     ("server", "problem"),
     [
         ("prot = 1", "prot = 1 is unknown"),
-        ("port = -1", "port = -1 is no such number"),
-        ("workers = 0", "workers = 0 is no such number"),
-        ('address_space = "much"', "is no size"),
-        ("latency = { trips = 1 }", "is no data set"),
+        ("port = -1", "port = -1 is not a number of that kind"),
+        ("workers = 0", "workers = 0 is not a number of that kind"),
+        ('address_space = "much"', "is not a size"),
+        ("latency = { trips = 1 }", "is not a data set"),
     ],
 )
 def test_what_a_configuration_says_wrongly_is_refused_by_its_name(

@@ -82,7 +82,7 @@ def test_without_a_claim_the_numbers_are_derived(survey: str, capsys: pytest.Cap
         (["verify", "survey.py"], "names no mechanism"),
         (["verify", "absent.py::f"], "no Python file"),
         (["verify", "{}::absent"], "randomized_response"),
-        (["verify", "{}::nothing"], "is no mechanism"),
+        (["verify", "{}::nothing"], "is not a mechanism"),
         (["verify", "{}::noisy", "--inputs", "range(3)"], "not a Python list"),
         (["verify", "{}::noisy", "--epsilon", "three"], "epsilon"),
         (["verify", "{}::randomized_response", "--inputs", "[1]", "--epsilon", "0"], "no two inputs"),

@@ -90,9 +90,11 @@ def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothin
             column: Any = answer["m"]
             is_whole = (column.low[1], column.high[1]) == (0, 100)
             at_bounds += is_whole and column[1] in {0, 100}
-            notes = [note for note in answer.notes if "nothing is known" in note]
+            notes = [note for note in answer.notes if "says nothing about it" in note]
             assert notes == (
-                ["where the interval of `m` is all of 0 to 100, nothing is known of it"] if is_whole else []
+                ["where the interval of `m` reaches over all of 0 to 100, the answer says nothing about it"]
+                if is_whole
+                else []
             )
             said += notes
     assert len(said) > 10  # 19 in twenty, of a group without rows

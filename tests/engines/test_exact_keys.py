@@ -35,7 +35,7 @@ def test_decimals_with_many_digits_are_keys_of_their_own() -> None:
     table = pl.DataFrame({"d": pl.Series([large] * 9, dtype=WIDE)})
     with session(table, domains={"d": [large, *others]}) as s:
         assert counted(s, "SELECT d, COUNT(*) AS n FROM t GROUP BY d") == [9, 0, 0, 0, 0]
-        with pytest.raises(gt.errors.InvalidParameter, match="same as doubles"):
+        with pytest.raises(gt.errors.InvalidParameter, match="equal as floating-point numbers"):
             s.partition("d")
 
 
@@ -92,5 +92,5 @@ def test_files_that_cannot_be_read_are_refused_when_they_are_protected(tmp_path:
 def test_categories_are_values_of_the_column() -> None:
     table = pl.DataFrame({"i": [1, 2], "c": pl.Series([Decimal("1.25")] * 2, dtype=pl.Decimal(18, 2))})
     for domains in ({"i": [1.5]}, {"c": [Decimal("1.255")]}, {"i": [2**63]}):
-        with pytest.raises(gt.errors.InvalidParameter, match="no value of a column"):
+        with pytest.raises(gt.errors.InvalidParameter, match="not a value of a column"):
             session(table, domains=domains)

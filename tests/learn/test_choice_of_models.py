@@ -126,10 +126,10 @@ def test_what_cannot_be_chosen_among_is_refused_at_no_cost() -> None:
             select(s, candidates(), mu=1, clip=2, held_out=1)
         with pytest.raises(InvalidParameter, match="epsilon"):
             select(s, candidates(), clip=2)
-        with pytest.raises(QueryRefused, match="computed behind a session"):
+        with pytest.raises(QueryRefused, match="computed inside a session"):
             select(s, [gt.learn.NaiveBayes("b", ["x"], mu=1, clip=2)], mu=1, clip=2)
         assert not [each for each in s.history() if each.kind == "reserved"]
         with pytest.raises(BudgetExceeded):
             select(s, [Ridge("y", ["x"], penalty=1, mu=5, clip=2)], mu=1, clip=2)
-    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="no names"):
+    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="no ids"):
         select(s, [LinearRegression("y", ["x"], mu=1)], mu=1)

@@ -135,11 +135,11 @@ def test_what_cannot_be_learned_is_refused_at_no_cost() -> None:
     with session() as s:
         for learner, match in [
             (LinearRegression(mu=1), "target"),
-            (LinearRegression("kind", mu=1), "no number"),
+            (LinearRegression("kind", mu=1), "not a number"),
             (LinearRegression("y", ["y"], mu=1), "without the target"),
-            (LinearRegression("y", ["nothing"], mu=1), "no column"),
+            (LinearRegression("y", ["nothing"], mu=1), "not a column"),
             (LinearRegression("y"), "say what the model may cost"),
-            (LinearRegression("y", epsilon=1), "pure"),
+            (LinearRegression("y", epsilon=1), "needs a δ"),
             (LinearRegression("y", mu=1, reach=0), "reach"),
             (Ridge("y", mu=1, penalty=-1), "penalty"),
         ]:

@@ -101,7 +101,7 @@ def test_a_fitted_model_is_the_last_step_of_a_pipeline_and_a_clone_is_not_fitted
 
 def test_rows_of_your_own_need_domains_and_a_budget() -> None:
     rows, wanted = np.zeros((4, 1)), np.array([0, 1, 0, 1])
-    with pytest.raises(InvalidParameter, match="no domains and budget"):
+    with pytest.raises(InvalidParameter, match="arrays need domains= and budget="):
         ClassMeans(epsilon=1, delta="1e-6").fit(rows, wanted)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="no Gaussian noise"):
         ClassMeans(domains={"*": (0, 1), "y": [0, 1]}, budget=gt.PureDP(1)).fit(rows, wanted)  # type: ignore[arg-type]

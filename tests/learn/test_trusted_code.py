@@ -191,12 +191,12 @@ def test_an_analyst_has_no_code_and_brings_none() -> None:
         ann = s.as_analyst("ann")
         assert not mechanism_of(ann).trusted
         for asker, called in ((ann, "logistic@1"), (ann, "absent@1"), (s, "absent@1")):
-            with pytest.raises(InvalidParameter, match="no code that this session trusts"):
+            with pytest.raises(InvalidParameter, match="not code that this session trusts"):
                 sgd(asker, "bought", ["x"], loss=called, **USUAL)
         with pytest.raises(AttributeError, match="Expr"):  # a function of theirs is called once, with two columns
             sgd(ann, "bought", ["x"], loss=logistic, **USUAL)  # type: ignore[arg-type]
         assert reserved(s) == 0
-    with pytest.raises(InvalidParameter, match="not for a session of an analyst"):
+    with pytest.raises(InvalidParameter, match="cannot be used in an analyst's session"):
         session(analyst="ann")
     wrong: tuple[dict[Any, Any], ...] = ({"logistic": logistic}, {"logistic@": logistic}, {"a@1": 1}, {1: logistic})
     for each in wrong:
@@ -222,7 +222,7 @@ def test_an_engine_that_hands_no_rows_over_is_refused_at_no_cost() -> None:
     with session() as s:
         mechanism = mechanism_of(s)
         object.__setattr__(mechanism, "engine", Elsewhere(mechanism.engine))
-        with pytest.raises(QueryRefused, match="in this process alone"):
+        with pytest.raises(QueryRefused, match="only an engine in this process"):
             sgd(s, "bought", ["x"], loss="logistic@1", **USUAL)
         assert reserved(s) == 0
     assert not hasattr(SQLEngine, "rows_of_units")  # nor has any engine whose rows are elsewhere

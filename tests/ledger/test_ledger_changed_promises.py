@@ -40,7 +40,7 @@ def test_what_an_approximate_promise_set_aside_is_charged_to_another_kind_of_pro
         begin(ledger, ApproxDP(1, "1e-6"))
         ledger.analyst("ann", datasets=["d"], budget=PureDP("9/10"))
         people = ledger.population("people")
-        with pytest.raises(BudgetExceeded, match="has spent more than the new budget allows"):
+        with pytest.raises(BudgetExceeded, match="has spent or given more than the new budget allows"):
             ledger.change_budget(people, PureDP("1/2"), reason="less than is given")
         ledger.change_budget(people, promise, reason="another kind")
         ledger.reserve(Pure("9/10"), dataset="d", analyst="ann")

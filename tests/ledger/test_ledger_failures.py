@@ -76,7 +76,7 @@ def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_look
             ledger.fail(ask(ledger, f"q{number}"))
         assert failures(ledger) == {"people": (0, 3), "ann": (3, 0), "bob": (0, 3)}
         before = ledger.levels()
-        with pytest.raises(AllowanceExceeded, match="3 questions have failed, and 3 may"):
+        with pytest.raises(AllowanceExceeded, match="3 questions have failed, and only 3 may"):
             ask(ledger, "another")
         with pytest.raises(AllowanceExceeded):
             ledger.begin_again(ask(ledger, "q0"))
@@ -161,7 +161,7 @@ def test_each_step_of_a_run_might_have_failed_and_is_counted(place: Place, capsy
         ledger.fail(run)
         ledger.settle(run, "ended")
         ask(ledger, "one more")
-        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):  # a step is no question
+        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):  # a step is not a question
             ask(ledger, "too many")
         assert {each.steps for each in ledger.failures() if each.name != "ann"} == {0}
     with place.open() as ledger:

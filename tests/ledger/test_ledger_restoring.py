@@ -71,7 +71,7 @@ def test_a_ledger_that_has_forgotten_nothing_needs_no_restore(place: Place) -> N
     with place.open() as ledger:
         begin(ledger)
         before = ledger.verify()
-    with pytest.raises(LedgerMismatch, match="forgotten nothing"):
+    with pytest.raises(LedgerMismatch, match="there is nothing to restore"):
         restore(place.where, reason="nothing happened")
     with place.open() as ledger:
         assert ledger.verify() == before

@@ -57,5 +57,5 @@ def test_a_catalog_finds_names_whatever_their_case_and_keeps_them_apart() -> Non
     with pytest.raises(QueryRefused, match="no table `x`") as refusal:
         CATALOG.find("x")
     assert "trips, visits, rows, zones" in str(refusal.value.hint)
-    with pytest.raises(InvalidParameter, match="two tables of one name"):
+    with pytest.raises(InvalidParameter, match="two tables of the same name"):
         Catalog({"a": SCAN}, {"A": ZONES})

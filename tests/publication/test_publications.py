@@ -72,11 +72,11 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     opened = session.counter("day", horizon=5, rho="1/10")
     opened.next()
     assert session.release(counter.id).to_dict() == opened.answers().to_dict()
-    with pytest.raises(InvalidParameter, match="says no table of 4"):
+    with pytest.raises(InvalidParameter, match="is not the place of a table: there are 4"):
         session.release(workload.id)
-    with pytest.raises(Unprovable, match="is a run's, and holds no table"):
+    with pytest.raises(Unprovable, match="comes from a run, and holds no table"):
         session.release(run.id)
-    with pytest.raises(Unprovable, match="is not refined"):
+    with pytest.raises(Unprovable, match="cannot be refined"):
         session.refine(workload.id, epsilon="1")
 
 
@@ -88,7 +88,7 @@ def test_a_workload_is_read_by_what_was_charged_or_not_at_all(
     written = AskedWorkload.to_json
     monkeypatch.setattr(AskedWorkload, "to_json", lambda self: {**written(self), "rows": 1})
     record = next(each for each in session.releases() if "marginals" in (each.asked or ""))
-    with pytest.raises(LedgerMismatch, match="was measured otherwise"):
+    with pytest.raises(LedgerMismatch, match="was measured in another way"):
         session.release(record.id, place=0)
 
 
@@ -99,7 +99,7 @@ def test_a_duckdb_file_holds_tables_comments_and_a_catalogue_and_is_replaced(
     gt.publish(session, file)
     found = gt.publish(session, file)
     assert len(found.tables) == 10
-    assert [each.why for each in found.left_out if "is a run's" not in each.why] == []
+    assert [each.why for each in found.left_out if "comes from a run" not in each.why] == []
     with duckdb.connect(str(file), read_only=True) as read:
         listed = read.sql("SELECT table_name, asked, confidence, caps, why_not FROM giveortake.releases").fetchall()
         assert len(listed) == 11
@@ -136,7 +136,7 @@ def test_nothing_of_anybody_elses_is_written_over(session: gt.session.Session, t
         with pytest.raises(InvalidParameter, match=words) as refused:
             gt.publish(session, place)
         assert "secret" not in str(refused.value)
-    with pytest.raises(InvalidParameter, match="holds one table, and there are 10"):
+    with pytest.raises(InvalidParameter, match="can hold one table, and there are 10"):
         gt.publish(session, tmp_path / "all.parquet")
     with pytest.raises(NotFound, match="no release"):
         gt.publish(session, tmp_path / "one.parquet", release="unknown")
@@ -210,7 +210,7 @@ def test_a_report_is_a_page_without_script_in_which_no_text_is_markup(
     batch = gt.report(session, session.releases()[2].id)
     assert "ε = 1 (pure)" in batch  # of both questions together
     assert "ε = 0.5 (pure)" in gt.report(session, session.releases()[2].id, place=1)
-    with pytest.raises(InvalidParameter, match="says no table of 2"):
+    with pytest.raises(InvalidParameter, match="is not the place of a table: there are 2"):
         gt.report(session, session.releases()[2].id, place=2)
 
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_reached_is_refused_before_anything_is_read(tmp_path: Pat
     for to in ("x.csv", "ftp://x/y"):
         with pytest.raises(GiveOrTakeError):
             gt.publish(Nobody(), to)
-    with pytest.raises(InvalidParameter, match="no name for a schema"):
+    with pytest.raises(InvalidParameter, match="cannot be the name of a schema"):
         gt.publish(Nobody(), tmp_path / "x.duckdb", schema="")
 
 

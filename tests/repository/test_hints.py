@@ -39,7 +39,6 @@ ELSEWHERE = {
     "engines/spark/tables.py",
     "ledger/differences.py",
     "ledger/files.py",
-    "ledger/home.py",
     "ledger/opening.py",
     "ledger/registration.py",  # of populations and data sets, which a form registers by way of `tables`
     "ledger/tokens.py",  # roles: a form has buttons
@@ -137,10 +136,10 @@ def test_fields_of_pages_are_called_as_the_table_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("face", "told"), [("python", "epsilon = 'x' is no number"), ("console", "“ε to spend” = 'x' is no number")]
+    ("face", "told"), [("python", "epsilon = 'x' is not a number"), ("console", "“ε to spend” = 'x' is not a number")]
 )
 def test_a_parameter_is_called_as_its_field_is(face: str, told: str) -> None:
-    error = InvalidParameter("epsilon", "x", "is no number", hint=Advice("{epsilon}", "{share}", epsilon="0.1"))
+    error = InvalidParameter("epsilon", "x", "is not a number", hint=Advice("{epsilon}", "{share}", epsilon="0.1"))
     document = refusal_of(error, face)[1]["error"]  # type: ignore[arg-type]  # (one of them)
     assert document["message"] == told
     assert document["hint"] == ('epsilon="0.1", or share=' if face == "python" else "“ε to spend”: 0.1")

@@ -138,15 +138,15 @@ def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
     ("more", "problem"),
     [
         ({"name": "visits"}, "is taken"),
-        ({"name": "SERVER"}, "no name"),
-        ({"name": "x]\n[y"}, "no name"),
-        ({"unit": "nobody"}, "no column"),
+        ({"name": "SERVER"}, "cannot be the name"),
+        ({"name": "x]\n[y"}, "cannot be the name"),
+        ({"unit": "nobody"}, "not a column"),
         ({"unit": "row", "file": "deep/rows.csv"}, "a column 'Row'"),
-        ({"domains": {"nothing": {"low": 0, "high": 1}}}, "no column"),
+        ({"domains": {"nothing": {"low": 0, "high": 1}}}, "not a column"),
         ({"domains": {"fare": {"kind": "real", "low": "0"}}}, "both bounds"),
-        ({"domains": {"fare": {"kind": "real", "low": "0", "high": "nan"}}}, "is no real"),
-        ({"domains": {"fare": {"kind": "integer", "low": "0", "high": "1e99999999"}}}, "is no integer"),
-        ({"domains": {"day": {"kind": "date", "low": "1", "high": "2"}}}, "is no date"),
+        ({"domains": {"fare": {"kind": "real", "low": "0", "high": "nan"}}}, "is not of type real"),
+        ({"domains": {"fare": {"kind": "integer", "low": "0", "high": "1e99999999"}}}, "is not of type integer"),
+        ({"domains": {"day": {"kind": "date", "low": "1", "high": "2"}}}, "is not of type date"),
         ({"file": "../outside.csv"}, "no such file"),
     ],
 )
@@ -192,5 +192,5 @@ def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:
 
 def test_folders_that_are_not_there_are_refused_at_the_start(desk: TableDesk) -> None:
     desk.toml.write_text(TOML.replace("incoming", "nowhere"))
-    with pytest.raises(InvalidParameter, match="is no folder"):
+    with pytest.raises(InvalidParameter, match="is not a folder"):
         Settings.read(desk.toml)

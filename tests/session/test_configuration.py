@@ -90,7 +90,7 @@ def test_several_sessions_need_a_name(folder: Path) -> None:
     with pytest.raises(InvalidParameter, match="describes several") as refused:
         gt.session.from_toml(folder / "trips.toml")
     assert refused.value.hint == "one of trips, rows"
-    with pytest.raises(InvalidParameter, match="is no section"):
+    with pytest.raises(InvalidParameter, match="is not a section"):
         gt.session.from_toml(folder / "trips.toml", "trip")
     with gt.session.from_toml(folder / "trips.toml", "rows") as session:
         assert session.budget == gt.ZCDP("0.1")
@@ -105,7 +105,7 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
     [
         ("", "describes no session"),
         ("[trips", "is not TOML"),
-        ('source = "trips.csv"', "stands outside a section"),
+        ('source = "trips.csv"', "stands outside any section"),
         ("[trips]", "[trips] source is missing"),
         (
             f"[trips]\n{MINIMAL}buget = 3",
@@ -113,13 +113,13 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
         ),
         (f"[trips]\n{MINIMAL}".replace("epsilon", "epsilom"), "budget.epsilom = '1' is unknown"),
         (f"[trips]\n{MINIMAL}".replace('"1"', '"-1"'), "budget = {'epsilon': '-1'} is refused"),
-        (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "states no one promise"),
-        (f"[trips]\n{MINIMAL}".replace('"user_id"', "3"), "[trips] unit = 3 is no text"),
-        (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is no number"),
+        (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "does not state exactly one promise"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', "3"), "[trips] unit = 3 is not a text"),
+        (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is not a number"),
         (f"[trips]\n{MINIMAL}[trips.domains]\namount = [0, 50]", "could be bounds or categories"),
-        (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is no table"),
+        (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is not a table"),
         (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "did you mean `amount`? its columns"),
-        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is no column"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is not a column"),
         (f"[trips]\n{MINIMAL}".replace('"user_id"', '"usr_id"'), "did you mean `user_id`? its columns"),
         (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "there is no file"),
     ],

@@ -149,7 +149,7 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         with pytest.raises(LedgerMismatch):
             counters[0].next()  # nothing new is charged about an older version
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
-        with pytest.raises(QueryRefused, match="gone on with a newer version"):
+        with pytest.raises(QueryRefused, match="moved on to a newer version"):
             counters[0].next()
         assert len(counters[0].answers()) == 1
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
@@ -408,7 +408,7 @@ def test_words_that_are_missing_are_named() -> None:
     for words, told in [
         ({"rho": 1}, "horizon is missing"),
         ({"horizon": 3}, "rho is missing"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 alone is not what a counter spends"),
+        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 needs a delta"),
         ({"horizon": 3, "roh": 1}, "did you mean `rho`"),
     ]:
         with pytest.raises(InvalidParameter, match=told):

@@ -53,4 +53,4 @@ def test_a_question_whose_numbers_are_all_known_is_refused_before_it_is_charged(
     with ExitStack() as stack:
         light, _ = neighbours(stack, "caps", "known")
         text = f"SELECT {shown}STDDEV(CLAMP(99, -10, 10)) AS a FROM data{grouped}"
-        assert outcome(light, text).startswith("refused: QueryRefused no number of the question depends on a row")
+        assert outcome(light, text).startswith("refused: QueryRefused nothing in the question depends on a row")

@@ -40,7 +40,7 @@ def test_what_rows_decide_is_refused(session: gt.session.Session) -> None:
         session.sql("SELECT DISTINCT note FROM trips")
     with pytest.raises(QueryRefused, match="rows decide which keys are left"):
         session.sql("SELECT DISTINCT region FROM trips WHERE age > 1")
-    with pytest.raises(QueryRefused, match="names persons"):
+    with pytest.raises(QueryRefused, match="names people"):
         session.table("trips").distinct("u")
 
 

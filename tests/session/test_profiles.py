@@ -89,15 +89,15 @@ def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
     s = session()
     for wrong, said in (
         ({"by": "region"}, "is a text, not a list"),
-        ({"by": ["nowhere"]}, "is no column"),
-        ({"by": ["person"]}, "names the persons themselves"),
+        ({"by": ["nowhere"]}, "is not a column"),
+        ({"by": ["person"]}, "is the column that names people"),
         ({"by": ["region", "region"]}, "twice"),
-        ({"columns": ["region"]}, "no column of numbers"),
+        ({"columns": ["region"]}, "not a column of numbers"),
         ({"most_rows": 0}, "most_rows"),
     ):
         with pytest.raises(InvalidParameter, match=said):
             s.profile(epsilon=1, **wrong)
-    with pytest.raises(InvalidParameter, match="in part only"):
+    with pytest.raises(InvalidParameter, match="only partly visible"):
         s.partition("region")["north"].profile(epsilon=1)
     assert s.spent == 0
 
@@ -109,9 +109,9 @@ def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None
         assert profile.caps() == {}
         with pytest.raises(InvalidParameter, match="every row is protected by itself"):
             profile.left_out(rows_per_person=3)
-        with pytest.raises(InvalidParameter, match="rows have no caps"):
+        with pytest.raises(InvalidParameter, match="there are no caps"):
             s.profile(epsilon=1)
-        with pytest.raises(InvalidParameter, match="groups of persons"):
+        with pytest.raises(InvalidParameter, match="groups of a person"):
             s.profile(epsilon=1, by=["region"], columns=["amount"])
 
 
@@ -262,5 +262,5 @@ def test_bins_cover_every_size_once() -> None:
 
 def test_a_magnitude_is_of_a_column_of_numbers() -> None:
     relation = mechanism_of(session()).origin.uncapped["trips"]
-    with pytest.raises(InvalidParameter, match="no column of numbers"):
+    with pytest.raises(InvalidParameter, match="not a column of numbers"):
         Magnitude(relation, "region")

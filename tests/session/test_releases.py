@@ -147,7 +147,7 @@ def test_a_question_is_measured_at_its_own_keys_alone() -> None:
         assert grouped.keys is not None
         assert terms.spend is not None
         assert mechanism.price_again(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
-        with pytest.raises(Unprovable, match="keys of another question"):
+        with pytest.raises(Unprovable, match="found for another question"):
             mechanism.price_again(total, terms.spend, grouped.keys)
 
 
@@ -196,7 +196,7 @@ def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("giveortake.session.released_tables.MOST_WISHES", 0)  # a workload that is too large
     with small_session(ledger=tmp_path / "people.ledger", name="data") as s:
         counted = s.workload(gt.workload.marginals(["r"])).answer(epsilon=1, rows_per_person=3)
-        with pytest.raises(Unprovable, match="ask it once more"):
+        with pytest.raises(Unprovable, match="ask it again"):
             s.release(counted.release_id or "")
 
 

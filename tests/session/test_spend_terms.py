@@ -63,12 +63,12 @@ def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"epsilno": 1}, "epsilno = 1 is no term of a question\n\n  hint: did you mean `epsilon`?"),
-        ({"epsilon": 1, "colour": "red"}, "colour = 'red' is no term"),
+        ({"epsilno": 1}, "epsilno = 1 is not a term of a question\n\n  hint: did you mean `epsilon`?"),
+        ({"epsilon": 1, "colour": "red"}, "colour = 'red' is not a term"),
         ({"epsilon": []}, "epsilon"),
         ({"epsilon": True}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),
-        ({"epsilon": 1, "rho": 1}, "epsilon = 1 and rho were given together; give one"),
+        ({"epsilon": 1, "rho": 1}, "epsilon = 1 is one of several spends: state only one"),
         ({"delta": "1e-6"}, "delta"),
         ({"epsilon": 1, "confidence": 95}, "confidence"),
         ({"epsilon": 1, "confidence": "high"}, "confidence"),
@@ -98,7 +98,7 @@ def test_other_words_and_values_are_refused_at_no_cost(way: str, terms: dict[str
     ],
 )
 def test_terms_that_have_no_meaning_are_refused(way: str, term: str) -> None:
-    with session() as s, pytest.raises(InvalidParameter, match=f"{term} = 1 has no meaning here"):
+    with session() as s, pytest.raises(InvalidParameter, match=f"{term} = 1 has no effect here"):
         ways(s)[way](epsilon=1, **{term: 1})
 
 

@@ -115,7 +115,7 @@ def test_only_rows_behind_a_session_are_learned_from() -> None:
     with session() as s:
         assert LearningData.of(s.table().filter(gt.col("x") > 0)).name == "t"
         assert "who" not in LearningData.of(s).schema
-        with pytest.raises(InvalidParameter, match="no session"):
+        with pytest.raises(InvalidParameter, match="neither a session"):
             LearningData.of(pl.DataFrame(ROWS))  # type: ignore[arg-type]
         part = s.partition("city")["a"]
         data = LearningData.of(part)

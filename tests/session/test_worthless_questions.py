@@ -34,7 +34,7 @@ def test_keys_that_nobody_could_show_are_seen_before_they_are_paid() -> None:
 def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     s = session()
     mean = s.sql("SELECT AVG(amount) AS m FROM trips")
-    assert "n would have to be larger" in str(mean.quote(epsilon=1, rows_per_group=1, n=3).worthless)
+    assert "would have to be larger" in str(mean.quote(epsilon=1, rows_per_group=1, n=3).worthless)
     assert mean.quote(epsilon=1, rows_per_group=1, n=3_000).worthless is None
     count = s.sql(COUNT)
     assert "is as large as the 10 rows" in str(count.quote(epsilon="0.01", rows_per_group=1, n=10).worthless)

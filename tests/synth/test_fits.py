@@ -102,11 +102,11 @@ def test_a_fit_has_the_tables_that_were_measured_almost_without_noise() -> None:
 def test_a_fit_takes_released_counts_and_nothing_else() -> None:
     with pytest.raises(InvalidParameter, match="not all noisy counts"):
         fit(SIZES, [Sensitive(np.zeros(3))], ROWS)  # type: ignore[list-item]
-    with pytest.raises(InvalidParameter, match="no noisy count"):
+    with pytest.raises(InvalidParameter, match="not a noisy count"):
         Measured((0,), Sensitive(np.zeros(3)), 1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="has no noise"):
         Measured((0,), np.zeros(3), 0.0)
-    with pytest.raises(InvalidParameter, match="do not tell how many rows"):
+    with pytest.raises(InvalidParameter, match="do not say how many rows"):
         released_total([Measured((0, 1), np.zeros((3, 4)), 1.0, residual=True)])
 
 

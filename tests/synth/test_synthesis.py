@@ -258,7 +258,7 @@ def test_a_saved_model_is_the_same_and_is_read_without_running_anything(
     with pytest.raises(NotFound, match="no file"):
         Model.load(tmp_path / "nowhere")
     np.save(tmp_path / "evil.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(InvalidParameter, match="no saved model"):
+    with pytest.raises(InvalidParameter, match="not a saved model"):
         Model.load(tmp_path / "evil.npy")
 
 
@@ -268,7 +268,7 @@ def test_tables_are_written_to_files(made: gt.synth.SyntheticTable, tmp_path: Pa
     assert pl.read_parquet(tmp_path / "a.parquet").equals(made.to_polars())
     with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
         assert connection.execute("SELECT count(*) FROM people").fetchall() == [(len(made),)]
-    with pytest.raises(InvalidParameter, match="there already"):
+    with pytest.raises(InvalidParameter, match="already exists"):
         made.to_duckdb(tmp_path / "a.duckdb")
 
 
@@ -293,28 +293,28 @@ def test_decimals_and_categories_of_any_kind_come_back_as_they_were() -> None:
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown column": ({"columns": ["region", "regoin"], "bins": None}, "is no column here"),
+    "an unknown column": ({"columns": ["region", "regoin"], "bins": None}, "is not a column here"),
     "one column": ({"columns": ["region"]}, "fewer than two"),
-    "a text": ({"columns": "region"}, "no list of columns"),
+    "a text": ({"columns": "region"}, "not a list of columns"),
     "an undeclared domain": ({"columns": ["region", "amount"], "bins": None}, "no declared values"),
     "bins of a text": ({"bins": BINS | {"region": 4}}, "has no bins"),
-    "bins of another column": ({"bins": {"regoin": 4}}, "none of the columns"),
+    "bins of another column": ({"bins": {"regoin": 4}}, "not one of the columns"),
     "edges that do not increase": ({"bins": BINS | {"age": [0, 5, 5]}}, "increasing edges"),
-    "one bin": ({"bins": BINS | {"amount": 1}}, "no number of bins"),
-    "a zero of no column": ({"zeros": [{"sex": 1}]}, "no column of the table"),
+    "one bin": ({"bins": BINS | {"amount": 1}}, "not a number of bins"),
+    "a zero of no column": ({"zeros": [{"sex": 1}]}, "not a column of the table"),
     "a zero of no category": ({"zeros": [{"region": "east"}], "bins": None, "columns": ["region", "married"]}, "is no"),
-    "a zero of bins that are not known": ({"zeros": [{"amount": (0, 10)}]}, "nobody knows the edges"),
+    "a zero of bins that are not known": ({"zeros": [{"amount": (0, 10)}]}, "whose edges are not known"),
     "contradictory zeros": (
         {"zeros": [{"married": [True]}, {"married": [False]}], "bins": None, "columns": ["region", "married"]},
         "contradict each other",
     ),
     "too little for the rounds": ({"epsilon": "1e-5", "delta": "1e-12"}, "too little|admits no"),
-    "a workload of other columns": ({"workload": [("region", "sex")]}, "none of the columns"),
+    "a workload of other columns": ({"workload": [("region", "sex")]}, "not one of the columns"),
     "a workload of no pair": ({"workload": [("region",)]}, "no table of two columns"),
-    "a workload that is none": ({"workload": "region"}, "is no workload"),
+    "a workload that is none": ({"workload": "region"}, "is not a workload"),
     "a table of too many cells": ({"columns": ["age", "day"], "bins": None, "workload": [("age", "day")]}, "cells"),
     "rows that are no number": ({"rows": -3}, "rows"),
-    "a table that is not there": ({"table": "peple"}, "no private table"),
+    "a table that is not there": ({"table": "peple"}, "not a private table"),
 }
 
 

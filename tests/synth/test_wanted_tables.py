@@ -37,8 +37,8 @@ def test_weights_keep_their_proportions_as_whole_numbers() -> None:
         (gt.workload.marginals(["age", "sex"], of="income"), "more than counts"),
         ([("age", "age")], "different columns"),
         ([("age", "sex", "region", "income")], "up to 3"),
-        (["age"], "no list of lists"),
-        (7, "is no workload"),
+        (["age"], "not a list of lists"),
+        (7, "is not a workload"),
     ],
 )
 def test_what_is_no_workload_of_counts_is_refused(asked: Any, problem: str) -> None:

@@ -212,12 +212,12 @@ def test_a_family_is_whole_and_made_of_probabilities() -> None:
         family(loop, depth=4)
     assert family(loop, depth=6).ratios()
     for wrong in (lambda p: 2 * p, lambda p: p - 1, lambda p: p + Fraction(1, 2)):
-        with pytest.raises(InvalidParameter, match="no probability"):
+        with pytest.raises(InvalidParameter, match="not a probability"):
             family(lambda x, flip, p, wrong=wrong: x if flip(wrong(p)) else flip())
 
 
 def test_laws_that_are_none_make_no_table() -> None:
-    with pytest.raises(InvalidParameter, match="is no law"):
+    with pytest.raises(InvalidParameter, match="is not a law"):
         Table({0: {0: Fraction(2)}, 1: {0: Fraction(1)}}, [(0, 1)])
-    with pytest.raises(InvalidParameter, match="is no law"):
+    with pytest.raises(InvalidParameter, match="is not a law"):
         Table({0: {0: Fraction(2), 1: Fraction(-1)}, 1: {0: Fraction(1)}}, [(0, 1)])

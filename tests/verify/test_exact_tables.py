@@ -295,7 +295,7 @@ def test_a_claim_is_printed_as_it_was_made() -> None:
     assert t.check(2, "0.1234567890123").claim == "(2, 1234567890123/10000000000000)-DP"
     assert t.check(PureDP(2)).claim == "(2)-DP"
     assert t.check(gt.ApproxDP(1, "1/10")).claim == "(1, 1/10)-DP"
-    with pytest.raises(InvalidParameter, match="no claim about"):
+    with pytest.raises(InvalidParameter, match="not a claim about"):
         t.check(gt.ZCDP(1))
 
 

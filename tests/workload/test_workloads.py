@@ -348,14 +348,14 @@ def test_a_norm_that_bounds_nothing_is_refused_with_what_to_change() -> None:
     before = persons.spent
     for said, terms, told in [
         ({"norm": "1/2"}, {"mu": 1}, "the length of a single row"),
-        ({"norm": 10**9}, {"mu": 1}, "is too long for so many tables"),
+        ({"norm": 10**9}, {"mu": 1}, "is too large for so many tables"),
         ({"norm": 10}, {"epsilon": 1}, r'hint: answer\(rho="1/100"\)'),
     ]:
         with pytest.raises(InvalidParameter, match=told):
             persons.workload(w, **said).answer(**terms)  # type: ignore[arg-type]  # (as it is said)
     with pytest.raises(QueryRefused, match="without norm="):
         persons.workload(w + gt.workload.ranges("income"), norm=10).answer(mu=1)
-    with pytest.raises(InvalidParameter, match="rows protect themselves"):
+    with pytest.raises(InvalidParameter, match="every row is protected by itself"):
         _session().workload(w, norm=10).quote(mu=1)
     assert persons.spent == before
 
@@ -390,7 +390,7 @@ def test_rollup_cube_and_grouping_sets_are_workloads() -> None:
             part = part.filter(pl.col(name).eq_missing(row[name]))
         assert row["n"] == pytest.approx(len(part), abs=0.1)
         assert row["total"] == pytest.approx(part["income"].sum(), abs=1)
-    with pytest.raises(QueryRefused, match="no table of a workload"):
+    with pytest.raises(QueryRefused, match="not a table of a workload"):
         session.workload("SELECT sex, AVG(income) AS m FROM people GROUP BY CUBE (sex)")
     with pytest.raises(QueryRefused, match="has ROLLUP"):
         session.workload("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")

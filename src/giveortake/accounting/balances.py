@@ -140,7 +140,7 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
     """The currency of a total in a snapshot; δ is none, it fills pots only."""
     kind = content.get("currency")
     if kind == "delta":
-        raise InvalidParameter("snapshot", kind, "is no currency of a total")
+        raise InvalidParameter("snapshot", kind, "is not a currency of a total")
     if kind == "renyi":
         order = exact_number(content.get("order"))
         if order <= 1:
@@ -148,12 +148,12 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
         return Divergence(order)
     if isinstance(kind, str) and kind in _NAMED:
         return _NAMED[kind]
-    raise InvalidParameter("snapshot", kind, "is no currency")
+    raise InvalidParameter("snapshot", kind, "is not a currency")
 
 
 def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
     """The totals of a snapshot, as they are written there."""
     totals = snapshot.get(name) if isinstance(snapshot, dict) else None
     if not isinstance(totals, list):
-        raise InvalidParameter("snapshot", totals, f"is no list of {name}")
+        raise InvalidParameter("snapshot", totals, f"is not a list of {name}")
     return [content for content in totals if isinstance(content, dict)]

@@ -131,7 +131,7 @@ def _pairs(charges: Iterable[Charge], unit: Unit, neighbours: Neighbours) -> lis
                 found.append((epsilon, delta, times))
             case other:
                 raise Unprovable(
-                    f"{type(other).__name__} is no pair (ε, δ), and this method composes only such pairs",
+                    f"{type(other).__name__} is not a pair (ε, δ), and this method composes only such pairs",
                     hint='use method="tight", or state it with .approximate(delta) first',
                 )
     return found

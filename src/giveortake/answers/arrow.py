@@ -178,7 +178,7 @@ def _times(name: str, values: tuple[Value, ...]) -> tuple[bytes, list[Any]]:
     times = [value for value in values if isinstance(value, datetime.datetime)]
     aware = {value.tzinfo is not None for value in times}
     if len(aware) > 1:
-        raise InvalidParameter(name, "times", "are partly with and partly without a zone")
+        raise InvalidParameter(name, "times", "have a time zone in some rows and none in others")
     zone = b"UTC" if True in aware else b""
 
     def microseconds(value: datetime.datetime) -> int:

@@ -85,16 +85,16 @@ def from_json(text: str, kind: str) -> tuple[list[Column], dict[str, Any]]:
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or "format" not in document:
-            raise _refusal("does not say how it is to be read", hint="to_json of this version writes it")
+            raise _refusal("does not say which version wrote it", hint="to_json of this version writes it")
         if document["format"] != FORMAT:
-            raise _refusal("is of a later version", hint="upgrade giveortake")
+            raise _refusal("was made by a later version", hint="upgrade giveortake")
         if document["kind"] != kind:
-            raise _refusal(f"holds one {document['kind']}, not one {kind}")
+            raise _refusal(f"holds a {document['kind']}, not a {kind}")
         return _columns(document), _provenance(document)
     except GiveOrTakeError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, InvalidOperation, RecursionError, OverflowError):
-        raise _refusal("is damaged, or no answer in JSON") from None
+        raise _refusal("is not an answer in JSON, or a damaged one") from None
 
 
 def _columns(document: dict[str, Any]) -> list[Column]:

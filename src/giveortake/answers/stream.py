@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known about it."""
+        """What a reader should know about the table."""
         return self._first.notes
 
     def to_reader(self) -> Any:

@@ -229,7 +229,9 @@ def _methods(player: Any) -> tuple[Callable[[View], Move | None], Callable[[View
     if isinstance(player, Adversary):
         return player.move, player.score
     if not callable(player):
-        raise InvalidParameter("adversary", player, "has no methods `move` and `score`, and is no function of the view")
+        raise InvalidParameter(
+            "adversary", player, "has no methods `move` and `score`, and is not a function of the view"
+        )
     return player, getattr(player, "score", total_evidence)
 
 
@@ -240,6 +242,6 @@ def _factory(given: Any) -> Callable[[], Guard]:
         snapshot = given.snapshot()
         return lambda: accounting.filter(given.budget, snapshot=snapshot)
     if not callable(given):
-        raise InvalidParameter("filter", given, "is no budget, no filter and no function that makes one")
+        raise InvalidParameter("filter", given, "is neither a budget nor a filter nor a function that makes one")
     made: Callable[[], Guard] = given  # what it makes is tried
     return made

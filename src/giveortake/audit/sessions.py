@@ -230,13 +230,13 @@ def _generated(name: str, rows: object) -> Rows:
     """A list of plain dictionaries of plain values, and nothing that could lead to live data."""
     hint = "rows are a list of plain dictionaries that a generator made; see gt.audit.random_neighbours"
     if type(rows) is not list:
-        raise InvalidParameter(name, type(rows).__name__, "is no generated table", hint=hint)
+        raise InvalidParameter(name, type(rows).__name__, "is not a generated table", hint=hint)
     for row in rows:
         if type(row) is not dict:
-            raise InvalidParameter(name, type(row).__name__, "is no row of a generated table", hint=hint)
+            raise InvalidParameter(name, type(row).__name__, "is not a row of a generated table", hint=hint)
         for value in row.values():
             if type(value) not in _PLAIN:
-                raise InvalidParameter(name, type(value).__name__, "is no value of a generated table", hint=hint)
+                raise InvalidParameter(name, type(value).__name__, "is not a value of a generated table", hint=hint)
     return rows
 
 

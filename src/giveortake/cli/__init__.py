@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
-from giveortake.advice import Advice
+from giveortake.advice import on
 from giveortake.cli import interruption, streams
 from giveortake.cli.commands import Commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
@@ -59,19 +59,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         except GiveOrTakeError as error:
             if stop.asked:  # what the engine made of it
                 return _interrupted(arguments, started)
-            streams.report(f"error: {_told(error)}\n")
+            streams.report(f"error: {_told(error, given)}\n")
             return _REFUSED
         except OSError as error:
             return _unwritten(arguments, error)
     return code
 
 
-def _told(error: GiveOrTakeError) -> str:
-    """An error with its hint, in the words of commands."""
-    if not isinstance(error.hint, Advice):
-        return str(error)
-    hint = error.hint.on("command")
-    return error.message if hint is None else f"{error.message}\n\n  hint: {hint}"
+def _told(error: GiveOrTakeError, given: Sequence[str]) -> str:
+    """An error with its hint, in the words of commands: a parameter that was given as an option is named as one."""
+    message = error.message
+    if isinstance(error, InvalidParameter) and message == error.named(error.name):
+        option = f"--{error.name.replace('_', '-')}"
+        if any(each.partition("=")[0] == option for each in given):
+            message = error.named(option)
+    hint = on(error.hint, "command")
+    return message if hint is None else f"{message}\n\n  hint: {hint}"
 
 
 def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:

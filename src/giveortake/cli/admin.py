@@ -79,13 +79,13 @@ def _for_changing(parser: argparse.ArgumentParser) -> None:
 def _for_resetting(parser: argparse.ArgumentParser) -> None:
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--analyst", metavar="NAME", help="whose questions failed")
-    who.add_argument("--population", metavar="NAME", help="of whom the custodian's own questions failed")
+    who.add_argument("--population", metavar="NAME", help="the people about whom the custodian's own questions failed")
     _take_reason(parser)
 
 
 def _for_issuing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--analyst", metavar="NAME", help="whom it lets in; unless stated, a custodian")
-    _take_expiry(parser, "until when it holds; 90 days unless stated")
+    _take_expiry(parser, "until when it is valid; 90 days unless stated")
 
 
 def _for_one_token(parser: argparse.ArgumentParser) -> None:
@@ -174,7 +174,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
             if action.takes is not None:
                 action.takes(one)
-                one.add_argument("--by", default=_login(), metavar="NAME", help="who decides; your login unless stated")
+                one.add_argument(
+                    "--by",
+                    default=_login(),
+                    metavar="NAME",
+                    help="who decides, for the ledger; your login name unless stated",
+                )
 
 
 def _login() -> str | None:

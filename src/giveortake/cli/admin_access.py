@@ -39,7 +39,7 @@ def list_tokens(ledger: Ledger, _arguments: argparse.Namespace, out: Console) ->
 
 
 def _state(token: TokenRecord) -> str:
-    return "revoked" if token.revoked else "over" if token.expired else "valid"
+    return "revoked" if token.revoked else "expired" if token.expired else "valid"
 
 
 def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
@@ -56,7 +56,7 @@ def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
 def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """From now on nobody is let in by it."""
     ledger.revoke_token(arguments.token, reason=arguments.reason, by=arguments.by)
-    out.print(Text(f"nobody is let in by the token {printable(arguments.token)} any more"))
+    out.print(Text(f"the token {printable(arguments.token)} is revoked: it lets nobody in any more"))
 
 
 # -- approvals --------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console)
     """What waits, what it asks, what it spends and by whom; then what was decided before."""
     found = ledger.approvals()
     if not found:
-        out.print("no large spend was asked for")
+        out.print("no large spends were asked for")
     for each in sorted(found, key=lambda each: each.state != "waiting"):
         whom = "the custodian" if each.analyst is None else printable(each.analyst)
         out.print(Text(f"{each.request}  {each.state}: {whom} asks {printable(each.dataset)}, {_price(ledger, each)}"))
@@ -97,7 +97,7 @@ def _price(ledger: Ledger, approval: Approval) -> str:
 def approve(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """Let one large spend through, once."""
     ledger.approve(arguments.request, reason=arguments.reason, expires=arguments.expires, by=arguments.by)
-    out.print(f"request {arguments.request} goes through, once, when it is asked again")
+    out.print(f"request {arguments.request} is approved: asked again, it goes through, once")
 
 
 def deny(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:

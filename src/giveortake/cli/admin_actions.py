@@ -30,7 +30,7 @@ def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
     """Who may ask, what they may spend, and what is left of it."""
     found = [level for level in ledger.levels() if level.kind == "analyst"]
     if not found:
-        out.print("no analyst is in the ledger: its owner alone asks")
+        out.print("the ledger has no analysts: only its owner asks")
         return
     out.print(standings(ledger, found, {each.number: ", ".join(_asked_by(ledger, each)) for each in found}))
     revoked = _revoked(ledger)
@@ -57,7 +57,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
 def revoke_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """From now on they are told nothing."""
     ledger.revoke(arguments.name, reason=arguments.reason, by=arguments.by)
-    out.print(Text(f"{printable(arguments.name)} reserves and receives nothing any more; what was granted stays taken"))
+    out.print(Text(f"{printable(arguments.name)} can no longer ask or read answers; what was granted stays taken"))
 
 
 def readmit_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
@@ -127,7 +127,7 @@ def list_datasets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
     for name, population in people.items():
         version = ledger.versions(name)[-1][0]
         grid.add_row(Text(printable(name)), Text(printable(population)), version, Text(_declared(domains[name])))
-    out.print(grid if people else "no data set is in the ledger")
+    out.print(grid if people else "the ledger has no data sets")
 
 
 def _declared(domains: Any) -> str:
@@ -157,7 +157,7 @@ def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) 
     """Allow as many again."""
     for level in _levels(ledger, arguments):
         ledger.reset_failures(level, reason=arguments.reason, by=arguments.by)
-        out.print(Text(f"{printable(level.name)}: as many questions may fail again as at the beginning"))
+        out.print(Text(f"{printable(level.name)}: as many questions may fail again as in the beginning"))
 
 
 # -- inside -----------------------------------------------------------------------------------------------------------
@@ -195,12 +195,12 @@ def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[S
 def _require_one_subject(arguments: argparse.Namespace) -> None:
     """Refuse a change of nothing, and one of two things; `--analyst` with `--dataset` is one."""
     if arguments.dataset is not None and arguments.population is not None:
-        raise InvalidParameter("--dataset", arguments.dataset, "and --population are two budgets", hint=_SUBJECT)
+        raise InvalidParameter("--dataset", arguments.dataset, "and --population name two budgets", hint=_SUBJECT)
     if (arguments.dataset, arguments.population, arguments.analyst) == (None,) * 3:
-        raise InvalidParameter("--population", None, "is missing: nobody's budget is named", hint=_SUBJECT)
+        raise InvalidParameter("--population", None, "is missing: say whose budget to change", hint=_SUBJECT)
 
 
-_SUBJECT = "name one: --population, --dataset or --analyst; with --analyst, --dataset says which of several budgets"
+_SUBJECT = "pass one of --population, --dataset and --analyst; if an analyst has several budgets, --dataset says which"
 
 
 def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
@@ -208,7 +208,7 @@ def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
     if len(found) > 1:
         raise NotFound(
             f"{found[0].name!r} has {len(found)} budgets, for different data sets",
-            hint="--dataset NAME says which; in Python, `ledger.change_budget` takes one of `ledger.levels()`",
+            hint="pass --dataset NAME",
         )
     return found[0]
 

@@ -43,7 +43,7 @@ def _chosen(groups: list[str]) -> list[Check]:
     known = list(dict.fromkeys(check.group for check in everything))
     for group in groups:
         if group not in known:
-            raise InvalidParameter("group", group, "does not exist", hint=f"there are {', '.join(known)}")
+            raise InvalidParameter("GROUP", group, "does not exist", hint=f"there are {', '.join(known)}")
     return [check for check in everything if not groups or check.group in groups]
 
 

@@ -176,7 +176,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="print a script by which a shell completes commands and options",
+    summary="print a script that lets your shell complete commands and options",
     description="Print a completion script. Nothing is installed: the first line of the script says where it goes.",
     examples=("giveortake completion bash", "giveortake completion fish"),
     add_arguments=_add_arguments,

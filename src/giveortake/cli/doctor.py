@@ -51,7 +51,7 @@ def _print(found: list[Finding]) -> None:
         out.print(grid)
         out.print()
     states = Counter(each.state for each in found)
-    counted = f"{states['well']} well, {states['absent']} absent (which is no fault), {states['ill']} ill"
+    counted = f"{states['well']} well, {states['absent']} absent (not an error), {states['ill']} ill"
     out.print(Text(counted, style="bold red" if states["ill"] else "bold green"))
     out.print("Whether noise has the law that is promised is another question: `giveortake audit --quick`.")
 
@@ -62,7 +62,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="say which extras, engines, ledgers and marks are there, and whether they are well",
+    summary="check this installation: extras, engines, ledgers and marks",
     description=(
         "Look at this installation, its state folder, and the ledgers and TOML files of this folder. Nothing is "
         "written and no protected table is opened. Exit code 1 if something is ill."

@@ -248,7 +248,7 @@ def _configuration(place: str) -> Iterator[Finding]:
         lost = [file for file in files_of(section.said["source"]) if not os.access(file, os.R_OK)]
         where = f"[{printable(name)}] of {printable(place)}"
         if lost:
-            yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "mend source =")
+            yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
         else:
             yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
             if section.said["unit"] != "row" and section.said.get("rows_per_person") is None:

@@ -63,7 +63,10 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
     value = str(getattr(arguments, given[0])).strip()
     if value.startswith(("ln", "log")):
         raise InvalidParameter(
-            given[0], value, "is no rational number, and promises are", hint='round it up, such as 1.0987 for "ln 3"'
+            given[0],
+            value,
+            "is not a rational number, and a promise is stated in rational numbers",
+            hint='round it up, such as 1.0987 for "ln 3"',
         )
     match given[0]:
         case "rho":
@@ -170,7 +173,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is hidden: that somebody is in the data at all, or what their entry is",
     )
     parser.add_argument("--plot", metavar="FOLDER", help="save the charts there (needs the extra [plot])")
-    parser.add_argument("--format", choices=["svg", "png", "html"], default="svg", help="of the charts")
+    parser.add_argument("--format", choices=["svg", "png", "html"], default="svg", help="the format of the charts")
 
 
 COMMAND = Command(

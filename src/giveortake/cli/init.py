@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             file.write(text)
     except FileExistsError:
         raise InvalidParameter(
-            "--output", arguments.output, "is there already", hint="name another file, or `-` for the terminal"
+            "--output", arguments.output, "already exists", hint="name another file, or `-` for the terminal"
         ) from None
     report(f"{output}: fill in what is marked {FILL_IN}; no row of {path} was looked at\n")
     return 0

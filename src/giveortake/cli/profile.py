@@ -66,14 +66,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"
     )
-    parser.add_argument("--most-rows", metavar="R", help="a public maximum of rows a person, if there is one")
+    parser.add_argument("--most-rows", metavar="R", help="a public maximum of rows per person, if there is one")
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: the same key is charged once")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
     session_options.add_people(parser)
 
 
 COMMAND = Command(
-    summary="how many rows people have, found privately once, to choose caps by",
+    summary="release how many rows people have, once, to choose caps by",
     description=(
         "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger keeps\n"
         "it. From then on `giveortake quote` and `query` say what their caps leave out, and --caps best chooses."

@@ -27,14 +27,14 @@ _SHORTEST_ID = 8  # digits
 def run(arguments: argparse.Namespace) -> int:
     """Publish, and say what was written and what was not."""
     if arguments.to is None and arguments.report is None and not arguments.list:
-        hint = "--to answers.duckdb, or --report release.html; --list shows what there is"
-        raise GiveOrTakeError("nothing says where to publish", hint=hint)
+        hint = "--to answers.duckdb, or --release ID --report release.html; --list shows the releases"
+        raise GiveOrTakeError("--to or --report is missing: say where to publish", hint=hint)
     if arguments.file.endswith(".ledger"):
         arguments.file, section = table_of(arguments.file)
         arguments.table = arguments.table or section
     if arguments.report is not None and len(arguments.release) != 1:
         raise InvalidParameter(
-            "--report", arguments.report, "is about one release", hint="--release ID; the table `releases` lists them"
+            "--report", arguments.report, "is a page of one release: name it", hint="--release ID; --list shows the ids"
         )
     with in_options(arguments):
         session, _ = session_options.open_session(arguments)
@@ -75,7 +75,7 @@ def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
     found = [each.id for each in known if each.id.startswith(said)]
     if len(said) >= _SHORTEST_ID and len(found) == 1:
         return found[0]
-    raise NotFound(f"there is no release {said!r}", hint="--list shows them")
+    raise NotFound(f"there is no release {said!r}", hint="--list shows the ids")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,13 +87,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one table: FILE.parquet; all: a folder/, FILE.duckdb, or postgresql://…/database",
     )
     where.add_argument(
-        "--release", action="append", default=[], metavar="ID", help="this one alone; several if said several times"
+        "--release", action="append", default=[], metavar="ID", help="publish only this release; may be repeated"
     )
     where.add_argument(
         "--list", action="store_true", help="show what was released, with ids; nothing is written for it"
     )
-    where.add_argument("--schema", metavar="NAME", default="giveortake", help="of a database; giveortake unless stated")
-    where.add_argument("--report", metavar="FILE.html", help="a page of the one release: no script, nothing loaded")
+    where.add_argument(
+        "--schema", metavar="NAME", default="giveortake", help="the schema of a database; giveortake unless stated"
+    )
+    where.add_argument(
+        "--report", metavar="FILE.html", help="write one release as a page, which runs no script and loads nothing"
+    )
     session_options.add_people(parser)
 
 

@@ -117,8 +117,12 @@ def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_arguments(parser)
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: one key is charged once")
-    parser.add_argument("--format", choices=FORMATS, help="by the name of --output, or a table")
-    parser.add_argument("--output", metavar="PATH", help="write the answer there instead of to the terminal")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="how to write the answer; by default as the name of --output says, else a table",
+    )
+    parser.add_argument("--output", metavar="PATH", help="write the answer to this file instead of to the terminal")
 
 
 COMMAND = Command(

@@ -72,7 +72,7 @@ def _unknown_people(arguments: argparse.Namespace) -> str:
 def _names_people(arguments: argparse.Namespace) -> bool:
     """Whether it is said whom a table is about."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        said = chosen(configurations(arguments.file), arguments.table).said
+        said = chosen(configurations(arguments.file), arguments.table, "--table").said
         return "population" in said or "new_population" in said
     return bool(arguments.population or arguments.new_population)
 
@@ -121,12 +121,14 @@ def _from_toml(arguments: argparse.Namespace, book: str | Ledger) -> Session:
             raise InvalidParameter(
                 f"--{name.replace('_', '-')}",
                 getattr(arguments, name),
-                f"is said by {arguments.file} already",
+                f"is already set in {arguments.file}",
                 hint="leave it out, or change the file",
             )
-    said = chosen(configurations(arguments.file), arguments.table)
+    said = chosen(configurations(arguments.file), arguments.table, "--table")
     if arguments.ledger and said.ledger is not None:
-        raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
+        raise InvalidParameter(
+            "--ledger", arguments.ledger, f"is already set in {arguments.file}", hint="leave it out, or change the file"
+        )
     instead: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
     if isinstance(book, Ledger):
         instead["mark"] = None
@@ -176,7 +178,7 @@ def _is_held(arguments: argparse.Namespace, known: dict[str, bool]) -> bool:
 def _declares(arguments: argparse.Namespace) -> bool:
     """Whether something is said about what columns may hold."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        return bool(chosen(configurations(arguments.file), arguments.table).said.get("domains"))
+        return bool(chosen(configurations(arguments.file), arguments.table, "--table").said.get("domains"))
     return bool(arguments.domain)
 
 
@@ -245,15 +247,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
     cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
     cost.add_argument("--share", metavar="S", help="a share of the whole budget, such as 1/10; the noise is chosen")
-    cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
-    cost.add_argument("--confidence-over", choices=["cell", "answer"], help="of each interval, or of all together")
+    cost.add_argument("--confidence", metavar="P", help="how sure each interval is; 0.95 unless stated")
+    cost.add_argument(
+        "--confidence-over",
+        choices=["cell", "answer"],
+        help="whether --confidence is of each interval, or of all together",
+    )
     cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
-    cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
+    cost.add_argument(
+        "--n", metavar="N", help="how many rows a group has, if that is public; it gives margins of means"
+    )
     caps = parser.add_argument_group("how much of one person counts (each of them only lowers it, and so the noise)")
     caps.add_argument("--rows-per-person", metavar="R", help="how many rows in a table: 600, or flights=600,planes=1")
     caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
     caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
-    caps.add_argument("--caps", choices=["best"], help="those of the least total error, by a profile that was released")
+    caps.add_argument(
+        "--caps", choices=["best"], help="take the caps with the least total error, by a released profile"
+    )
     add_people(parser)
 
 
@@ -280,16 +290,20 @@ def add_people(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN=…",
         help="bounds `amount=0:500` or keys `region=north,south`; once for each column",
     )
-    people.add_argument("--public", action="append", default=[], metavar="NAME=PATH", help="a table all may know")
+    people.add_argument(
+        "--public", action="append", default=[], metavar="NAME=PATH", help="a public table to join; once for each"
+    )
     books = parser.add_argument_group("where from, and where it is written down")
     books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
     books.add_argument("--population", metavar="NAME", help="the people in it, if the ledger knows them already")
-    books.add_argument("--new-population", metavar="NAME", help="the people in it, if the ledger knows others only")
+    books.add_argument(
+        "--new-population", metavar="NAME", help="the people in it, if the ledger does not know them yet"
+    )
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
     books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
     books.add_argument(
-        "--no-cache", action="store_true", help="keep no copy of a CSV file, nor how a question was read"
+        "--no-cache", action="store_true", help="keep no loaded copy of a CSV file, and no parsed question"
     )
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
@@ -304,7 +318,7 @@ def promise(text: str, delta: str | None) -> Guarantee:
         return budget_said(said)
     except InvalidParameter as error:
         name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
-        raise InvalidParameter(name, value, f"is no budget: {error.message}", hint=_MISSING["budget"]) from None
+        raise InvalidParameter(name, value, f"is not a budget: {error.message}", hint=_MISSING["budget"]) from None
 
 
 def _budget(text: str, delta: str | None) -> dict[str, str]:
@@ -319,7 +333,7 @@ def _budget(text: str, delta: str | None) -> dict[str, str]:
     else:
         said = dict(zip(("epsilon", "delta"), (part.strip() for part in text.split(",")), strict=False))
         if sign or text.count(",") > 1:
-            raise InvalidParameter("--budget", text, "is no budget", hint=_MISSING["budget"])
+            raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
     if delta is None:
         return said
     if "delta" in said or "epsilon" not in said:

@@ -103,21 +103,34 @@ def _refuse_conflicts(arguments: argparse.Namespace) -> None:
     letters = next((name for name in ("length", "alphabet") if getattr(arguments, name) is not None), None)
     first = listed[0] if listed else "categories"
     problems = [
-        ("truth", truth is not None and arguments.epsilon is not None, "and --epsilon say the same: give one"),
-        ("truth", truth is not None and not arguments.poll, "is for a --poll"),
+        ("truth", truth is not None and arguments.epsilon is not None, "and --epsilon say the same: pass one"),
+        ("truth", truth is not None and not arguments.poll, "is only for a --poll"),
         ("kind", arguments.poll and kind is not None, "is not for a --poll, which is a kind of its own"),
         (first, arguments.poll and listed, "is not for a --poll, whose answers are yes and no"),
-        (first, of_categories and not listed, "or --categories-file or --domain or --poll: give one"),
-        (first, of_categories and len(listed) > 1, f"and --{listed[-1]} say the same: give one" if listed else ""),
+        (first, of_categories and not listed, "is missing: pass it, or --categories-file, --domain or --poll"),
+        (
+            first,
+            of_categories and len(listed) > 1,
+            f"and {_option(listed[-1])} say the same: pass one" if listed else "",
+        ),
         (first, not of_categories and listed, f"is not for --kind {kind}, which has no categories"),
         ("respondents", kind in _NOT_SHARES and arguments.respondents is not None, "is not for --kind " + str(kind)),
-        ("bounds", kind == "mean" and bounds is None, "is missing: a mean needs --bounds LOW,HIGH"),
-        ("bounds", kind != "mean" and bounds is not None, "is for --kind mean"),
-        (letters or "length", kind != "heavy-hitters" and letters is not None, "is for --kind heavy-hitters"),
+        ("bounds", kind == "mean" and bounds is None, "is missing: a mean needs bounds, such as --bounds 0,100"),
+        ("bounds", kind != "mean" and bounds is not None, "is only for --kind mean"),
+        (letters or "length", kind != "heavy-hitters" and letters is not None, "is only for --kind heavy-hitters"),
     ]
     for name, found, problem in problems:
         if found:
-            raise InvalidParameter(name, getattr(arguments, name), problem, hint="giveortake survey plan --help")
+            raise InvalidParameter(
+                _option(name),
+                getattr(arguments, name),
+                problem,
+                hint="`giveortake survey plan --help` shows what it takes",
+            )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _categories(arguments: argparse.Namespace) -> list[str] | range:

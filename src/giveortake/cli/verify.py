@@ -106,7 +106,7 @@ def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Tabl
         return verify.table(found, neighbours=relation)
     if not callable(found):
         names = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
-        raise NotFound(f"{name} is no mechanism of {arguments.mechanism}", hint=f"there are {', '.join(names)}")
+        raise NotFound(f"{name} is not a mechanism of {arguments.mechanism}", hint=f"there are {', '.join(names)}")
     inputs = getattr(found, "inputs", getattr(module, "inputs", (0, 1)))
     if arguments.inputs is not None:
         try:

@@ -70,7 +70,7 @@ class RemoteQuery:
 
     @property
     def finds_keys(self) -> bool:
-        """Whether some keys are not known beforehand."""
+        """Whether some keys have to be found in the data."""
         return self.question.finds_keys
 
     def __repr__(self) -> str:

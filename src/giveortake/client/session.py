@@ -88,7 +88,7 @@ class RemoteSession:
 
     @property
     def population(self) -> str:
-        """The people in it."""
+        """The people whose budget the data set spends."""
         return str(self._described["population"])
 
     @property
@@ -118,7 +118,9 @@ class RemoteSession:
         """A question in Python, starting from a table; the only one if no name is given."""
         found = self.catalog.find(self._named(name))
         if isinstance(found, PublicTable):
-            raise InvalidParameter("table", name, "is public: nothing protects it", hint="join it to a private one")
+            raise InvalidParameter(
+                "table", name, "is a public table: there is nothing to protect", hint="join it to a private table"
+            )
         return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
@@ -128,7 +130,7 @@ class RemoteSession:
     def _named(self, name: str | None) -> str:
         tables = list(self.catalog.private)
         if name is None and len(tables) > 1:
-            raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
+            raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
         return tables[0] if name is None else name
 
     def batch(
@@ -192,7 +194,7 @@ class RemoteSession:
 
     @property
     def remaining(self) -> Any:
-        """How much of it is left."""
+        """How much of the asker's budget is left."""
         return amount_of(self.get("budget")["remaining"])
 
     @property
@@ -251,7 +253,9 @@ class RemoteSession:
     ) -> Answer:
         """Ask once more what was released under an id, and combine all answers."""
         if not isinstance(release_id, str):
-            raise InvalidParameter("release_id", release_id, "is no id", hint="answer.release_id, or answer.refine(…)")
+            raise InvalidParameter(
+                "release_id", release_id, "is not an id", hint="answer.release_id, or answer.refine(…)"
+            )
         body = {"terms": said_terms(terms), "key": key or new_key()}
         path = ("datasets", self.name, "releases", release_id, "refine")
         return self.answered(self._connection.post(*path, body=body, place=place), place)
@@ -272,7 +276,7 @@ class RemoteSession:
         return answer_of(document, None if release is None else partial(self.refine, release, place=place))
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def __getattr__(self, name: str) -> Any:

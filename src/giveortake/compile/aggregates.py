@@ -118,7 +118,7 @@ class Measures:
         middles = [(low + high) / 2 for low, high in ends]
         reach = [(high - low) / 2 for low, high in ends]
         if 0 in reach:
-            raise QueryRefused(f"the {function} of a column that holds one value alone is known without asking")
+            raise QueryRefused(f"the {function} of a column with only one possible value is known without asking")
         number = self._values(pairs[0])
         means = []
         for each, middle, farthest in zip(pairs, middles, reach, strict=True):

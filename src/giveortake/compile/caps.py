@@ -50,7 +50,7 @@ class CustodianCaps:
             raise InvalidParameter(
                 "caps",
                 role,
-                "says that caps are maxima, and none is stated",
+                "makes caps maxima, but no cap is stated",
                 hint=Advice("{rows_per_person}", rows_per_person=4),
             )
         return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
@@ -126,7 +126,7 @@ def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
             raise InvalidParameter(
                 "rows_per_person",
                 name,
-                "is no private table",
+                "is not a private table",
                 hint=f"{meant(name, tables)}the tables are {', '.join(tables)}",
             )
     return replace(caps, rows_per_person={known[name.casefold()]: most for name, most in caps.rows_per_person.items()})
@@ -176,9 +176,9 @@ def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
 
     `ways` say it with the question, if that can be said there.
     """
-    everywhere = "{for_all} says it for all questions, and {profiles} finds numbers"
+    everywhere = "{for_all} says it for all questions, and {profiles} helps to choose"
     return QueryRefused(
-        f"one person may have any number of {what}, and no amount of noise would hide all of them: say how many count",
+        f"one person may have any number of {what}, and no noise could hide them all: say how many count",
         hint=Advice(*([] if ways is None else [ways]), everywhere, between="; "),
     )
 

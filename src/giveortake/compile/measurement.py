@@ -356,7 +356,9 @@ def prepared(
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     if [(each.name, each.expression) for each in keys.columns] != list(question.keys):
-        raise Unprovable("these are the keys of another question: one person may have more of them", hint="ask it anew")
+        raise Unprovable(
+            "these keys were found for another question, in which one person may have more of them", hint="ask it anew"
+        )
     discovered = keys.found is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
@@ -372,7 +374,7 @@ def prepared(
     measures = chosen.measures
     if not measures:  # as the variance of a constant
         raise QueryRefused(
-            "no number of the question depends on a row: what is asked is known without asking",
+            "nothing in the question depends on a row: its answer is known without asking",
             hint="ask for COUNT(*) as well",
         )
     numbers = sum(each.integers for each in measures) * keys.size if keys.found is None and not discovered else 0

@@ -83,7 +83,7 @@ def answer_of(
     if around.promised:
         guarantee = together([*around.promised, cost])
         numbers, _, _ = str(guarantee).partition(":")  # and the sentence
-        joint = (f"with what it refines it promises {numbers}",)
+        joint = (f"together with what it refines, it keeps {numbers}",)
     columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
         columns,
@@ -320,7 +320,11 @@ def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
             whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
             if next(whole, None) is not None:
                 ends = f"{shown(low)} to {shown(high)}"
-                found.append(Remark(f"where the interval of `{name}` is all of {ends}, nothing is known of it"))
+                found.append(
+                    Remark(
+                        f"where the interval of `{name}` reaches over all of {ends}, the answer says nothing about it"
+                    )
+                )
     return found
 
 
@@ -332,7 +336,9 @@ def _notes(made: Measurement) -> tuple[str, ...]:
         shared = f"only keys that about {least:,} persons or more share are shown; declared domains show all"
         found.append(of_units(made, shared))
         if made.selection.decides is not None:
-            found.append("the number that decided which keys are shown is the answer: it is no number below that")
+            found.append(
+                "the noisy numbers that decided which keys to show are the answer: none of them is below the threshold"
+            )
     person = made.question.relation.person
     if person is not None:
         without = f"rows without {with_article(person)} are left out"

@@ -166,11 +166,10 @@ def spend_of(
     """The spend as it was stated, or None if nothing was."""
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) > 1:
-        stated, others = given[0], " and ".join(given[1:])
         raise InvalidParameter(
-            stated,
+            given[0],
             epsilon if epsilon is not None else rho,
-            f"and {others} were given together; give one",
+            "is one of several spends: state only one",
             hint=Advice("{pass} {epsilon}, {rho} or {mu}"),
         )
     if delta is not None and epsilon is None:
@@ -221,7 +220,12 @@ class Terms:
         spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
         decided = [name for name in ("margin", "share") if name in given]
         if decided and (spend is not None or len(decided) > 1):
-            raise InvalidParameter(decided[-1], given[decided[-1]], "decides the spend; do not state both")
+            raise InvalidParameter(
+                decided[-1],
+                given[decided[-1]],
+                "decides the spend, and another one was stated: state only one",
+                hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
+            )
         share = exact.positive("share", given["share"]) if "share" in given else None
         if share is not None and share > 1:
             raise InvalidParameter(
@@ -241,6 +245,6 @@ class Terms:
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
-    problem = "has no meaning here" if name in _ALL_TERMS else "is no term of a question"
+    problem = "has no effect here" if name in _ALL_TERMS else "is not a term of a question"
     hint = "" if name in _ALL_TERMS else meant(name, taken)
     return InvalidParameter(name, value, problem, hint=f"{hint}the terms are {', '.join(taken)}")

@@ -200,7 +200,7 @@ def _as_fraction(end: Ball) -> Fraction:
     if not end.is_finite() or abs(_exponent(end)) > _MOST_BITS:
         raise Unprovable(
             "the bound is too large or too small to be written down",
-            hint="use parameters of a more usual size",
+            hint="use parameters that are neither so large nor so small",
         )
     mantissa, exponent = end.man_exp()
     return int(mantissa) * Fraction(2) ** int(exponent)

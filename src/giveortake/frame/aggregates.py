@@ -170,7 +170,9 @@ class Check:
     condition: Condition
 
     def __bool__(self) -> bool:
-        raise QueryRefused("a condition has no truth before it is answered", hint="write & | ~ instead of and, or, not")
+        raise QueryRefused(
+            "a condition is neither true nor false before it is answered", hint="write & | ~ instead of and, or, not"
+        )
 
     def __and__(self, other: Check) -> Check:
         return Check(Condition("and", (self.condition, other.condition)))
@@ -299,7 +301,9 @@ def term(value: Term) -> Output:
     try:
         return rational("number", value)
     except InvalidParameter as error:
-        raise QueryRefused(error.message, hint="aggregates meet aggregates and numbers alone") from None
+        raise QueryRefused(
+            error.message, hint="an aggregate can only be combined with aggregates and numbers"
+        ) from None
 
 
 def _arithmetic(operation: str, left: Term, right: Term) -> Agg:

@@ -53,7 +53,7 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise QueryRefused(
-            "an expression has no truth of its own: it has a value in each row",
+            "an expression is neither true nor false: it has a value in each row",
             hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
         )
 
@@ -70,7 +70,7 @@ class Expr:
 
     def _later(self, by: dt.timedelta) -> Expr:
         if by.microseconds:
-            raise QueryRefused("moments are moved by whole seconds", hint="timedelta(seconds=1)")
+            raise QueryRefused("times are shifted by whole seconds", hint="timedelta(seconds=1)")
         return self.add_seconds(by.days * 86_400 + by.seconds) if by.seconds else self.add_days(by.days)
 
     def __rsub__(self, other: Operand) -> Expr:
@@ -346,7 +346,7 @@ def col(name: str) -> Expr:
     (amount > 3)
     """
     if not isinstance(name, str):
-        raise QueryRefused(f"a column is named by a text, not by a {type(name).__name__}", hint='col("amount")')
+        raise QueryRefused(f"a column is named by text, not by a {type(name).__name__}", hint='col("amount")')
     return Expr(ColumnReference(name))
 
 
@@ -400,12 +400,12 @@ def _value(value: object) -> Value:
     inside = item() if callable(item) and not isinstance(value, Expr) else None
     if isinstance(inside, int | float | str | dt.date):
         return _value(inside)
-    raise QueryRefused(f"a {type(value).__name__} is no value of a column", hint='col("name") names a column')
+    raise QueryRefused(f"a {type(value).__name__} is not a value of a column", hint='col("name") names a column')
 
 
 def _small(number: int | Fraction) -> int | Fraction:
     if not -_INT64 < number < _INT64:
-        raise QueryRefused("a number is beyond what 64 bits hold")
+        raise QueryRefused("a number does not fit into 64 bits")
     return number
 
 

@@ -73,7 +73,7 @@ class Table:
             _require_not_person(name, self.relation)
             taken = [each for each in columns if each.casefold() == name.casefold() and each != name]
             if taken:
-                raise QueryRefused(f"`{name}` and `{taken[0]}` differ in case alone", hint="take another name")
+                raise QueryRefused(f"`{name}` and `{taken[0]}` differ only in case", hint="choose another name")
             columns[name] = node_of(operand)
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
 
@@ -109,7 +109,7 @@ class Table:
         """
         table = self.catalog.find_public(public)
         if how not in {"inner", "left", "semi", "anti"}:
-            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner", "left", "semi" or "anti"')
+            raise QueryRefused(f"how={how!r} is not a join", hint='how="inner", "left", "semi" or "anti"')
         if where is not None and how not in {"semi", "anti"}:
             raise QueryRefused('where= belongs to how="semi" and how="anti"', hint="filter(…) after the join")
         if column is None:
@@ -133,7 +133,7 @@ class Table:
     def join_person(self, other: Table, *, how: str = "inner") -> Table:
         """Each row with every row of the same person in another private table."""
         if how not in {"inner", "left"}:
-            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner" or how="left"')
+            raise QueryRefused(f"how={how!r} is not a join", hint='how="inner" or how="left"')
         self._require_same_session(other)
         joined, _ = meet_persons(self.relation, other.relation, optional=how == "left")
         return replace(self, relation=joined)
@@ -156,7 +156,7 @@ class Table:
         for name, feature in features.items():
             _require_not_person(name, self.relation)
             if name.casefold() in {each.casefold() for each in by}:
-                raise QueryRefused(f"`{name}` is grouped by and computed", hint="take another name")
+                raise QueryRefused(f"`{name}` is grouped by and computed", hint="choose another name")
             output = _output(name, feature)
             if not isinstance(output, Measured):
                 raise QueryRefused(
@@ -221,7 +221,7 @@ class Grouped:
         for each in order:
             if each.by is None and each.column not in shown:
                 raise QueryRefused(
-                    f"`{each.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
+                    f"`{each.column}` is not a column of the answer", hint=f"the columns are {', '.join(shown)}"
                 )
         having = None
         for condition in self.conditions:
@@ -261,13 +261,13 @@ class Grouped:
                 return node
             case ColumnReference():
                 names = ", ".join([*dict(self.keys), *outputs])
-                raise QueryRefused(f"`{node.name}` is no column of the answer", hint=f"the columns are {names}")
+                raise QueryRefused(f"`{node.name}` is not a column of the answer", hint=f"the columns are {names}")
         raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
 
 
 def _output(name: str, given: object) -> Output:
     if not isinstance(given, Agg):
-        raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
+        raise QueryRefused(f"`{name}` is not an aggregate", hint=f'{name}=count(), or {name}=mean("x")')
     return given.output
 
 
@@ -277,4 +277,4 @@ def _column(name: str) -> Expression:
 
 def _require_not_person(name: str, relation: Relation) -> None:
     if relation.person is not None and name.casefold() == relation.person.casefold():
-        raise QueryRefused(f"`{name}` says whose row it is and cannot be redefined", hint="take another name")
+        raise QueryRefused(f"`{name}` says whose row it is and cannot be redefined", hint="choose another name")

@@ -35,7 +35,9 @@ def over(
     "lead" go, and into how many parts "ntile" divides.
     """
     if function not in WINDOWS:
-        raise QueryRefused(f"{function!r} is no function of rows of an answer", hint=f"there are {', '.join(WINDOWS)}")
+        raise QueryRefused(
+            f"{function!r} is not a function of rows of an answer", hint=f"there are {', '.join(WINDOWS)}"
+        )
     keys = (by,) if isinstance(by, str) else tuple(by)
     ordered = [order_by] if isinstance(order_by, str | Agg) else list(order_by)
     order = tuple(order_of(each, descending=descending) for each in ordered)

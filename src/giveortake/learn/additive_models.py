@@ -137,9 +137,11 @@ class AdditiveRegressor(_Additive, Regressor):
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
-        wanted = feature_of(data.schema, target)
+        wanted = feature_of(data.schema, target, "target")
         if not isinstance(wanted, ScaledNumber):
-            raise InvalidParameter("target", target, "is no bounded number", hint="AdditiveClassifier learns classes")
+            raise InvalidParameter(
+                "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
+            )
         ground = self._ground(data, complete(data.schema, [target, *(each.name for each in features)]))
         return self._additive(ground, features, wanted)
 

@@ -38,7 +38,7 @@ class Held:
             raise InvalidParameter(
                 "session",
                 type(self._rows).__name__,
-                "is no session, and no domains and budget were stated for arrays",
+                "is not a session, and arrays need domains= and budget=",
                 hint="fit(s), where s = gt.protect(…); or domains= and budget= in the constructor",
             )
         columns, names = _checked(learner, self._rows, self._target)
@@ -83,7 +83,7 @@ def _spend_all(learner: Learner, budget: Any) -> Any:
         case GaussianDP():
             learner.set_params(mu=budget.mu)
         case _:
-            raise InvalidParameter("budget", budget, "has no Gaussian noise in it", hint='gt.ApproxDP(1, "1e-6")')
+            raise InvalidParameter("budget", budget, "buys no Gaussian noise", hint='gt.ApproxDP(1, "1e-6")')
     return budget
 
 
@@ -154,7 +154,7 @@ def not_fitted(message: str, hint: str) -> Exception:
 def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
     """The declared domains by column; "*" stands for every feature that has none of its own."""
     if not isinstance(said, Mapping):
-        raise InvalidParameter("domains", said, "is no mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
+        raise InvalidParameter("domains", said, "is not a mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
     found = {name: each for name, each in said.items() if name != _EVERY and (name in names or name == target)}
     if _EVERY in said:
         found |= {name: said[_EVERY] for name in names if name not in found}

@@ -153,13 +153,11 @@ def binned(feature: Feature, bins: object, usual: int) -> Binned:
         edges = tuple(rational("bins", each) for each in said)
         inside = all(feature.low < each < feature.high for each in edges)
         if not inside or list(edges) != sorted(set(edges)) or len(edges) >= MOST_BINS:
-            raise InvalidParameter(
-                "bins", said, f"are no edges within the bounds of {feature.name}, each above the one before"
-            )
+            raise InvalidParameter("bins", said, f"are not increasing edges within the bounds of {feature.name}")
         return BinnedNumber(feature, edges)
     count = whole("bins", said)  # type: ignore[arg-type]  # (checked there)
     if not 1 <= count <= MOST_BINS:
-        raise InvalidParameter("bins", said, f"is no number of bins up to {MOST_BINS}", hint="bins=32")
+        raise InvalidParameter("bins", said, f"is not a number of bins up to {MOST_BINS}", hint="bins=32")
     width = (feature.high - feature.low) / count
     cuts = (feature.low + place * width for place in range(1, count))
     return BinnedNumber(feature, tuple(Fraction(float(each)) for each in cuts))

@@ -71,8 +71,8 @@ def choose(
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
-            "nobody has said about how many rows there are, and the exact number is not public",
-            hint="n=…, a public or a released number; or s.profile(epsilon=…) first",
+            "the number of rows is not known, and the exact one is not public",
+            hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
         )
     used = features_of(data.schema, features, target)
     signal = float(rows) * float(ground.mu) / ground.rows
@@ -108,7 +108,7 @@ def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: 
 
 def _is_number(data: LearningData, target: str) -> bool:
     """Whether a target is a number to be estimated, and no class: it has bounds, and no list of values."""
-    found = feature_of(data.schema, target)
+    found = feature_of(data.schema, target, "target")
     domain = data.schema[target]
     if isinstance(found, Category):
         return False

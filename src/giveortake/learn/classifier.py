@@ -129,7 +129,7 @@ def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:
 def required_target(target: str | None) -> str:
     """The target, which has to be named."""
     if target is None:
-        raise InvalidParameter("target", None, "is missing: name the column to be told", hint='target="…"')
+        raise InvalidParameter("target", None, "is missing: name the column to predict", hint='target="…"')
     return target
 
 
@@ -147,8 +147,8 @@ def planned(
         raise InvalidParameter(
             "target",
             target,
-            f"has {len(classes.values)} declared classes, and {type(learner).__name__} tells {most} apart",
-            hint='gt.learn.NaiveBayes tells many apart; or derive one against the rest: gt.col("…") == "…"',
+            f"has {len(classes.values)} declared classes, and {type(learner).__name__} can separate only {most}",
+            hint='gt.learn.NaiveBayes takes more; or derive one class against the rest: gt.col("…") == "…"',
         )
     said = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
     names = [each.name for each in features]

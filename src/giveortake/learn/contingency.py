@@ -136,7 +136,7 @@ class Contingency:
                 content["by_row"],
             )
         except (ValueError, KeyError, TypeError, IndexError):
-            raise InvalidParameter("text", text[:40], "is no JSON of a table of counts") from None
+            raise InvalidParameter("text", text[:40], "is not the JSON of a table of counts") from None
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         first = self.columns[0]

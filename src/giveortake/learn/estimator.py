@@ -78,7 +78,7 @@ class Learner(ABC):
         """Change parameters; what was fitted stays until `fit`."""
         for name, each in parameters.items():
             if name not in self._names():
-                raise InvalidParameter(name, each, "is no parameter", hint=f"parameters: {', '.join(self._names())}")
+                raise InvalidParameter(name, each, "is not a parameter", hint=f"parameters: {', '.join(self._names())}")
             setattr(self, name, each)
         return self
 

@@ -113,20 +113,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def feature_of(schema: Mapping[str, Domain], name: str) -> Feature:
+def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features") -> Feature:
     """A column as a model has it, or a refusal that says what to declare."""
     if name not in schema:
         raise InvalidParameter(
-            "features", name, "is no column", hint=f"{meant(name, schema)}the columns are {', '.join(schema)}"
+            called, name, "is not a column", hint=f"{meant(name, schema)}the columns are {', '.join(schema)}"
         )
     domain = schema[name]
     values = (False, True) if domain.kind is Kind.BOOLEAN and domain.categories is None else domain.categories
     if values is not None:
         if len(values) < 2:
-            raise InvalidParameter("features", name, "has one value alone: nothing is to be learned of it")
+            raise InvalidParameter(called, name, "has only one value, so nothing can be learned from it")
         if len(values) > MOST_LEVELS:
             raise InvalidParameter(
-                "features",
+                called,
                 name,
                 f"has {len(values):,} categories, more than {MOST_LEVELS:,}",
                 hint="derive a column of coarser ones, or leave it out",
@@ -135,13 +135,13 @@ def feature_of(schema: Mapping[str, Domain], name: str) -> Feature:
     if domain.is_bounded:
         low, high = domain.ends()
         if low == high:
-            raise InvalidParameter("features", name, "is constant: nothing is to be learned of it", hint="leave it out")
+            raise InvalidParameter(called, name, "is constant, so nothing can be learned from it", hint="leave it out")
         return ScaledNumber(name, low, high)
     declared = "[…]" if domain.kind is Kind.TEXT else "(low, high)"
     hint = f'declare it: gt.protect(…, domains={{"{name}": {declared}}})'
     if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
         hint = f'derive a number of it: s.table().derive(month=gt.col("{name}").month())'
-    raise InvalidParameter("features", name, "has no declared bounds or categories", hint=hint)
+    raise InvalidParameter(called, name, "has no declared bounds or categories", hint=hint)
 
 
 def features_of(
@@ -161,7 +161,7 @@ def features_of(
 
 def classes_of(schema: Mapping[str, Domain], target: str) -> Category:
     """The declared classes of a target: at least two."""
-    found = feature_of(schema, target)
+    found = feature_of(schema, target, "target")
     if isinstance(found, ScaledNumber):
         domain = schema[target]
         listed = domain.keys() if domain.kind is Kind.INTEGER else None
@@ -238,12 +238,12 @@ def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any
     if hasattr(rows, "columns") or isinstance(rows, dict):
         missing = [name for name in names if name not in rows]
         if missing:
-            raise InvalidParameter("X", missing[0], "is no column of the rows", hint=f"columns: {', '.join(names)}")
+            raise InvalidParameter("X", missing[0], "is not a column of the rows", hint=f"columns: {', '.join(names)}")
         return {name: np.asarray(rows[name]) for name in names}
     table = np.asarray(rows)
     if table.ndim != 2 or table.shape[1] != len(names):
         raise InvalidParameter(
-            "X", table.shape, f"is no table of {len(names)} columns", hint=f"columns: {', '.join(names)}"
+            "X", table.shape, f"is not a table of {len(names)} columns", hint=f"columns: {', '.join(names)}"
         )
     return {name: table[:, place] for place, name in enumerate(names)}
 

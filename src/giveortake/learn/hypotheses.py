@@ -98,7 +98,7 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
     """
     column, _ = moments.feature(by)
     if not isinstance(column, Category) or len(column.values) != 2:
-        raise InvalidParameter("by", by, "has not two declared values", hint="anova(…) compares several")
+        raise InvalidParameter("by", by, "does not have exactly two declared values", hint="anova(…) compares several")
     found = anova(moments, value, by)
     one, other = (f"{by}={each}" for each in column.values)
     group = _Groups.of(moments, value, by)
@@ -140,7 +140,7 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     _require_one_row_each(moments)
     places = [_number(moments, name) for name in (first, second)]
     if first == second:
-        raise InvalidParameter("second", second, "is the first: nothing is to be tested")
+        raise InvalidParameter("second", second, "is the first column: there is nothing to test")
     random, sigma = np.random.default_rng(_SEED), moments.noise
     n = _rows(moments.n, sigma)
     chosen = np.ix_([0, *places], [0, *places])
@@ -263,7 +263,9 @@ def _expected(column: Category, expected: Mapping[Any, Any] | Sequence[Any] | No
         return np.full(len(column.values), 1 / len(column.values))
     listed = [expected.get(each) for each in column.values] if isinstance(expected, Mapping) else list(expected)
     if len(listed) != len(column.values) or any(each is None for each in listed):
-        raise InvalidParameter("expected", expected, f"has not a share for each of {len(column.values)} categories")
+        raise InvalidParameter(
+            "expected", expected, f"does not have a share for each of {len(column.values)} categories"
+        )
     shares = np.array([float(positive("expected", each)) for each in listed if each is not None])
     return np.asarray(shares / shares.sum())
 
@@ -283,7 +285,7 @@ def _rows(n: float, noise: float) -> int:
 def _number(moments: Moments, name: str) -> int:
     feature, places = moments.feature(name)
     if not isinstance(feature, ScaledNumber):
-        raise InvalidParameter("value", name, "is no number", hint="independence(…) is for categories")
+        raise InvalidParameter("value", name, "is not a number", hint="independence(…) is for categories")
     return places[0]
 
 

@@ -220,9 +220,9 @@ class KMeans(Learner):
 
     def _task(self, data: LearningData) -> KMeansTask:
         if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no meaning here", hint="features=[…] names columns")
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
-            raise InvalidParameter("n_clusters", self.n_clusters, f"is no number up to {MOST_CLUSTERS}")
+            raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
         features = features_of(data.schema, self.features)
         ground = self._ground(data, complete_and_declared(data.schema, features))
         return KMeansTask(ground, features, self.n_clusters)

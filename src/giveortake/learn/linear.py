@@ -185,10 +185,10 @@ class _Linear(Regressor):
         if self.target is None:
             raise InvalidParameter("target", None, "is missing: say which column is learned", hint='target="…"')
         features = features_of(data.schema, self.features, self.target)
-        target = feature_of(data.schema, self.target)
+        target = feature_of(data.schema, self.target, "target")
         if not isinstance(target, ScaledNumber):
             raise InvalidParameter(
-                "target", self.target, "is no number with declared bounds", hint="LogisticRegression learns classes"
+                "target", self.target, "is not a number with declared bounds", hint="LogisticRegression learns classes"
             )
         ground = self._ground(data, complete_and_declared(data.schema, (*features, target)))
         return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
@@ -268,13 +268,13 @@ class LinearRegression(_Linear):
             raise InvalidParameter(
                 "intervals",
                 False,
-                "was said: no products of errors were released, and nothing tells how sure a coefficient is",
+                "was passed: the fit released nothing that intervals could be computed from",
                 hint="fit with intervals=True",
             )
         sure = open_probability("confidence", confidence)
         found = model.evidence.intervals(float(sure))
         values, low, high = zip(*found, strict=True)
-        note = f"about {model.evidence.shortened:.1%} of the rows were farther out than counts whole: {_REACH}"
+        note = f"about {model.evidence.shortened:.1%} of the rows were too far out to count in full: {_REACH}"
         return Answer(
             [
                 Column("column", ["(intercept)", *model.names]),
@@ -290,7 +290,7 @@ class LinearRegression(_Linear):
         evidence = self.model_.evidence
         if evidence is None:
             return super()._described()
-        said = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were made shorter"
+        said = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were scaled down"
         return (*super()._described(), ("intervals", said))
 
 

@@ -100,10 +100,10 @@ def read(text: str, learner: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except ValueError:
-        raise InvalidParameter("text", text[:40], "is no JSON") from None
+        raise InvalidParameter("text", text[:40], "is not JSON") from None
     if not isinstance(content, dict) or content.get("learner") != learner:
         found = content.get("learner") if isinstance(content, dict) else None
-        raise InvalidParameter("text", found, f"is no {learner}", hint="read it with the class that wrote it")
+        raise InvalidParameter("text", found, f"is not a {learner}", hint="read it with the class that wrote it")
     if content.get("format") != FORMAT:
         raise InvalidParameter("text", content.get("format"), "is of another format", hint="upgrade giveortake")
     return content

@@ -162,7 +162,7 @@ class Moments:
         wanted = self._feature(target)
         chosen = tuple(each for each in named if each.name != wanted.name)
         if not isinstance(wanted, ScaledNumber):
-            raise InvalidParameter("target", target, "is no number with declared bounds")
+            raise InvalidParameter("target", target, "is not a number with declared bounds")
         if not chosen or len(chosen) < len(named) - (features is None) or len(set(named)) < len(named):
             raise InvalidParameter("features", features, "needs columns, each once, without the target")
         said = None if penalty is None else float(non_negative("penalty", penalty))
@@ -223,7 +223,7 @@ class Moments:
         except (ValueError, KeyError, TypeError, IndexError) as problem:
             if isinstance(problem, InvalidParameter):
                 raise
-            raise InvalidParameter("text", text[:40], "is no JSON of moments") from None
+            raise InvalidParameter("text", text[:40], "is not the JSON of moments") from None
 
     # -- faces --------------------------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ def output_perturbation(
     if whole("passes", passes) > MOST_PASSES:
         raise InvalidParameter("passes", passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation")
     data = LearningData.of(s)
-    data.require_unwitnessed("points of a descent are not released, and stand in its statements")
+    data.require_unwitnessed("the points of a descent are secret, and the engine's statements would contain them")
     used = features_of(data.schema, features, target)
     wanted = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
     if data.relation.person is not None and data.relation.most_rows is None:
@@ -224,7 +224,7 @@ class Risk:
             kept = list(run.steps)
             drawn = kept[0] if kept else run.descend(mechanism, self)
             if not isinstance(drawn, NoisyVector) or len(drawn.steps) != mechanism.size:
-                raise LedgerDamaged("a descent that was kept is none")
+                raise LedgerDamaged("a stored descent cannot be read")
             run.settle()
         deviation = float(drawn.sigma) / FINENESS
         made = Provenance(
@@ -233,7 +233,7 @@ class Risk:
             promise,
             str(self.ground.spend),
             self.rows,
-            (Pass(f"where {self.passes} passes lead", "1", float(request.mu)),),
+            (Pass(f"the end of {self.passes} passes", "1", float(request.mu)),),
             run.id,
             (
                 f"Λ = {shown(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",

@@ -88,7 +88,7 @@ class PCA(Learner):
 
     def _task(self, data: LearningData) -> ComponentsTask:
         if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no meaning here", hint="features=[…] names columns")
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
         features = features_of(data.schema, self.features)
         task = MomentsTask(self._ground(data, complete_and_declared(data.schema, features)), features)
         if whole("n_components", self.n_components) > len(task.columns):

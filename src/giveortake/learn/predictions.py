@@ -29,7 +29,7 @@ def gain(model: Any) -> Expression:
     The width is that of the declared bounds. Squares would be smaller still beside the noise, where errors are small.
     """
     raise QueryRefused(
-        f"what a {type(model).__name__} says cannot be computed behind a session",
+        f"the predictions of a {type(model).__name__} cannot be computed inside a session",
         hint="candidates are linear, logistic and additive models",
     )
 

@@ -49,13 +49,18 @@ def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
             "is unknown",
             hint='loss="logistic", loss="squared", or lambda score, y: (score - y).clamp(-1, 1)',
         )
-    wanted: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target)
+    wanted: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target, "target")
     if isinstance(wanted, Category) and len(wanted.values) != 2:
         raise InvalidParameter(
-            "target", target, "has not two declared classes", hint="one of them against the rest: derive it"
+            "target",
+            target,
+            "does not have exactly two declared classes",
+            hint="one of them against the rest: derive it",
         )
     if loss == "squared" and not isinstance(wanted, ScaledNumber):
-        raise InvalidParameter("target", target, "is no bounded number", hint='loss="logistic" learns classes')
+        raise InvalidParameter(
+            "target", target, "is not a number with declared bounds", hint='loss="logistic" learns classes'
+        )
     return wanted
 
 
@@ -74,10 +79,10 @@ def slope_of(loss: Loss) -> Expression:
     made: object = loss(score, target)  # somebody else's code: anything may come back
     if not isinstance(made, Expr) or not set(made.node.columns()) <= set(_DOMAINS):
         raise InvalidParameter(
-            "loss", type(made).__name__, "is no expression of `score` and `target` alone", hint="score - y is one"
+            "loss", type(made).__name__, "is not an expression of `score` and `target` only", hint="score - y is one"
         )
     if not made.node.domain(_DOMAINS).kind.is_number:
-        raise InvalidParameter("loss", repr(made), "is no number", hint="its derivative in the score is one")
+        raise InvalidParameter("loss", repr(made), "is not a number", hint="its derivative in the score is one")
     return made.clamp(-1, 1).node
 
 

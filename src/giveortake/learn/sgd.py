@@ -82,7 +82,7 @@ def sgd(
         whole("steps", steps), positive("rate", rate), whole("n", n), positive("clip", clip), float(learning_rate)
     )
     if said.rate >= 1:
-        raise InvalidParameter("rate", rate, "is no part of the persons", hint='rate="1/10"')
+        raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
     data = LearningData.of(s)
     return _Descent.of(data, target, features, loss, ground={"epsilon": epsilon, "delta": delta}).run(said, key)
 

@@ -124,7 +124,7 @@ class MeanTask(Task):
         self.tolerance = tolerance
         within = float(2 * tolerance / (self.high - self.low)) - 1 / self.steps  # the lattice moves a value by half
         if within <= 0:
-            raise InvalidParameter("tolerance", str(tolerance), "is too fine for so many rows of a person")
+            raise InvalidParameter("tolerance", str(tolerance), "is too small for so many rows of a person")
         away = NormalDist().inv_cdf(1 - float(miss) / 2) * math.sqrt(1 + (1 + within) ** 2)
         sigma = within * self.n * self.steps / away
         changed = self.ground.data.budget.neighbours == "change-one"
@@ -156,7 +156,9 @@ def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure
     elif isinstance(n, Estimate | Answer):
         low: Any = n.columns[-1].low
         if len(n) != 1 or low is None:
-            raise InvalidParameter("n", f"{len(n)} rows", "is no one count with an interval", hint="SELECT COUNT(*)")
+            raise InvalidParameter(
+                "n", f"{len(n)} rows", "is not a single count with an interval", hint="SELECT COUNT(*)"
+            )
         found = float(low[0])
     else:
         found = data.rows_at_least(sure) if n is None else whole("n", n)
@@ -167,7 +169,9 @@ def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure
             hint="n=10_000, if that is public; or ask for a count first, and say n=count",
         )
     if found < 1:
-        raise QueryRefused("what was released says of no row that it is there", hint="n=10_000, if that is public")
+        raise QueryRefused(
+            "the released count does not show that there is even one row", hint="n=10_000, if that is public"
+        )
     return math.floor(found)
 
 

@@ -47,7 +47,7 @@ class Ground:
             raise InvalidParameter(
                 "delta",
                 None,
-                "is missing: learners add Gaussian noise, which keeps no pure promise",
+                "is missing: learners add Gaussian noise, which needs a δ",
                 hint='delta="1e-6"',
             )
         relation = data.relation if condition is None else Filter(data.relation, condition)

@@ -94,7 +94,7 @@ def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, F
         raise BudgetExceeded(
             f"the allotments would add up to ε = {shown(budget.epsilon - epsilon)}, δ = {shown(budget.delta - delta)}: "
             "more than the whole budget",
-            hint="an allotment is taken from the population whole, whether it will be used or not",
+            hint="the whole allotment is taken from the population when it is granted, used or not",
         )
     return epsilon, delta
 
@@ -154,7 +154,7 @@ def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
             return _size(allotment) ** 2 / budget.mu**2
         case RenyiDP():
             return max(_at_order(allotment, order) / limit for order, limit in budget.curve if limit)
-    raise LedgerDamaged(f"{budget!r} is no budget that allotments are taken from")
+    raise LedgerDamaged(f"{budget!r} is not a budget that allotments can be taken from")
 
 
 def _at_order(promise: Guarantee, order: Fraction) -> Fraction:

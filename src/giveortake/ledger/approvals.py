@@ -155,6 +155,6 @@ def _require_patience(draft: Draft, analyst: str | None) -> None:
     """Refuse one more request of somebody of whom many wait: each is an entry, and stays in memory while it waits."""
     if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
         raise AllowanceExceeded(
-            f"{_WAITING} large spends of yours wait for approval already; nothing was charged",
-            hint="the custodian decides about those first, or ask for less at a time",
+            f"{_WAITING} of your large spends already wait for approval; nothing was charged",
+            hint="wait until the custodian has decided about those, or ask for less at a time",
         )

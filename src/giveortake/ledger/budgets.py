@@ -33,7 +33,9 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
     """
     promise = protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:
-        raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
+        raise LedgerMismatch(
+            f"{level.name!r} counts neighbours as {level.neighbours}, and a new budget cannot change that"
+        )
     require_ungranted(draft.book, level)
     set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
     for each in level.allotments.values():
@@ -63,8 +65,8 @@ def _rerun(guard: Filter, level: Level, event: Event) -> None:
         guard.charge(event)
     except BudgetExceeded as refusal:
         raise BudgetExceeded(
-            f"the {level.kind} {level.name!r} has spent more than the new budget allows: {refusal.message}",
+            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {refusal.message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
-            hint="a cap can be raised, or lowered to what is spent",
+            hint="a budget can be raised, or lowered to what was spent and given",
         ) from None

@@ -100,7 +100,7 @@ class Chain:
             return transaction.indexed()
 
     def close(self) -> None:
-        """Let go of the database. Everything is safe already."""
+        """Close the database. Everything is already stored."""
         with self.lock:
             self._refuse_reentry()
             self._closed = True
@@ -243,8 +243,8 @@ class Chain:
         while not self._marked():
             if time.monotonic() > deadline:
                 raise LedgerUnavailable(
-                    f"the ledger {self.name} is ahead of its mark: a writer stopped after a commit, and what it wrote "
-                    "is not shown before it is marked",
+                    f"the ledger {self.name} is ahead of its mark: a writer stopped right after a commit, and "
+                    "entries that are not marked yet are not shown",
                     hint="open the ledger for writing once; that moves the mark",
                 )
             time.sleep(0.01)

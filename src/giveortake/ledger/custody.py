@@ -165,7 +165,7 @@ class Custody(Office):
         return self._standing(lambda book: book.grants[name, names].level)
 
     def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
-        """From now on the analyst reserves and receives nothing."""
+        """From now on the analyst can neither ask nor read answers."""
         self._grant_or_revoke("revoked", analyst, reason, by)
 
     def readmit(self, analyst: str, *, reason: str, by: str | None = None) -> None:

@@ -21,11 +21,12 @@ def other_domains(draft: Draft, name: str, first: dict[str, Any], domains: objec
     listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
     more = len(differing) - len(listed)
     hint = (
-        "domains are frozen; protect the table under another name of the same population: "
+        "domains cannot change: declare them as the ledger has them, or protect the table under another name "
+        "of the same population: "
         f'name="{name}2", population="{first["population"]}"'
     )
     if not draft.book.asked:
-        hint += "; or begin another ledger, since nothing was charged yet"
+        hint += "; or begin a new ledger, since nothing was charged yet"
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
         f"{'; '.join(listed) or 'other tables'}{f'; and {more} more' if more else ''}",
@@ -55,7 +56,7 @@ def _difference(kept: Any, said: Any) -> str:
         if isinstance(ours, list) and isinstance(yours, list) and len(ours) + len(yours) > 2 * _MOST_LISTED:
             gone, new = ([each for each in a if each not in b] for a, b in ((ours, yours), (yours, ours)))
             if gone or new:
-                return f"the ledger alone lists {_listed(gone)}, you alone {_listed(new)}"
+                return f"only the ledger lists {_listed(gone)}, only you list {_listed(new)}"
             if ours != yours:
                 return "the categories have another order"
     texts = _domain(kept), _domain(said)

@@ -74,7 +74,9 @@ def _text(name: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidParameter(name, "…", "holds half a character, which cannot be written down") from None
+        raise InvalidParameter(
+            name, "…", "contains half a character (a lone surrogate), which cannot be stored"
+        ) from None
     return value
 
 
@@ -135,6 +137,6 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
 
 
 UPGRADE = "upgrade giveortake"
-BEGIN = "`giveortake serve` or the first question begins it; or is the path another?"
-RESTORE = "docs/how-to-restore-a-ledger.md says how the owner brings a ledger back"
+BEGIN = "check the path; the first question, or `giveortake serve`, begins a ledger"
+RESTORE = "docs/how-to-restore-a-ledger.md says how the owner restores a ledger"
 INDEX = "an index of the ledger is not what the chain says"

@@ -24,9 +24,9 @@ def expiry(said: Expiry, now: datetime) -> str:
     except (ValueError, OverflowError):
         found = None
     if found is None:
-        raise InvalidParameter("expires", said, "is no moment", hint=_HINT)
+        raise InvalidParameter("expires", said, "is not a date or a time", hint=_HINT)
     if found <= now:
-        raise InvalidParameter("expires", said, "has passed already", hint=_HINT)
+        raise InvalidParameter("expires", said, "is in the past", hint=_HINT)
     return found.isoformat()
 
 

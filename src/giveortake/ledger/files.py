@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VARIABLE = "GIVEORTAKE_STATE"
-CHOOSE = f"set {VARIABLE} to a folder that can be written and outlives the ledger's own, or pass mark="
+CHOOSE = f"set {VARIABLE} to a writable folder that outlives the ledger's own, or pass mark="
 
 
 def content_of(path: Path) -> bytes | None:
@@ -50,7 +50,7 @@ def require_private(path: Path) -> None:
         return  # whoever opens it says why that fails
     if stat.S_ISREG(mode) and mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise LedgerUnavailable(
-            f"other users may write to {path}, and undo what it remembers", hint=f"chmod go-w {path}"
+            f"other users can write to {path}, and could undo what it remembers", hint=f"chmod go-w {path}"
         )
 
 

@@ -67,7 +67,7 @@ def require_ungranted(book: Book, level: Level) -> None:
     if grants and book.populations[book.datasets[level.name].population].allotted:
         raise LedgerMismatch(
             f"the data set {level.name!r} has no cap, and {grants[0].analyst!r} was granted it without one",
-            hint="cap a data set before analysts are admitted to it, or lower what they or their people are promised",
+            hint="cap a data set before you let analysts ask it, or lower their budget or that of the people",
         )
 
 
@@ -81,7 +81,7 @@ def _ways_out(level: Level, number: int, counted: Guarantee) -> str:
                 "after the custodian's first question a raise is charged whole, beside what was set aside: grant the "
                 "difference to another name, or raise the people's promise"
             )
-    return "an allotment is taken whole from what nobody else was granted and the custodian has not spent"
+    return "the whole allotment is taken from what is neither spent nor granted to others"
 
 
 def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:

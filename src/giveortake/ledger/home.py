@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from giveortake.advice import Advice
 from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMissing, NotFound
 from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain import Chain
     from giveortake.ledger.store import Notice, Store
 
-UNMARKED = f"{RESTORE}; a mark that is kept elsewhere is named by mark=, or by {VARIABLE}"
+UNMARKED = Advice(RESTORE, f"if its mark is kept elsewhere, pass {{mark}} or set {VARIABLE}", between="; ")
 
 
 @final

@@ -41,7 +41,7 @@ class Ledger(Custody, Till, Records):
         return self.chain.ledger
 
     def close(self) -> None:
-        """Let go of the database. Everything is safe already."""
+        """Close the database. Everything is already stored."""
         self.chain.close()
 
     def __enter__(self) -> Self:

@@ -92,7 +92,7 @@ class _Connected:
         for setting in ("fsync", "full_page_writes"):
             if _shown(connection, setting) == "off":
                 raise LedgerUnavailable(
-                    f"the server runs with {setting} = off and may forget what it has committed",
+                    f"the server runs with {setting} = off and may lose what it has committed",
                     hint=f"set {setting} = on in postgresql.conf",
                 )
         shown = _shown(connection, "synchronous_commit")
@@ -143,14 +143,14 @@ class _Connected:
             text = text.replace(secret, "…")
         match error:
             case refusals.LockNotAvailable():
-                return LedgerBusy(f"{self.name} was held by other writers for {_PATIENCE} s", hint="try again")
+                return LedgerBusy(f"{self.name} was locked by other writers for {_PATIENCE} s", hint="try again")
             case refusals.UndefinedTable() | refusals.InvalidSchemaName() | refusals.UndefinedColumn():
                 return LedgerMissing(f"{self.name} does not hold the ledger any more: {text}", hint=RESTORE)
             case refusals.DataCorrupted() | refusals.IndexCorrupted() | refusals.UniqueViolation():
                 return LedgerDamaged(f"{self.name} is damaged: {text}", hint=RESTORE)
         return LedgerUnavailable(
             f"{self.name} cannot be used: {text}",
-            hint="if a charge was on its way it may have arrived: the same idempotency key will find it",
+            hint="a charge may have arrived: ask again with the same key, and it is charged once",
         )
 
 
@@ -337,7 +337,7 @@ def split(url: str) -> tuple[str, str]:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise InvalidParameter("ledger", HIDDEN, "is no URL") from None
+        raise InvalidParameter("ledger", HIDDEN, "is not a URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(options).get("schema", "giveortake")
     if not _SCHEMA.fullmatch(schema):

@@ -115,7 +115,7 @@ class Records(Office):
         return {level: steps for level, steps in derived.items() if steps}
 
     def verify(self) -> Verification:
-        """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark.
+        """Read everything again and recompute it: hashes, order, every filter decision, every snapshot, the mark.
 
         Every checkpoint and every index is compared with what follows from the entries before it.
         """

@@ -52,7 +52,7 @@ def population(
     assert budget is not None  # noqa: S101 (a population always has one)
     whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
     if analysts not in {None, "allotted", "pooled"}:
-        raise InvalidParameter("analysts", analysts, "is neither allotted nor pooled")
+        raise InvalidParameter("analysts", analysts, 'is neither "allotted" nor "pooled"')
     content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
     allowance = _allowance(failures, questions)
     if known is not None:
@@ -139,7 +139,7 @@ def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, 
     if version == known.version and is_same(draft, known.versions[-1][1], fingerprint):
         return
     if version in {earlier for earlier, _ in known.versions}:
-        raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="name it anew")
+        raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="choose another name")
     draft.add(
         "version",
         {
@@ -172,7 +172,7 @@ def analyst(
     if len(populations) > 1:
         raise LedgerMismatch(
             f"one cap cannot span the populations {', '.join(sorted(populations))}: they are different people",
-            hint="register the analyst once for each population",
+            hint="register the analyst once for each population, under different names",
         )
     above = book.population(populations.pop())
     _same_neighbours(budget, above)
@@ -274,7 +274,7 @@ def _same(
                 f"the {what} {known.name!r} is in the ledger with another {field}: "
                 f"{short(first.get(field, _BEFORE_0_2.get(field)))}, "
                 f"not {short(value)}",
-                hint=Advice("open it as it was registered; a budget is changed by {change_budget}, which is recorded"),
+                hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 
 
@@ -324,7 +324,7 @@ def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms:
     if other is None or other == name:
         return None
     raise SameTable(
-        f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
         hint=Advice("use that name", "{confirm}"),
     )
 
@@ -335,7 +335,7 @@ def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> i
             raise InvalidParameter(
                 "rows_per_person",
                 rows_per_person,
-                f"is not needed: data set and population both protect {whom}",
+                f"is not needed: the data set and its population both protect {whom}",
             )
         return None
     if above.unit == ROW:

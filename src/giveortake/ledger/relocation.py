@@ -67,7 +67,7 @@ def move(
         next_keeper: Mark = new.state.mark(ledger.chain.ledger) if new is not None else mark_at(target, new_mark, at)
         same = old is not None and new is not None
         if not same and next_keeper.read() is not None:
-            raise LedgerMismatch("there is a mark already where the new one is to be", hint="choose another place")
+            raise LedgerMismatch("there is already a mark where the new one should go", hint="choose another place")
         with ledger.chain.changing() as draft:
             draft.add("moved", {"what": "ledger", "reason": reason})
         head = ledger.chain.head
@@ -109,4 +109,6 @@ def _file_of(ledger: Ledger) -> SQLiteStore:
 def _require_free(home: Home, ledger: str) -> None:
     seen = home.state.seen(home.path)
     if seen is not None and seen.ledger != ledger:
-        raise LedgerMismatch(f"another ledger was at {home.path}, and is remembered there", hint="choose another path")
+        raise LedgerMismatch(
+            f"another ledger was at {home.path}, and its mark is still there", hint="choose another path"
+        )

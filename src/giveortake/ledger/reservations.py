@@ -248,18 +248,19 @@ def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst:
         _require_failures_left(level, analyst)
         if level.questions is not None and level.asked >= level.questions:
             raise AllowanceExceeded(
-                f"{level.questions} questions were allowed, and as many were asked; nothing was charged",
-                hint="stored answers are still given; the custodian may grant more questions",
+                f"{level.questions} questions were allowed, and all of them were asked; nothing was charged",
+                hint="you can still ask for stored answers; the custodian can grant more questions",
             )
 
 
 def _require_failures_left(level: Level, analyst: str | None) -> None:
     if level.failed >= level.failures:
-        who = "" if analyst is None else f" --analyst {analyst}"
+        who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
         raise AllowanceExceeded(
-            f"{level.failed} questions have failed, and {level.failures} may: the custodian has to look first; nothing "
-            "was charged",
-            hint=f"stored answers are still given; `giveortake admin failures reset{who} …` allows more",
+            f"{level.failed} questions have failed, and only {level.failures} may: the custodian has to look into it "
+            "first; nothing was charged",
+            hint="you can still ask for stored answers; the custodian allows more failures with "
+            f"`giveortake admin failures reset{who} --reason WHY --ledger PATH`",
         )
 
 
@@ -289,7 +290,7 @@ def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
 def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
     if request_digest(draft.stored(earlier).content) != request_digest(content):
         raise IdempotencyConflict(
-            f"the idempotency key {content['key']!r} stands for another request",
+            f"the key {content['key']!r} was used for another request",
             hint="use a new key for a new request",
         )
     _require_known(draft.book.reservations[earlier])
@@ -324,7 +325,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
             raise PopulationClosed(
                 f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
                 "not known",
-                hint=Advice("the owner sets a new budget with {change_budget}"),
+                hint=Advice("the owner has to set a new budget, with {change_budget}"),
             )
         seen = level_event(event, level, asked)
         content["levels"][str(level.number)] = None if seen == event else seen.to_dict()

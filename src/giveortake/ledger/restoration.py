@@ -64,7 +64,10 @@ def restore(
             remembered = keeper.remembered(book.ledger)
             if _has_forgotten_nothing(book, remembered):
                 if export is None:
-                    raise LedgerMismatch(f"{store.name} has forgotten nothing that its mark remembers", hint="open it")
+                    raise LedgerMismatch(
+                        f"{store.name} holds everything that its mark remembers: there is nothing to restore",
+                        hint="open it",
+                    )
                 return book.head
             draft = Draft(book, transaction, Filters(), clock, writable=True)
             for level in book.levels.values():
@@ -112,7 +115,7 @@ def _has_forgotten_nothing(book: Book, remembered: Point | str | None) -> bool:
 def _write_anew(store: Store, export: Iterable[str]) -> None:
     """Write a ledger from exported lines, each checked and every filter decision derived again."""
     if store.exists():
-        raise LedgerMismatch(f"there is something at {store.name} already", hint="move it away first")
+        raise LedgerMismatch(f"{store.name} already exists", hint="move it away first")
     entries, replay, previous = [], Replay(), NOTHING
     for number, line in enumerate(filter(str.strip, export), start=1):
         try:

@@ -120,7 +120,7 @@ class SQLiteStore:
     def copy_to(self, target: Path) -> None:
         """A copy of one state, by SQLite's own backup, in a new file for its owner alone: whole or not there."""
         if target.exists():
-            raise LedgerMismatch(f"there is something at {target} already", hint="choose another path")
+            raise LedgerMismatch(f"{target} already exists", hint="choose another path")
         part = target.with_name(f"{target.name}.{token_hex(8)}.part")
         try:
             make_private_folder(target.parent)
@@ -245,7 +245,7 @@ class SQLiteStore:
         )
         if not self._read_only and (journal not in {b"delete", b"memory"} or syncs != _EXTRA):
             raise LedgerUnavailable(
-                f"{self.name} stays in journal mode {journal.decode()}, in which a damaged file forgets in silence",
+                f"{self.name} stays in journal mode {journal.decode()}, in which a damaged file loses entries silently",
                 hint="close every other program that has the file open",
             )
 

@@ -45,7 +45,7 @@ def state_folder() -> Path:
     try:
         base = Path(stated) if Path(stated).is_absolute() else Path.home() / ".local" / "state"
     except RuntimeError:
-        raise LedgerUnavailable("this user has no home for the marks of ledgers", hint=CHOOSE) from None
+        raise LedgerUnavailable("this user has no home folder for the marks of ledgers", hint=CHOOSE) from None
     return base / "giveortake"
 
 
@@ -77,7 +77,7 @@ class State:
         try:
             return None if content is None else Seen(**json.loads(content))
         except (TypeError, ValueError) as error:
-            raise LedgerDamaged(f"{place}, which says which ledger lies where, is damaged", hint=RESTORE) from error
+            raise LedgerDamaged(f"{place}, which records where ledgers are, is damaged", hint=RESTORE) from error
 
     def claim(self, path: Path, ledger: str) -> Seen:
         """Say that a ledger is at a path, unless something was said about it before; what was said is returned."""

@@ -30,7 +30,7 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
     """
     if population is not None and new_population is not None:
         raise InvalidParameter(
-            "population", population, f"and new_population = {new_population!r} say different things"
+            "population", population, f"and new_population = {new_population!r} contradict each other"
         )
     known = book.datasets.get(name)
     said = population or new_population
@@ -48,7 +48,7 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
             hint=Advice(
-                "{population} says that it is; {new_population} is your word that they are others",
+                "{population} says that it is; {new_population} is your word that they are other people",
                 "{people}",
                 between="; ",
                 population=next(iter(book.populations)),
@@ -60,7 +60,7 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
             f"the ledger has no population {population!r}",
             hint=Advice(
                 "there are: {known}",
-                "{new_population} is your word that these people are others",
+                "{new_population} is your word that these are other people",
                 between="; ",
                 known=", ".join(book.populations),
                 new_population=population,
@@ -69,7 +69,7 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
     if new_population is not None and new_population in held:
         raise LedgerMismatch(
             f"the population {new_population!r} is in the ledger already",
-            hint=Advice("{population} says that the people are the same", "{people}", population=new_population),
+            hint=Advice("{population} says that they are the same people", "{people}", population=new_population),
         )
     return said
 
@@ -113,6 +113,6 @@ def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> 
     if theirs == population:
         return f"the same people: {population}"
     raise SameTable(
-        f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
         hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=theirs),
     )

@@ -106,7 +106,7 @@ class Till(Office):
             raise ApprovalRequired(
                 f"this spend is large for {found.level!r} and waits for approval (request {found.request})",
                 request=found.request,
-                hint=f"once the owner of the ledger approves request {found.request}, the same question goes through",
+                hint=f"once the custodian approves request {found.request}, ask the same question again",
             )
         return found
 

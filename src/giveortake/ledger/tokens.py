@@ -60,7 +60,7 @@ class TokenRecord:
 
     @property
     def is_valid(self) -> bool:
-        """Whether whoever has it is let in now."""
+        """Whether it lets anybody in now."""
         return not (self.revoked or self.expired)
 
 

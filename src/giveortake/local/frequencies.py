@@ -189,7 +189,7 @@ def survey_categories(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
                 "categories", category, "cannot be written to clients", hint="use texts, whole numbers or truth values"
             )
         if type(category) is str and not is_unicode(category):
-            raise InvalidParameter("categories", category, "has half a letter (a lone surrogate)")
+            raise InvalidParameter("categories", category, "contains half a character (a lone surrogate)")
     return found
 
 

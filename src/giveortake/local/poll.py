@@ -63,7 +63,9 @@ class Poll(Supports):
         name: str = "",
     ) -> None:
         if (truth is None) == (epsilon is None):
-            raise InvalidParameter("truth", truth, "and epsilon: give one of them", hint='Poll(truth="1/2")')
+            raise InvalidParameter(
+                "truth", truth, "and epsilon were both given: give one of them", hint='Poll(truth="1/2")'
+            )
         lie = open_probability("otherwise", otherwise)
         if truth is not None:
             honest = open_probability("truth", truth)

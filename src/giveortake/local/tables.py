@@ -50,7 +50,7 @@ def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
             )
     texts = [text for _, text in rows]
     if not all(text.isascii() for text in texts):
-        raise DamagedReports("a report holds letters that no report has")
+        raise DamagedReports("a report contains characters that no report has")
     return survey.received(texts)
 
 

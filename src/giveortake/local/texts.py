@@ -19,7 +19,7 @@ def checked_texts(values: Any) -> list[str]:
     if set(map(type, listed)) - {str}:
         raise InvalidParameter("answer", HIDDEN, "is not a text")
     if not is_unicode("".join(listed)):
-        raise InvalidParameter("answer", HIDDEN, "has half a letter (a lone surrogate)")
+        raise InvalidParameter("answer", HIDDEN, "contains half a character (a lone surrogate)")
     return listed
 
 

@@ -101,7 +101,7 @@ def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: 
             raise InvalidParameter(
                 "delta",
                 delta,
-                "is missing: Gaussian noise keeps no pure promise",
+                "is missing: Gaussian noise needs a δ",
                 hint='pass delta="1e-6", or use gt.laplace',
             )
         return gaussian_mu(exact.spendable("epsilon", epsilon), delta)

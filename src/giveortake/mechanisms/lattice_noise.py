@@ -127,7 +127,7 @@ def _require_usual(scale: Fraction, steps: Fraction, faintest: Fraction) -> None
         raise InvalidParameter(
             "noise",
             told,
-            "leaves no noise: it would round to zero",
+            "leaves no noise: it rounds to zero",
             hint="whole numbers change by 1 or more; ask for a finer granularity, or state the sensitivity in full",
         )
     if scale > exact.GREATEST:

@@ -45,7 +45,7 @@ class Candidate:
     def of(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
         """A model's counts and a handicap in rows, put on the lattice first."""
         if not (np.isfinite(counts).all() and np.abs(counts).max(initial=0) < _MOST and abs(handicap) < _MOST):
-            raise InvalidParameter("counts", "of a model", "are no numbers of rows")
+            raise InvalidParameter("counts", "of a model", "are not numbers of rows")
         if not 1 <= weight <= _MOST:
             raise InvalidParameter("weight", weight, "is not a whole number above zero")
         return cls(np.rint(counts * FINENESS).astype(np.int64), weight, round(handicap * FINENESS))

@@ -207,7 +207,7 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
     named = f"`{of.name}`" if isinstance(of, ColumnReference) else "the expression"
     if not domain.kind.is_number:
         raise QueryRefused(
-            f"the {kind} of {named} needs numbers, and got {domain.kind} values",
+            f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
             hint=_as_bounds(of, domain) or "a column of a CSV file is text until the custodian declares its domain",
         )
     if not domain.is_bounded:

@@ -50,7 +50,9 @@ class Catalog:
     def __post_init__(self) -> None:
         names = [name.casefold() for name in (*self.private, *self.public)]
         if len(set(names)) < len(names):
-            raise InvalidParameter("catalog", sorted(names), "has two tables of one name", hint="rename one of them")
+            raise InvalidParameter(
+                "catalog", sorted(names), "has two tables of the same name", hint="rename one of them"
+            )
 
     def find(self, name: str) -> Relation | PublicTable:
         """The table of that name, or a refusal that lists the tables there are."""
@@ -66,7 +68,7 @@ class Catalog:
         if isinstance(table, PublicTable):
             return table
         raise QueryRefused(
-            f"`{name}` is a private table, and private tables are joined on the person",
+            f"`{name}` is a private table, and private tables can only be joined on the person",
             hint="frames: table.join_person(other)",
         )
 
@@ -105,7 +107,7 @@ def meet_persons(left: Relation, right: Relation, *, optional: bool) -> tuple[Jo
 def require_name(name: str) -> str:
     """A name that every engine can write."""
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="take another name")
+        raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="choose another name")
     return name
 
 
@@ -201,5 +203,5 @@ def _require_plain(expression: Expression) -> None:
 
 def _refuse() -> NoReturn:
     raise QueryRefused(
-        "the question was not made of this session's own tables", hint="begin with session.table() or session.sql()"
+        "the question was not made from this session's own tables", hint="begin with session.table() or session.sql()"
     )

@@ -125,7 +125,7 @@ class Window:
             raise QueryRefused(f"{name} OVER takes no frame of rows without an order")
         if self.function == "ntile" and self.places < 1:
             raise QueryRefused(
-                "NTILE divides into one part or more",
+                "NTILE takes at least one part",
                 hint="SELECT region, NTILE(4) OVER (ORDER BY COUNT(*)) AS quarter FROM trips GROUP BY region",
             )
         if not 0 <= self.places <= _MOST_PLACES:

@@ -65,4 +65,4 @@ def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind 
             return Kind.REAL
         case bool() | str() | dt.date():
             return Literal(part).domain({}).kind
-    raise QueryRefused("HAVING compares aggregates, keys and values alone", hint="conditions on rows go into WHERE")
+    raise QueryRefused("HAVING compares only aggregates, keys and values", hint="conditions on rows go into WHERE")

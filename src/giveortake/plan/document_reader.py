@@ -48,7 +48,7 @@ def question_from_json(content: Json, origin: Origin) -> Question:
     except GiveOrTakeError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
-        return _refuse("the plan is damaged, or none")
+        return _refuse("this is not a plan, or a damaged one")
 
 
 @final
@@ -80,9 +80,9 @@ class _Reader:
 
     def question(self, content: Json) -> Question:
         if not isinstance(content, dict) or "format" not in content:
-            _refuse("the plan does not say how it is to be read")
+            _refuse("the plan does not say which version wrote it")
         if content["format"] != FORMAT:
-            _refuse("the plan is of a later version", hint="upgrade giveortake")
+            _refuse("the plan was made by a later version", hint="upgrade giveortake")
         if set(content) != _FIELDS:
             _refuse(f"a plan has the fields {', '.join(sorted(_FIELDS))}, and no others")
         having = content["having"]
@@ -126,7 +126,7 @@ class _Reader:
         name, fingerprint = _list(content)
         found = _found("public table", _text(name), self._origin.public)
         if found.fingerprint != fingerprint:
-            _refuse(f"the public table `{found.name}` holds something else now", hint="ask the question anew")
+            _refuse(f"the public table `{found.name}` holds something else now", hint="ask the question again")
         return found
 
     def _filter(self, source: Json, condition: Json) -> Relation:
@@ -317,7 +317,7 @@ def _frame(content: Json) -> Frame:
 def _limit(content: Json) -> int | None:
     if content is None:
         return None
-    return _whole(content) if _whole(content) >= 0 else _refuse("a limit is no negative number")
+    return _whole(content) if _whole(content) >= 0 else _refuse("a limit cannot be negative")
 
 
 def _found(what: str, name: str, among: Mapping[str, _Item]) -> _Item:
@@ -327,11 +327,11 @@ def _found(what: str, name: str, among: Mapping[str, _Item]) -> _Item:
 
 
 def _list(content: Json) -> list[Json]:
-    return content if isinstance(content, list) else _refuse("the plan is damaged, or none")
+    return content if isinstance(content, list) else _refuse("this is not a plan, or a damaged one")
 
 
 def _text(content: Json) -> str:
-    return content if isinstance(content, str) else _refuse("the plan is damaged, or none")
+    return content if isinstance(content, str) else _refuse("this is not a plan, or a damaged one")
 
 
 def _number(content: Json) -> Fraction:
@@ -343,11 +343,11 @@ def _number(content: Json) -> Fraction:
 
 
 def _truth(content: Json) -> bool:
-    return content if isinstance(content, bool) else _refuse("the plan is damaged, or none")
+    return content if isinstance(content, bool) else _refuse("this is not a plan, or a damaged one")
 
 
 def _whole(content: Json) -> int:
-    return content if type(content) is int else _refuse("the plan is damaged, or none")
+    return content if type(content) is int else _refuse("this is not a plan, or a damaged one")
 
 
 def _refuse_kind(what: str, content: Json) -> NoReturn:

@@ -112,7 +112,7 @@ def _output_to_json(output: Output) -> Json:
             ]
         case Fraction():
             return ["number", str(output)]
-    raise QueryRefused(f"a {type(output).__name__} is no part of an answer")
+    raise QueryRefused(f"a {type(output).__name__} is not a part of an answer")
 
 
 def _order_to_json(order: Order) -> Json:

@@ -204,7 +204,7 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
     if said.get("integer"):
         _require_kind(name, Kind.INTEGER, physical)
     if "bounds" in said and "categories" in said:
-        raise InvalidParameter(f"domains[{name!r}]", said, "has bounds and categories; one of them is enough")
+        raise InvalidParameter(f"domains[{name!r}]", said, "has both bounds and categories: declare one of them")
     if "bounds" in said:
         bounds = said["bounds"]
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) != 2:
@@ -220,7 +220,7 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
             domain = replace(domain, categories=tuple(each for each in domain.categories if each is not None))
     if "max_length" in said:
         if domain.kind is not Kind.TEXT:
-            raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is for text only")
+            raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is only for text")
         longest = whole(f"domains[{name!r}].max_length", said["max_length"])
         if longest > MOST_CHARACTERS:
             raise InvalidParameter(f"domains[{name!r}].max_length", longest, f"is above {MOST_CHARACTERS:,}")
@@ -251,7 +251,7 @@ def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
             f"domains[{name!r}]",
             str(kind),
             f"is not what the column holds: {physical.kind} values",
-            hint="store it as such, or convert it in the question: CAST(x AS DOUBLE), ROUND(x)",
+            hint="store the column as that type, or convert it in the question: CAST(x AS DOUBLE), ROUND(x)",
         )
 
 
@@ -261,7 +261,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
     elif physical.kind.is_number:
         low, high = (rational(f"domains[{name!r}]", each) for each in bounds)
         if max(abs(low), abs(high)) >= _INT64:
-            raise InvalidParameter(f"domains[{name!r}]", bounds, "is beyond what 64 bits hold")
+            raise InvalidParameter(f"domains[{name!r}]", bounds, "does not fit into 64 bits")
     else:
         raise InvalidParameter(
             f"domains[{name!r}]",
@@ -278,7 +278,9 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
     present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
     if not present or len(set(map(_identity, present))) < len(present):
-        raise InvalidParameter(f"domains[{name!r}]", said, "is empty or repeats itself", hint="list every key once")
+        raise InvalidParameter(
+            f"domains[{name!r}]", said, "is empty, or lists a value twice", hint="list every key once"
+        )
     if len(listed) > MOST_KEYS:
         raise InvalidParameter(f"domains[{name!r}]", f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
     kinds = {_kind_of(each) for each in present}
@@ -310,7 +312,7 @@ def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> N
     for number in numbers:
         if (number / step).denominator != 1 or abs(number) >= most:
             raise InvalidParameter(
-                f"domains[{name!r}]", str(number), f"is no value of a column of {physical.kind} numbers of its type"
+                f"domains[{name!r}]", str(number), f"is not a value of a column of {physical.kind} numbers of its type"
             )
 
 
@@ -341,7 +343,7 @@ def _plain(name: str, value: object) -> Value:
     item = getattr(value, "item", None)
     if callable(item):
         return _plain(name, item())
-    raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which is no key")
+    raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which cannot be a key")
 
 
 def _identity(value: Value) -> tuple[str, Value]:
@@ -374,7 +376,7 @@ def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fract
             hint="store it as dates (in pandas, parse_dates), or declare nothing and ask for CAST(… AS DATE); "
             'categories are a list: ["a", "b"]'
             if kind is Kind.TEXT
-            else "bound numbers by numbers: (0, 500)",
+            else "numbers have numbers as bounds: (0, 500)",
         )
     first, last = (_moment(name, each, kind) for each in bounds)
     if kind is Kind.TIMESTAMP and not isinstance(last, dt.datetime):

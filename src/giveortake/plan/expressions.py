@@ -68,7 +68,7 @@ class Literal(Expression):
 
     def __post_init__(self) -> None:
         if isinstance(self.value, str) and any("\ud800" <= each <= "\udfff" for each in self.value):
-            raise QueryRefused("a text holds half a character, a surrogate by itself", hint="write the whole character")
+            raise QueryRefused("a text contains half a character (a lone surrogate)", hint="write the whole character")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)

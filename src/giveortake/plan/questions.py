@@ -87,7 +87,7 @@ class Question:
             return
         if not self.outputs and self.keys:
             raise QueryRefused(
-                "the question asks for keys without a number, and the number is what is measured",
+                "the question asks for keys, but for no number to measure",
                 hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 1",
             )
         if not self.outputs:
@@ -98,26 +98,26 @@ class Question:
         names = [*(name for name, _ in self.keys), *(name for name, _ in self.outputs)]
         taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
         if len(taken) < len(names) + 2 * len(self.outputs):
-            raise QueryRefused("two columns of the answer have one name", hint="name them apart with AS")
+            raise QueryRefused("two columns of the answer have the same name", hint="give them different names with AS")
         schema = self.relation.schema
         for _, key in self.keys:
             require_shallow(key)
             domain = key.domain(schema)
             if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
                 raise QueryRefused(
-                    f"groups are not made of {domain.kind} values", hint="BUCKET(x, width), or DATE_TRUNC('day', t)"
+                    f"{domain.kind} values cannot be grouped by", hint="BUCKET(x, width), or DATE_TRUNC('day', t)"
                 )
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 person, table = self.relation.person, self.relation.tables()[0].name
                 raise QueryRefused(
-                    f"`{person}` names persons, and answers are never about one",
+                    f"`{person}` names people, and an answer is never about one person",
                     hint=_OF_PERSONS.format(person=person, table=table),
                 )
         self._require_plain_windows()
         aggregates = self.aggregates()
         if not aggregates:
             raise QueryRefused(
-                "a window function (OVER) is computed of the noisy answer, and nothing else is asked for",
+                "a window function (OVER) is computed from the noisy answer, and the question asks for nothing else",
                 hint="SELECT region, COUNT(*) AS n, COUNT(*) OVER () AS groups FROM trips GROUP BY region",
             )
         for aggregate in aggregates:
@@ -135,10 +135,10 @@ class Question:
             raise QueryRefused("DISTINCT together with aggregates is not answered", hint=hint)
         for _, key in self.keys:
             if self.relation.person is not None and self.relation.person in set(key.columns()):
-                raise QueryRefused(f"`{self.relation.person}` names persons, and they are never shown", hint=hint)
+                raise QueryRefused(f"`{self.relation.person}` names people, and people are never shown", hint=hint)
             if key.domain(schema).keys() is None:
                 raise QueryRefused(
-                    "DISTINCT is answered of keys that are declared; others are found in the data, with noise",
+                    "DISTINCT is answered only for declared keys: others are found in the data, with a noisy count",
                     hint=hint,
                 )
         if not keeps_rows(self.relation):
@@ -158,7 +158,7 @@ class Question:
         for window in windows_in(self):
             if any(windows_in(part) for part in parts_of(window)):
                 raise QueryRefused(
-                    "OVER of something that is OVER itself is not answered",
+                    "OVER inside OVER is not answered",
                     hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region",
                 )
             asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
@@ -167,7 +167,7 @@ class Question:
 
     @property
     def finds_keys(self) -> bool:
-        """Whether some keys are not known beforehand."""
+        """Whether some keys have to be found in the data."""
         return None in [domain.keys() for domain in self.key_domains()]
 
     def key_domains(self) -> list[Domain]:

@@ -240,7 +240,9 @@ class JoinPublic(Unary):
         if theirs.kind is not ours.kind:
             raise QueryRefused(f"a {ours.kind} column cannot be joined with a {theirs.kind} column")
         if theirs.kind in {Kind.REAL, Kind.DECIMAL}:
-            raise QueryRefused(f"tables are not joined on {theirs.kind} numbers", hint="join on whole numbers or text")
+            raise QueryRefused(
+                f"tables cannot be joined on {theirs.kind} numbers", hint="join on whole numbers or text"
+            )
         _require_names_apart([*inside, *(name for _, name in self.taken)])
 
     @property
@@ -274,12 +276,12 @@ class JoinPersons(Binary):
             raise QueryRefused("private tables are joined on the person, and these have no person column")
         if person_joins(self) > _MOST_PERSON_JOINS:
             raise QueryRefused(
-                f"there are more than {_MOST_PERSON_JOINS} joins on the person: a person's rows multiply in each",
+                f"there are more than {_MOST_PERSON_JOINS} joins on the person, and each multiplies a person's rows",
                 hint="make one row for each person first: GROUP BY the person in a subquery",
             )
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
-            raise QueryRefused("the two tables write the person differently, as values of different kinds")
+            raise QueryRefused("the two tables store the person as values of different types")
         _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
 
     @property
@@ -305,9 +307,9 @@ class Union(Binary):
 
     def __post_init__(self) -> None:
         if (self.left.person is None) != (self.right.person is None):
-            raise QueryRefused("UNION ALL of rows that belong to persons and rows that do not")
+            raise QueryRefused("UNION ALL cannot mix rows that belong to people with rows that do not")
         if self.left.person != self.right.person:
-            raise QueryRefused("both sides of UNION ALL must name the person's column alike")
+            raise QueryRefused("both sides of UNION ALL must use the same name for the person's column")
         left, right = ({table.name for table in side.tables()} for side in (self.left, self.right))
         if self.left.person is None and left != right:
             raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
@@ -315,7 +317,7 @@ class Union(Binary):
         for name, one in self.left.schema.items():
             other = theirs.get(name)
             if other is None or other.kind is not one.kind:
-                raise QueryRefused(f"both sides of UNION ALL must have a column `{name}` of one kind")
+                raise QueryRefused(f"both sides of UNION ALL must have a column `{name}` of the same type")
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -394,7 +396,10 @@ def _require_names_apart(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
-            raise QueryRefused(f"there are two columns `{name}`", hint="name them apart; upper and lower case are one")
+            raise QueryRefused(
+                f"there are two columns `{name}`",
+                hint="give them different names; upper and lower case count as the same",
+            )
         seen.add(name.casefold())
 
 

@@ -38,7 +38,7 @@ class SemiJoin(Unary):
         )
         if theirs.kind is not ours.kind or theirs.kind in {Kind.REAL, Kind.DECIMAL}:
             raise QueryRefused(
-                f"{ours.kind} values are not looked for among {theirs.kind} values",
+                f"{ours.kind} values cannot be looked up among {theirs.kind} values",
                 hint="whole numbers, texts and dates are, in columns of the same kind",
             )
         if self.condition is not None:

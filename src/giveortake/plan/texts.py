@@ -90,7 +90,7 @@ def to_real(_call: Call, domains: list[Domain]) -> Domain:
     if a.kind is Kind.BOOLEAN:
         return Domain(Kind.REAL, Fraction(0), Fraction(1), nullable=a.nullable)
     if a.kind is not Kind.TEXT:
-        raise QueryRefused(f"a {a.kind} value is no number", hint="take a part of it: YEAR(x), MONTH(x)")
+        raise QueryRefused(f"a {a.kind} value is not a number", hint="take a part of it: YEAR(x), MONTH(x)")
     return Domain(Kind.REAL, nullable=True)
 
 
@@ -113,7 +113,7 @@ def to_text(_call: Call, domains: list[Domain]) -> Domain:
     (a,) = domains
     if a.kind in {Kind.REAL, Kind.DECIMAL}:
         raise QueryRefused(
-            "numbers with decimals are not made into text: engines write them differently", hint="ROUND(x) first"
+            "numbers with decimals cannot be cast to text: engines write them differently", hint="ROUND(x) first"
         )
     return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable, made=_CHARACTERS[a.kind])
 
@@ -124,7 +124,7 @@ def to_date(_call: Call, domains: list[Domain]) -> Domain:
     if a.kind is Kind.DATE:
         return a
     if a.kind not in {Kind.TIMESTAMP, Kind.TEXT}:
-        raise QueryRefused(f"a {a.kind} value is no date")
+        raise QueryRefused(f"a {a.kind} value is not a date")
     if a.kind is Kind.TIMESTAMP and a.low is not None and a.high is not None:
         return Domain(Kind.DATE, Fraction(int(a.low)), Fraction(int(a.high)), nullable=a.nullable)
     return Domain(Kind.DATE, nullable=True)

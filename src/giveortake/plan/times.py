@@ -184,7 +184,7 @@ def in_days(call: Call, domains: list[Domain]) -> Call | None:
         one, other, kinds = other, one, kinds[::-1]
     if kinds[0] is not Kind.DATE or not isinstance(other, Literal) or not _is_whole(other.value):
         raise QueryRefused(
-            "to a date, whole days that are written out are added",
+            "a date is shifted by a whole number of days, written out",
             hint="day + 7, day - INTERVAL 1 MONTH, DATE_DIFF('day', a, b)",
         )
     by = int(Fraction(other.value))  # type: ignore[arg-type]  # (a whole number, as was asked)

@@ -25,7 +25,7 @@ EPSILONS: tuple[Number, ...] = ("0.1", "0.5", 1, 2, 5)
 METHODS = {
     "basic": "basic: ε adds up",
     "advanced": "advanced: by Azuma's inequality",
-    "optimal": "optimal: from (ε, δ) alone",
+    "optimal": "optimal: from (ε, δ) only",
     "tight": "tight: from the noise itself",
 }
 _STEPS = 60

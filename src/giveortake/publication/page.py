@@ -40,7 +40,10 @@ def report(session: Releasing, release_id: str, path: str | Path | None = None, 
     if place is not None:
         if type(place) is not int or not 0 <= place < len(tables):
             raise InvalidParameter(
-                "place", place, f"says no table of {len(tables)}", hint=f"from 0 to {len(tables) - 1}"
+                "place",
+                place,
+                f"is not the place of a table: there are {len(tables)}",
+                hint=f"from 0 to {len(tables) - 1}",
             )
         tables = [tables[place]]
     written = page_of(tables)
@@ -139,7 +142,7 @@ def _how_sure(answer: Answer) -> list[Markup]:
             "p",
             "A number is a mark, its interval the bar around it. It holds the number without noise with "
             f"{percent}\u00a0% probability{each}. Intervals cover the noise that protects people. They do not cover "
-            "that a table is a sample, nor what the caps leave out.",
+            "sampling error, nor what the caps leave out.",
             class_="note",
         )
     ]
@@ -203,8 +206,8 @@ def _promise(promise: Any) -> list[Markup]:
     found.append(
         tag(
             "p",
-            "That holds whatever anybody knows besides, now or later, and however this page is used: nothing that is "
-            "computed from these numbers tells more. Releases about the same people add up; the ledger of the data set "
+            "That holds whatever else anybody knows, now or later, and however this page is used: nothing computed "
+            "from these numbers reveals more. Releases about the same people add up; the ledger of the data set "
             "keeps their sum below its budget.",
         )
     )
@@ -217,10 +220,10 @@ def _belief(promise: Any) -> str:
         with suppress(GiveOrTakeError, ArithmeticError):
             low, high = promise.posterior(Fraction(1, 2), failure=failure)
             if high < 1:
-                seldom = "" if failure is None else ", but for one release in a million"
+                seldom = "" if failure is None else ", except for one release in a million"
                 return (
-                    f"Somebody who holds it for as likely as not (50\u00a0%) that {promise.unit} {_known(promise)} "
-                    f"can hold it, after seeing these numbers, for {_percent(low)} to {_percent(high)} likely{seldom}."
+                    f"Somebody who thinks it as likely as not (50\u00a0%) that {promise.unit} {_known(promise)} "
+                    f"can think it, after seeing these numbers, {_percent(low)} to {_percent(high)} likely{seldom}."
                 )
     return ""
 

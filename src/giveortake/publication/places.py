@@ -67,7 +67,7 @@ def publish(
     """
     place = str(to)
     if not schema or len(schema.encode()) > LONGEST or not schema.isprintable():
-        raise InvalidParameter("schema", schema, "is no name for a schema", hint='schema="answers"')
+        raise InvalidParameter("schema", schema, "cannot be the name of a schema", hint='schema="answers"')
     write_to = _writer(place, schema)
     tables, left = collected(session, release)
     if not tables:
@@ -91,7 +91,7 @@ def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[Lef
         return lambda tables, _left: _into_file(path, tables)
     if path.is_dir() or place.endswith(("/", os.sep)):
         return lambda tables, left: _into_folder(path, tables, left)
-    raise InvalidParameter("to", place, "does not say what to write, by its name", hint=_WHERE)
+    raise InvalidParameter("to", place, "has a name that does not say what to write", hint=_WHERE)
 
 
 def _into_postgres(address: str, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
@@ -109,7 +109,7 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
         raise InvalidParameter(
             "to",
             str(path),
-            f"holds one table, and there are {len(tables)}",
+            f"can hold one table, and there are {len(tables)}",
             hint=f'release="{tables[0].record.id}" publishes one; {path.with_suffix("")}/ is a folder of all',
         )
     _replace([(path, tables[0].table, tables[0].metadata)])
@@ -130,7 +130,7 @@ def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
     foreign = without_metadata(path for path, _, _ in files if path.exists())
     if foreign is not None:
         raise InvalidParameter(
-            "to", str(foreign), "is there, and was not published by giveortake", hint="name another file"
+            "to", str(foreign), "exists, and was not published by giveortake", hint="name another file"
         )
     drafts = [path.with_name(f".{path.name}.{uuid4().hex}.draft") for path, _, _ in files]
     try:

@@ -142,7 +142,7 @@ def published(record: ReleaseRecord, answer: Answer, asked: str, place: int | No
     rows = len(answer)
     for name, value, comment in (
         ("release_id", answer.release_id or record.id, "the release that these numbers belong to"),
-        ("confidence", float(Fraction(answer.confidence)), f"of the intervals: {sure_of(answer)}"),
+        ("confidence", float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
         ("guarantee", "" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
         ("caps", caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
     ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MARK = "published by giveortake"  # the last line of the comment of every table that is ours to replace
 ABOUT = "What was released, the promise that came with it, and where its numbers are."
-_MIXED = "has a table of another's by that name; nothing was written"
+_MIXED = "has a table of that name that giveortake did not publish; nothing was written"
 
 
 class Target(ABC):

@@ -80,7 +80,7 @@ class PatientProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """No words of uvicorn: the shape of all refusals."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            headers, body = refusal_bytes(BY_NAME["malformed"], "this is no HTTP/1.1 that is understood here")
+            headers, body = refusal_bytes(BY_NAME["malformed"], "this is not a valid HTTP/1.1 request")
             event = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")], reason=b"Bad Request")
             for each in (event, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(each) or b"")

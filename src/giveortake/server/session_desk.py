@@ -203,7 +203,7 @@ def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
     except strict_json.NotStrict:
         found = None
     if not isinstance(found, dict):
-        raise QueryRefused("the text is no plan", hint="a plan is what Query.plan writes, in strict JSON")
+        raise QueryRefused("the text is not a plan", hint="a plan is what Query.plan writes, in strict JSON")
     return found
 
 

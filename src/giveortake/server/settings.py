@@ -126,7 +126,7 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
         found["proxies"] = tuple(map(str, said["proxies"]))
     for name in said.get("latency", {}):
         if name not in datasets:
-            raise InvalidParameter("[server.latency]", name, "is no data set", hint=f"known: {', '.join(datasets)}")
+            raise InvalidParameter("[server.latency]", name, "is not a data set", hint=f"known: {', '.join(datasets)}")
     found["latency"] = {name: float(_number("latency", each)) for name, each in said.get("latency", {}).items()}
     return found
 
@@ -162,18 +162,18 @@ def _require_time(settings: Settings) -> None:
 def _folders(file: Path, said: Any) -> tuple[Path, ...]:
     listed = said if isinstance(said, list) else [said]
     if not all(isinstance(each, str) and each for each in listed):
-        raise InvalidParameter("[server] folders", said, "are no folders", hint='folders = ["incoming"]')
+        raise InvalidParameter("[server] folders", said, "are not folders", hint='folders = ["incoming"]')
     found = tuple(Path(beside(file, each)) for each in listed)
     for each in found:
         if not each.is_dir():
-            raise InvalidParameter("[server] folders", str(each), "is no folder", hint="make it, or leave it out")
+            raise InvalidParameter("[server] folders", str(each), "is not a folder", hint="make it, or leave it out")
     return found
 
 
 def _number(name: str, value: Any, *, whole: bool = False, least: float = 0.0) -> Any:
     kinds = (int,) if whole else (int, float)
     if not isinstance(value, kinds) or isinstance(value, bool) or not math.isfinite(value) or value < least:
-        raise InvalidParameter(f"[server] {name}", value, "is no such number", hint=f"{name} = 4")
+        raise InvalidParameter(f"[server] {name}", value, "is not a number of that kind", hint=f"{name} = 4")
     return value
 
 
@@ -182,5 +182,5 @@ def _size(value: Any) -> int | None:
         return None
     match = _SIZE.fullmatch(str(value))
     if match is None:
-        raise InvalidParameter("[server] address_space", value, "is no size", hint='address_space = "8GB"')
+        raise InvalidParameter("[server] address_space", value, "is not a size", hint='address_space = "8GB"')
     return int(match[1]) * _BYTES[match[2]]

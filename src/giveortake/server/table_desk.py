@@ -111,13 +111,13 @@ def section(desk: TableDesk, request: Request) -> dict[str, Any]:
     """The section of a configuration that describes a table as it was said; it is checked, and kept nowhere yet."""
     name, file = request["name"], desk.found(request["file"])
     if not _NAME.fullmatch(name) or name.casefold() == SERVER:
-        raise InvalidParameter("name", name, "is no name for a table", hint="letters, digits and _: trips_2024")
+        raise InvalidParameter("name", name, "cannot be the name of a table", hint="letters, digits and _: trips_2024")
     known = configurations(desk.toml)
     if name.casefold() in {each.casefold() for each in known}:
         raise InvalidParameter("name", name, "is taken", hint="choose another")
     kinds = columns_of(file, request.get("table"))
     if request["unit"] not in {*kinds, "row"}:
-        raise InvalidParameter("unit", request["unit"], "is no column", hint=f"one of {', '.join(kinds)}; or row")
+        raise InvalidParameter("unit", request["unit"], "is not a column", hint=f"one of {', '.join(kinds)}; or row")
     require_clear_unit(unit_said(request["unit"]), file, request.get("table"))
     said: dict[str, Any] = {"source": _source(desk.toml, file)}
     if request.get("table"):
@@ -142,10 +142,10 @@ def _source(toml: Path, file: Path) -> str:
 def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) -> dict[str, Any]:
     """What a column may hold, in the words of a configuration."""
     if column not in kinds:
-        raise InvalidParameter("domains", column, "is no column", hint=f"one of {', '.join(kinds)}")
+        raise InvalidParameter("domains", column, "is not a column", hint=f"one of {', '.join(kinds)}")
     kind = str(kinds[column] or said.get("kind") or Kind.TEXT)
     if kinds[column] is None and kind not in _KINDS:
-        raise InvalidParameter(f"domains.{column}", kind, "is no kind of cell", hint=", ".join(sorted(_KINDS)))
+        raise InvalidParameter(f"domains.{column}", kind, "is not a kind of cell", hint=", ".join(sorted(_KINDS)))
     values, low, high = said.get("values"), said.get("low"), said.get("high")
     if values:
         return {"categories": [_plain(column, each, kind) for each in values]}
@@ -185,7 +185,7 @@ def _number(column: str, said: Any, kind: str) -> int | float:
 
 
 def _misfit(column: str, said: Any, kind: str) -> InvalidParameter:
-    return InvalidParameter(f"domains.{column}", said, f"is no {kind}", hint="0, 500, 2024-12-31")
+    return InvalidParameter(f"domains.{column}", said, f"is not of type {kind}", hint="0, 500, 2024-12-31")
 
 
 OPERATIONS: dict[str, Callable[[TableDesk, Request], dict[str, Any]]] = {

@@ -239,7 +239,9 @@ class AdaptiveRun:
     def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
         """Whether the number of rows in chosen cells is far from what is expected of it; the watch has paid for it."""
         if self._guard is None:
-            raise MechanismSpent("nothing is watched: a watch ends with its process", hint="watch again, at its price")
+            raise MechanismSpent(
+                "nothing is being watched: a watch ends with its process", hint="watch again, which is charged again"
+            )
         mechanism = Surprise(chosen, expected, self._guard)
 
         def draw() -> dict[str, Any]:

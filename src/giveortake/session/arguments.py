@@ -52,6 +52,6 @@ def require_here(source: object) -> None:
         raise InvalidParameter(
             "session",
             type(source).__name__,
-            "is answered elsewhere, and this needs the rows at hand",
-            hint="whoever keeps the data runs it on gt.protect(…); s.sql(…), s.batch(…) and s.workload(…) can be asked",
+            "is a remote session, and this needs the rows",
+            hint="the custodian can run it on gt.protect(…); s.sql(…), s.batch(…) and s.workload(…) work here",
         )

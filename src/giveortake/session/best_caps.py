@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
 
-_IN_PART = "a profile is of the whole table, and this is a part of it"
-_NO_PROFILE = "you have no profile of the table, which would tell"
+_IN_PART = "a profile describes the whole table, and this is a part of it"
+_NO_PROFILE = "you have no profile of the table"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
@@ -42,9 +42,9 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
         raise InvalidParameter(
             "caps",
             "best",
-            "goes with a spend: it weighs noise against what caps leave out, and a margin decides the noise already",
+            "goes with a spend: it weighs noise against what caps leave out, and a margin already fixes the noise",
             hint=Advice(
-                "{state} {epsilon} or {share} in the place of the margin",
+                "{state} {epsilon} or {share} instead of the margin",
                 "{state} the caps",
                 epsilon="0.1",
                 share="1/10",
@@ -56,13 +56,13 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
         caps = ", ".join(f'"{name}": 10' for name in dict.fromkeys(_tables(question.relation)))
         raise QueryRefused(
             f'caps="best" takes caps from a profile of one table: {why}',
-            hint=f"state them, a profile of each table tells which: rows_per_person={{{caps}}}",
+            hint=f"state them; a profile of each table helps to choose: rows_per_person={{{caps}}}",
         )
     profile = profile_for(paid_profiles(mechanism, table), question)
     if profile is None or profile.rows is None:
         raise QueryRefused(
             f'caps="best" takes caps from a profile, and none of {table} was released to you',
-            hint=Advice("{profile} makes one, once"),
+            hint=Advice("{profile} makes one"),
         )
     candidates = Candidates(mechanism, question, stated, rules, profile, table)
     if terms.share is not None:
@@ -125,11 +125,11 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
     why = ""
     while not isinstance(relation, Scan):
         if not isinstance(relation, Unary):
-            return None, "the question is about several tables, and a profile is of one"
+            return None, "the question is about several tables, and a profile describes one"
         keeps = isinstance(relation, Derive) or (isinstance(relation, JoinPublic) and relation.optional)
         if not keeps:
             what = "a filter" if isinstance(relation, Filter) else "what the question makes of the table"
-            why = f"the profile is of the whole table, and nobody has released one after {what}"
+            why = f"the profile describes the whole table, and there is none of the table after {what}"
         relation = relation.source
     return relation.table.name, why
 

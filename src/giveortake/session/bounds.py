@@ -102,7 +102,10 @@ class BoundsSearch:
             asked[f"below zero {column}"] = _below_zero(relation, column)
         if not asked:
             raise InvalidParameter(
-                "columns", list(self.columns), "is empty, and rows have no caps", hint="name a column"
+                "columns",
+                list(self.columns),
+                "is empty, and where every row is protected by itself there are no caps",
+                hint="name a column",
             )
         return asked
 
@@ -130,9 +133,7 @@ class BoundsSearch:
 def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Sequence[str]) -> Question:
     """The number of people, and of those whom a cap or a bound cuts something off."""
     if relation.person is None:
-        raise InvalidParameter(
-            "check_bounds", "gt.ROW", "is about persons", hint="count rows outside the bounds in SQL"
-        )
+        raise InvalidParameter("check_bounds", "gt.ROW", "is about people", hint="count rows outside the bounds in SQL")
     total = caps.rows_in(relation.tables()[0].name)
     by = () if total is not None else by
     features: list[tuple[str, Expression]] = []
@@ -141,7 +142,7 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
     for column in columns:
         domain = relation.schema[column]
         if not domain.is_bounded:
-            raise InvalidParameter("columns", column, "has no bounds that could be checked")
+            raise InvalidParameter("columns", column, "has no declared bounds to check")
         counted.append((f"outside {column}", Aggregate(AggregateKind.COUNT_VALUES, _outside(relation, column))))
     if by:
         pairs = PerPerson(inner, tuple(by), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
@@ -182,9 +183,9 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
 def table_before_caps(origin: Origin) -> Relation:
     """The one table that bounds are found for, without any cap."""
     if not origin.uncapped:
-        raise InvalidParameter("bounds", "a part", "are found for the whole table, not for a part")
+        raise InvalidParameter("bounds", "a part", "can be found for the whole table only, not for a part")
     if len(origin.uncapped) != 1:
-        raise InvalidParameter("bounds", list(origin.uncapped), "are found for one table at a time")
+        raise InvalidParameter("bounds", list(origin.uncapped), "can be found for one table at a time")
     (relation,) = origin.uncapped.values()
     return relation
 
@@ -208,7 +209,7 @@ def _rows(relation: Relation, by: Sequence[str]) -> Relation:
 def _magnitude(relation: Relation, column: str) -> Relation:
     """The greatest absolute value of each unit."""
     if column not in relation.schema or not relation.schema[column].kind.is_number:
-        raise InvalidParameter("columns", column, "is no column of numbers")
+        raise InvalidParameter("columns", column, "is not a column of numbers")
     away = Call(
         "clamp", (Call("abs", (Call("to_real", (ColumnReference(column),)),)), Literal(0), Literal(2**_LARGEST))
     )

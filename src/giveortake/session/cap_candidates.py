@@ -56,7 +56,9 @@ def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, su
     """What the caps of a question leave out of its table, by a profile of it."""
     groups = caps.groups_per_person if question.keys else None
     if groups is not None and set(profile.by) != key_columns(question):
-        return LeftOut(None, None, None, sure, "the profile is not of these groups; one that names them would tell")
+        return LeftOut(
+            None, None, None, sure, "the profile does not cover these groups; a profile by those columns would"
+        )
     return profile.left_out(
         rows_per_person=caps.rows_in(table),
         groups_per_person=groups,
@@ -84,7 +86,7 @@ class Candidates:
             return None
         found = self._least()
         if found is None:
-            raise QueryRefused("no caps of the profile are within the custodian's maxima", hint="state the caps")
+            raise QueryRefused("all caps of the profile are above the custodian's maxima", hint="state the caps")
         return found[0]
 
     def with_spend_of_share(self) -> Terms:

@@ -82,7 +82,10 @@ def price_by_margin(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
     found = [asking.at(spend) for spend in spends if spend is not None]
     if not found:
         raise InvalidParameter(
-            "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
+            "margin",
+            terms.margin,
+            "is too small: no noise, however little, gives so narrow a margin",
+            hint="ask for a wider margin",
         )
     for each in found:
         if asking.is_paid(each):

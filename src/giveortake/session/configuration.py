@@ -85,13 +85,15 @@ def from_toml(path: str | Path, name: str | None = None) -> Session:
     return chosen(configurations(path), name).open()
 
 
-def chosen(found: Mapping[str, Configuration], name: str | None) -> Configuration:
+def chosen(found: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
     """The configuration of that name, or the only one."""
     file = next(iter(found.values())).file
     if name is None and len(found) > 1:
-        raise InvalidParameter("name", None, f"is missing: {file} describes several", hint=f"one of {', '.join(found)}")
+        raise InvalidParameter(
+            called, None, f"is missing: {file} describes several tables", hint=f"one of {', '.join(found)}"
+        )
     if name is not None and name not in found:
-        raise InvalidParameter("name", name, f"is no section of {file}", hint=f"it has {', '.join(found)}")
+        raise InvalidParameter(called, name, f"is not a section of {file}", hint=f"it has {', '.join(found)}")
     return next(iter(found.values())) if name is None else found[name]
 
 
@@ -113,7 +115,7 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
 def _configuration(file: Path, name: str, section: object) -> Configuration:
     where = _Place(file, name)
     if not isinstance(section, Mapping):
-        raise where.refusal(None, section, "stands outside a section", hint=f"begin with [{_example(name)}]")
+        raise where.refusal(None, section, "stands outside any section", hint=f"begin with [{_example(name)}]")
     where.require_known("", section, _KNOWN)
     where.require_filled_in(section)
     for key in _REQUIRED:
@@ -213,23 +215,23 @@ class _Place:
                 self.require_filled_in(value, f"{inside}{key}.")
             elif value == FILL_IN:
                 raise self.refusal(
-                    f"{inside}{key}", value, "is still to be filled in", hint=_MISSING.get(inside[:-1] or key)
+                    f"{inside}{key}", value, "still has to be filled in", hint=_MISSING.get(inside[:-1] or key)
                 )
 
     def text(self, key: str, value: object, *, hint: str | None = None) -> str:
         if isinstance(value, str) and value:
             return value
-        raise self.refusal(key, value, "is no text", hint=hint or f'{key} = "…"')
+        raise self.refusal(key, value, "is not a text", hint=hint or f'{key} = "…"')
 
     def number(self, key: str, value: object) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
-        raise self.refusal(key, value, "is no number", hint=f"{key} = 3")
+        raise self.refusal(key, value, "is not a number", hint=f"{key} = 3")
 
     def table(self, key: str, value: object) -> Mapping[str, Any]:
         if isinstance(value, Mapping):
             return value
-        raise self.refusal(key, value, "is no table", hint=f"write a section [{self.section}.{key}]")
+        raise self.refusal(key, value, "is not a table", hint=f"write a section [{self.section}.{key}]")
 
 
 def _source(where: _Place, value: object) -> Any:
@@ -249,7 +251,7 @@ def _budget(where: _Place, value: object) -> Guarantee:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         value = {"epsilon": value}
     if not isinstance(value, Mapping):
-        raise where.refusal("budget", value, "is no budget", hint=_MISSING["budget"])
+        raise where.refusal("budget", value, "is not a budget", hint=_MISSING["budget"])
     where.require_known("budget.", value, ("epsilon", "delta", "rho", "mu"))
     try:
         return budget_said(value)
@@ -272,7 +274,7 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
         return ZCDP(positive("rho", value["rho"]))
     if named == ["mu"]:
         return GaussianDP(positive("mu", value["mu"]))
-    raise InvalidParameter("budget", dict(value), "states no one promise")
+    raise InvalidParameter("budget", dict(value), "does not state exactly one promise")
 
 
 def _domains(where: _Place, value: object) -> dict[str, Any]:
@@ -292,7 +294,7 @@ def _domains(where: _Place, value: object) -> dict[str, Any]:
 def _in_toml(hint: str | None) -> str | None:
     """A hint in the words of a TOML file, where it was one in Python's.
 
-    >>> _in_toml("where every row is protected by itself, unit=gt.ROW")
+    >>> _in_toml("if every row is somebody else, unit=gt.ROW")
     'where every row is protected by itself, unit = "row"'
     """
     if isinstance(hint, Advice):
@@ -313,8 +315,8 @@ _TOML_OF = {
         '{ bounds = [0, 500] }, categories ["north", "south"], or { bounds = [0, 500], nullable = false }'
     ),
     '(date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")': "{ bounds = [2024-01-01, 2024-12-31] }",
-    "bound numbers by numbers: (0, 500)": "bound numbers by numbers: { bounds = [0, 500] }",
-    "pass a greater memory=": 'say more, such as memory = "4GB"',
+    "numbers have numbers as bounds: (0, 500)": "numbers have numbers as bounds: { bounds = [0, 500] }",
+    "pass a larger memory=": 'allow more, such as memory = "4GB"',
 }
 _MISSING = {
     "source": 'source = "trips.parquet"',

@@ -231,7 +231,7 @@ class Counter:
             self._require_appended(kept)
             if place >= self.horizon:
                 raise QueryRefused(
-                    f"the horizon of {self.horizon:,} periods is over; nothing was charged",
+                    f"all {self.horizon:,} periods of the horizon are over; nothing was charged",
                     hint="a longer horizon is another counter, and another charge",
                 )
             kept.append(self._next(kept, place, reservation))
@@ -249,14 +249,13 @@ class Counter:
             raise QueryRefused(
                 "the table has changed since this counter began: if rows were taken out or changed, a person could "
                 "count again in every period; nothing was drawn",
-                hint="the custodian says that rows were only added: gt.protect(…, appended=True)",
+                hint="if rows were only added, the custodian says so: gt.protect(…, appended=True)",
             )
         order = [name for name, _ in mechanism.ledger.versions(mechanism.dataset)]
         newest = max((order.index(each["version"]) for each in kept if "version" in each), default=0)
         if order.index(mechanism.version) < newest:
             raise QueryRefused(
-                "this counter has gone on with a newer version of the table, and this session holds an older one; "
-                "nothing was drawn",
+                "this counter has moved on to a newer version of the table than this session holds; nothing was drawn",
                 hint="protect the table as it is now, and go on there",
             )
 
@@ -363,7 +362,7 @@ class Counter:
     def table(self, kept: list[Any], places: range, reservation: Reservation | None, *notes: str) -> Answer:
         """The running counts after some periods."""
         if any(each["format"] != _FORMAT for each in kept):
-            raise LedgerMismatch("a step of this counter was kept by a later version")
+            raise LedgerMismatch("a later version of giveortake stored a step of this counter")
         released = np.array([float(int(each["count"])) for each in kept])
         values = np.array([float(released[: place + 1] @ self._weights[place::-1]) for place in places])
         margins = self._margins[places.start : places.stop]

@@ -135,7 +135,7 @@ class Magnitude(Dimension):
     def __post_init__(self) -> None:
         schema = self.relation.schema
         if self.column not in schema or not schema[self.column].kind.is_number:
-            raise InvalidParameter("columns", self.column, "is no column of numbers")
+            raise InvalidParameter("columns", self.column, "is not a column of numbers")
 
     @property
     def name(self) -> str:
@@ -200,10 +200,15 @@ def dimensions_of(
                 RowsOfPerson(relation, tuple(by), most_rows),
             ]
     elif by or most_rows is not None:
-        raise InvalidParameter("by", list(by), "are groups of persons, and every row is protected by itself")
+        raise InvalidParameter("by", list(by), "are groups of a person, and here every row is protected by itself")
     found += [Magnitude(relation, column) for column in columns]
     if not found:
-        raise InvalidParameter("columns", list(columns), "is empty, and rows have no caps", hint="name a column")
+        raise InvalidParameter(
+            "columns",
+            list(columns),
+            "is empty, and where every row is protected by itself there are no caps",
+            hint="name a column",
+        )
     return tuple(found)
 
 
@@ -237,11 +242,11 @@ def _require_groups(relation: Relation, by: Sequence[str]) -> None:
         raise InvalidParameter("by", list(by), "names a column twice")
     for name in by:
         if name == relation.person:
-            raise InvalidParameter("by", name, "names the persons themselves", hint="name what questions group by")
+            raise InvalidParameter("by", name, "is the column that names people", hint="name what questions group by")
         try:
             ColumnReference(name).domain(schema)
         except QueryRefused as refusal:
-            raise InvalidParameter("by", name, "is no column here", hint=refusal.hint) from None
+            raise InvalidParameter("by", name, "is not a column here", hint=refusal.hint) from None
 
 
 def _clamped(of: Expression) -> Expression:

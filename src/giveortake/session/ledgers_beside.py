@@ -55,8 +55,8 @@ def _second_budget(known: str, instead: str, kept: str) -> SameTable:
     return SameTable(
         f"{known}, and this session would {instead}",
         hint=Advice(
-            "{ledger} goes on with that one, {trial} tries out what nobody is told; "
-            "if the people are others, move that ledger elsewhere",
+            "{ledger} goes on with that one, {trial} is for trying out what nobody else will see; "
+            "if these are other people, move that ledger elsewhere",
             "{confirm}",
             ledger=str(kept),
         ),

@@ -89,7 +89,7 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
         unknown = [name for name, each in margins.items() if each is None]
         if unknown:
             raise QueryRefused(
-                f"how sure `{unknown[0]}` is depends on the data, so no spend can be chosen for its margin",
+                f"the margin of `{unknown[0]}` depends on the data, so no spend can be chosen for it",
                 hint=Advice(
                     "{pass} {n}, the number of rows if it is public or was released",
                     "{state} {epsilon}",
@@ -126,7 +126,7 @@ def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
 
 
 NO_PRICE = "it has no price in this budget"
-WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has one", epsilon="0.1")
+WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon="0.1")
 
 
 def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:

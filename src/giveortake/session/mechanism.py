@@ -135,7 +135,9 @@ class InteractiveMechanism:
     def as_analyst(self, name: str) -> InteractiveMechanism:
         """The same tables and ledger, and another asker. Whom the ledger does not know, or has revoked, it refuses."""
         if self.analyst is not None and name != self.analyst:
-            raise AccessDenied("an analyst asks for nobody else", hint="the custodian's session has as_analyst")
+            raise AccessDenied(
+                "an analyst's session cannot ask as somebody else", hint="only the custodian's session has as_analyst"
+            )
         own = self.ledger.levels(analyst=name, dataset=self.dataset)
         people = next(
             each for each in self.ledger.levels() if (each.kind, each.name) == ("population", self.population)
@@ -168,9 +170,9 @@ class InteractiveMechanism:
     def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
-            raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+            raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
         if asked.made.question.has_windows:
-            raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
+            raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
         reservation, (stored,) = self.reserve_and_draw([asked], key, confidence)
         if "spool" in stored and confidence.over == "answer":  # of which a portion is not all
             keys = sum(len(line["keys"]) for line in self.spool.read(stored["spool"]))
@@ -375,7 +377,7 @@ class InteractiveMechanism:
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
-                hint="call gt.protect again: what changed is a new version",
+                hint="call gt.protect again: it registers a new version",
             )
         return self.ledger.reserve(
             charge.event,

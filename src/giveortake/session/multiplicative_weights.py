@@ -115,7 +115,7 @@ class MultiplicativeWeights:
         self._sizes = [len(column.values or ()) for column in self._columns]
         cells = math.prod(self._sizes)
         if not columns or len(set(columns)) < len(columns):
-            raise InvalidParameter("columns", list(columns), "are none, or one of them is there twice")
+            raise InvalidParameter("columns", list(columns), "are empty, or name a column twice")
         if cells > MOST_CELLS:
             raise InvalidParameter(
                 "columns", list(columns), f"have {cells:,} combinations, more than {MOST_CELLS:,}", hint="name fewer"
@@ -173,9 +173,9 @@ class MultiplicativeWeights:
     def _ask(self, query: str) -> Answer:
         chosen = self._cells_of(query)
         if self._run.is_settled:
-            raise MechanismSpent("these weights were closed, and answer what was asked before alone")
+            raise MechanismSpent("these weights are closed, and only repeat what was asked before")
         if self._asked >= self.plan.queries:
-            raise MechanismSpent(f"{self.plan.queries:,} queries were planned for, and as many were asked")
+            raise MechanismSpent(f"{self.plan.queries:,} queries were planned, and all of them were asked")
         half = self.plan.for_update / 2
         try:
             if not self._run.is_watching:
@@ -184,8 +184,8 @@ class MultiplicativeWeights:
             is_far = self._run.is_far(self._columns, chosen, query, round(expected))
         except BudgetExceeded:
             raise MechanismSpent(
-                f"the weights have moved as often as was paid for, {self.updates} times",
-                hint="what was asked before is still told; a lower accuracy leaves more",
+                f"the weights have moved {self.updates} times, as often as was paid for",
+                hint="what was asked before can still be asked; a coarser accuracy allows more moves",
             ) from None
         self._asked += 1
         if not is_far:
@@ -232,7 +232,7 @@ class MultiplicativeWeights:
             for name in pattern:
                 if name not in names:
                     hint = meant(str(name), names) or None
-                    raise InvalidParameter("patterns", name, "is none of the columns", hint=hint)
+                    raise InvalidParameter("patterns", name, "is not one of the columns", hint=hint)
             axes = sorted((names.index(name), said) for name, said in pattern.items())
             found.append([[axis, _places(self._columns[axis], said)] for axis, said in axes])
         return json.dumps([each for each, _ in itertools.groupby(sorted(found))])
@@ -285,10 +285,10 @@ class MultiplicativeWeights:
 
 def _key_column(schema: Mapping[str, Any], name: str) -> KeyColumn:
     if name not in schema:
-        raise InvalidParameter("columns", name, "is no column here", hint=meant(str(name), schema) or None)
+        raise InvalidParameter("columns", name, "is not a column here", hint=meant(str(name), schema) or None)
     values = schema[name].keys()
     if values is None:
-        raise InvalidParameter("columns", name, "has no declared values that could be listed", hint="declare them")
+        raise InvalidParameter("columns", name, "has no declared values", hint="declare them")
     return KeyColumn(name, ColumnReference(name), values)
 
 
@@ -297,6 +297,6 @@ def _places(column: KeyColumn, said: Any) -> list[int]:
     known = list(column.values or ())
     for value in listed:
         if not any(type(value) is type(each) and value == each for each in known):
-            raise InvalidParameter("patterns", value, f"is no declared value of `{column.name}`")
+            raise InvalidParameter("patterns", value, f"is not a declared value of `{column.name}`")
     are_there = [any(type(value) is type(each) and value == each for value in listed) for each in known]
     return [place for place, is_there in enumerate(are_there) if is_there]

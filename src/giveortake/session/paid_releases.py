@@ -77,14 +77,17 @@ class PaidRelease:
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask once more, and combine all answers; keys that were found are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
-            raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
+            raise Unprovable(
+                "quantiles cannot be refined: their answers cannot be averaged",
+                hint="ask the question again at a higher price",
+            )
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint=Advice("{refine}"))
         if self.reservation.version != self.mechanism.version:
             raise LedgerMismatch(
-                f"the release is about version {self.reservation.version!r} of the data, and there is another now",
-                hint="ask the question anew",
+                f"the release is about version {self.reservation.version!r} of the data, which has changed since",
+                hint="ask the question again",
             )
         again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)

@@ -86,7 +86,9 @@ class Partition(Mapping[Any, "Session"]):
             return self._sessions[value]
         except KeyError:
             listed = ", ".join(map(repr, self._sessions))
-            raise InvalidParameter(self.column, value, "is no part", hint=f"the parts are {listed}") from None
+            raise InvalidParameter(
+                self.column, value, "is not one of the parts", hint=f"the parts are {listed}"
+            ) from None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._sessions)
@@ -108,10 +110,15 @@ def parts_of(
     values = schemas[0][column].keys()
     if values is None or any(schema[column].keys() != values for schema in schemas):
         raise InvalidParameter(
-            "partition", column, "has no declared values", hint="declare its domain: parts are known beforehand"
+            "partition",
+            column,
+            "has no declared values",
+            hint="declare its domain: the parts must be known before any row is read",
         )
     if len({key_of(value) for value in values}) < len(values):
-        raise InvalidParameter("partition", column, "has values that are the same as doubles", hint="round them")
+        raise InvalidParameter(
+            "partition", column, "has values that are equal as floating-point numbers", hint="round them"
+        )
     most = whole("parts_per_person", parts_per_person)
     person = mechanism.budget.unit.column
     keep = None if person is None or most >= len(values) else most
@@ -120,7 +127,7 @@ def parts_of(
         raise InvalidParameter(
             "partition",
             column,
-            "of several tables would have to keep the same parts of a person in each",
+            "would have to keep the same parts of a person in each of several tables",
             hint="partition one table, or pass parts_per_person=<the number of parts>",
         )
     identity = (

@@ -139,7 +139,7 @@ class Profile:
         """
         sure = exact.open_probability("confidence", confidence)
         if self.rows is None:
-            raise InvalidParameter("left_out", self.table, "is about persons, and every row is protected by itself")
+            raise InvalidParameter("left_out", self.table, "is about people, and here every row is protected by itself")
         miss = float(1 - sure) / 2
         if groups_per_person is None:
             whole = min((cap for cap in (rows_per_person, rows_per_group) if cap is not None), default=None)
@@ -148,7 +148,7 @@ class Profile:
             inside = rows_per_person if rows_per_group is None else rows_per_group
             if self.groups is None or self.largest_groups is None:
                 return LeftOut(
-                    None, None, None, sure, "the profile was not told of the groups; one that names them would tell"
+                    None, None, None, sure, "the profile does not cover groups; a profile by those columns would"
                 )
             of = (self.rows, self.groups, self.largest_groups)
             caps = None if inside is None else (groups_per_person, inside)
@@ -162,7 +162,7 @@ class Profile:
         """About how many persons there are: bounds that hold with the stated confidence."""
         sure = exact.open_probability("confidence", confidence)
         if self.rows is None:
-            raise InvalidParameter("persons", self.table, "are none: every row is protected by itself")
+            raise InvalidParameter("persons", self.table, "do not exist: here every row is protected by itself")
         bounds = self.rows.bounded(float(1 - sure))
         return float(bounds.kept_low[0]), bounds.persons_high
 
@@ -173,7 +173,9 @@ class Profile:
         sure = exact.open_probability("confidence", confidence)
         spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
         if self.rows is None:
-            raise InvalidParameter("plot", self.table, "shows caps of persons, and every row is protected by itself")
+            raise InvalidParameter(
+                "plot", self.table, "shows caps per person, and here every row is protected by itself"
+            )
         miss = float(1 - sure)
         left, _ = self.rows.left_estimates(miss)
         last = self.rows.last_seen(miss)

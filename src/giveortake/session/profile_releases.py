@@ -54,7 +54,9 @@ class ProfileRequest:
         """As it was said, checked. Nothing is charged, and no row is looked at."""
         relation = mechanism.origin.uncapped.get(table)
         if relation is None:
-            raise InvalidParameter("table", table, "is seen in part only: a profile is of the whole table")
+            raise InvalidParameter(
+                "table", table, "is only partly visible here, and a profile describes the whole table"
+            )
         for name, listed in (("by", by), ("columns", columns)):
             if isinstance(listed, str):
                 raise InvalidParameter(name, listed, "is a text, not a list", hint=f"{name}=[{listed!r}]")

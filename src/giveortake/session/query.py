@@ -100,7 +100,7 @@ class Query:
 
     @property
     def finds_keys(self) -> bool:
-        """Whether some keys are not known beforehand."""
+        """Whether some keys have to be found in the data."""
         return self.question.finds_keys
 
     def _terms(self, said: AskTerms) -> Terms:

@@ -56,12 +56,12 @@ def from_json(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT:
-            raise InvalidParameter("text", "the document", "is of a later version", hint="upgrade giveortake")
+            raise InvalidParameter("text", "the document", "was made by a later version", hint="upgrade giveortake")
         return _fields(document)
     except GiveOrTakeError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError):
-        raise InvalidParameter("text", "the document", "is damaged, or no quote in JSON") from None
+        raise InvalidParameter("text", "the document", "is not a quote in JSON, or a damaged one") from None
 
 
 def _fields(document: dict[str, Any]) -> dict[str, Any]:

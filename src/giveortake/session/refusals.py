@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CLOSE = 1 + Fraction(1, 5000)
 _HALVINGS = 30
 _DIGITS = 4
-OTHER_BUDGET = 'a budget with a δ, such as gt.ApproxDP("1", "1e-6"), or gt.ZCDP("1/10"), has one'
+OTHER_BUDGET = 'use a budget that prices it: gt.ApproxDP("1", "1e-6"), or gt.ZCDP("1/10")'
 
 
 def gaussian_event(spend: Spend) -> Event:
@@ -58,7 +58,7 @@ def too_dear(
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
     whole = share_of_budget(standing.budget or mechanism.budget, event) is None
-    does = "is more than the whole budget of" if whole else "does not fit any more into the budget of"
+    does = "is more than the whole budget of" if whole else "no longer fits the budget of"
     whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
     message = f"{costs} {does} {whose}; nothing was charged"
     keys = missing_for_keys(standing, needed)
@@ -67,7 +67,7 @@ def too_dear(
     elif isinstance(refusal, Unpriced):
         message = f"{costs} has no price in what is left of the budget of {whose}; nothing was charged"
         laplace = Advice(
-            "{epsilon}, without δ, asks for Laplace noise, which has one", epsilon=shown_down(left, _DIGITS)
+            "{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon=shown_down(left, _DIGITS)
         )
         hint = instead or laplace
     elif keys:
@@ -88,7 +88,7 @@ def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if pot is None or needed <= pot:
         return []
-    return [f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left"]
+    return [f"finding keys takes δ = {shown(needed)}, and only δ = {shown(pot)} is left for it"]
 
 
 def _what_fits(

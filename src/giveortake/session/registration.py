@@ -130,7 +130,7 @@ def protect(
         table_name(source, name, table)  # an address that names no table is refused before anything is opened
     if mark is not None and (ledger is None or isinstance(ledger, ledgers.Ledger)):
         raise InvalidParameter(
-            "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
+            "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
         )
     if owner_confirms is None:
         require_one_budget(source, _place(ledger))
@@ -200,12 +200,15 @@ def _trusted(said: Mapping[str, Trusted] | None, analyst: str | None) -> dict[st
     """The custodian's code by its name and version, which are all that is known of it."""
     if said and analyst is not None:
         raise InvalidParameter(
-            "trusted", list(said), "is not for a session of an analyst", hint="leave `analyst` out: it is yours alone"
+            "trusted",
+            list(said),
+            "cannot be used in an analyst's session",
+            hint="leave `analyst` out: only the custodian's own session runs trusted code",
         )
     for called, code in (said or {}).items():
         if not (_CODE.fullmatch(str(called)) and callable(code)):
             raise InvalidParameter(
-                "trusted", called, "is no function by its name and version", hint='trusted={"pairs@1": function}'
+                "trusted", called, "is not a function with a name and a version", hint='trusted={"pairs@1": function}'
             )
     return dict(said or {})
 
@@ -241,7 +244,7 @@ def _prepare(engine: Engine, origin: Origin) -> None:
             "source",
             HIDDEN,
             f"could not be prepared for rows_per_person: the engine gave up ({failed.cause})",
-            hint="pass a greater memory=; the log names the kind of error",
+            hint="pass a larger memory=; the log names the kind of error",
         ) from None
 
 
@@ -272,9 +275,9 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
     if not isinstance(budget, Guarantee):
         raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, gt.PureDP("1")')
     if budget.unit not in {ROW, whom}:
-        raise InvalidParameter("budget", budget, f"protects {budget.unit}, and the table is to protect {whom}")
+        raise InvalidParameter("budget", budget, f"protects {budget.unit}, but the table protects {whom}")
     if budget.neighbours not in {"add-remove", neighbours}:
-        raise InvalidParameter("neighbours", neighbours, f"is not what the budget says: {budget.neighbours}")
+        raise InvalidParameter("neighbours", neighbours, f"contradicts the budget, which has {budget.neighbours!r}")
     return replace(budget, unit=whom, neighbours=neighbours)
 
 
@@ -300,7 +303,7 @@ def _private_tables(
         raise InvalidParameter(
             "domains",
             sorted(unknown),
-            "are no columns of the table",
+            "names columns that the table does not have",
             hint=f"{meaning}its columns are {', '.join(sorted(used))}",
         )
     return found, sources
@@ -316,14 +319,14 @@ def own_domains(said: Mapping[str, Any], table: str, several: bool) -> Mapping[s
 def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
     physical = dict(loaded.columns)
     if len({column.casefold() for column in physical}) < len(physical):
-        raise InvalidParameter("source", loaded.name, "has columns whose names differ in case alone", hint="rename one")
+        raise InvalidParameter("source", loaded.name, "has columns whose names differ only in case", hint="rename one")
     person = None if whom == ROW else whom.column
     if person is not None:
         if person not in physical:
             raise InvalidParameter(
                 "unit",
                 person,
-                f"is no column of `{loaded.name}`",
+                f"is not a column of `{loaded.name}`",
                 hint=(
                     f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
                     "itself, unit=gt.ROW"
@@ -333,7 +336,7 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
             raise InvalidParameter(
                 "unit",
                 person,
-                f"holds {physical[person].kind} values, which name nobody",
+                f"holds {physical[person].kind} values, which cannot name people",
                 hint="use text or whole numbers",
             )
     columns = []
@@ -450,4 +453,4 @@ def table_name(source: Any, name: str | None, table: str | None) -> str:
 def _checked_name(name: object) -> str:
     if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 100:
         return name
-    raise InvalidParameter("name", name, "is no name for a table")
+    raise InvalidParameter("name", name, "cannot be the name of a table")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from giveortake.session.partitions import Part
 
 FORMAT = 1
-_AGAIN = "ask it once more: what was paid for is free"
+_AGAIN = "ask it again: what was paid for is free"
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _place(record: ReleaseRecord, place: int | None) -> int:
         raise InvalidParameter(
             "place",
             place,
-            f"says no question of {count}",
+            f"is not the place of a question: there are {count}",
             hint=f"from 0 to {count - 1}",
         )
     return place
@@ -104,10 +104,11 @@ def _content(record: ReleaseRecord) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
         if found is not None:
             raise Unprovable(
-                f"the release {record.id!r} is no question's: it is not refined", hint="ask anew, for more"
+                f"the release {record.id!r} did not come from a question, and cannot be refined",
+                hint="ask the question again at a higher price",
             )
         raise Unprovable(
-            f"the release {record.id!r} was paid for by an earlier version, which kept no question", hint=_AGAIN
+            f"the release {record.id!r} was made by an earlier version, which did not store the question", hint=_AGAIN
         )
     return found
 
@@ -119,7 +120,8 @@ class _Reading:
         content = _content(record)
         if content["declared"] != mechanism.declared:
             raise LedgerMismatch(
-                f"the release {record.id!r} was measured when other domains were declared", hint="ask the question anew"
+                f"the release {record.id!r} was measured when other domains were declared",
+                hint="ask the question again",
             )
         if "part" in content:
             mechanism = mechanism.in_part(part_of(mechanism, content["part"]))
@@ -151,8 +153,8 @@ class _Reading:
         reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
         if not reservation.settled:
             raise NotFound(
-                f"the release {record.id!r} is charged and has no answer yet",
-                hint="ask the question again, with its key if it had one: it is drawn once",
+                f"the release {record.id!r} was charged, but has no answer yet",
+                hint="ask the question again, with the same key if it had one: it is not charged again",
             )
         stored = stored_answers.stored_of(reservation.answer, len(asked))[place]
         lines = stored_answers.some_at_a_time(mechanism.spool, asked[place], stored)
@@ -206,8 +208,8 @@ class _Reading:
             charge = None
         if charge is None or json.loads(charge.question) != request or charge.event != self._record.event:
             raise LedgerMismatch(
-                f"the release {self._record.id!r} was measured otherwise than it would be here",
-                hint="open the session as it was when it was asked, or ask the question anew",
+                f"the release {self._record.id!r} was measured in another way than this session would",
+                hint="open the session as it was when it was asked, or ask the question again",
             )
 
     def _referred(self, reference: str) -> ReleaseRecord:
@@ -222,6 +224,6 @@ def part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
     column, value, touched = content
     tables = list(mechanism.origin.relations.values())
     if mechanism.part is not None:
-        raise NotFound("this session sees a part of the data alone", hint="read the release from the whole session")
+        raise NotFound("this session sees only a part of the data", hint="read the release from the whole session")
     parts = parts_of(mechanism, tables, column, touched)
     return next(part for part in parts if Literal(part.value).to_json() == value)

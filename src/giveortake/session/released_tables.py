@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_WISHES = 2_000  # of a workload that the ledger writes down; one of more can be asked again, and not looked up
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
-_AGAIN = "ask it once more: what was paid for is free"
+_AGAIN = "ask it again: what was paid for is free"
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def released_table(mechanism: InteractiveMechanism, release_id: str, place: int 
         raise InvalidParameter(
             "place",
             place,
-            f"says no table of {len(found)}",
+            f"is not the place of a table: there are {len(found)}",
             hint=f"from 0 to {len(found) - 1}",
         )
     return found[place]
@@ -138,16 +138,20 @@ def _kind(record: ReleaseRecord) -> str:
     found, request = record.record, record.request
     if isinstance(request, dict) and "run" in request:
         raise Unprovable(
-            f"the release {record.id!r} is a run's, and holds no table: {record.asked}",
-            hint="whoever made it has its model or its synthetic table, and saves that: to_json, to_parquet",
+            f"the release {record.id!r} comes from a run, and holds no table: {record.asked}",
+            hint="save the model or the synthetic table that the run returned: to_json, to_parquet",
         )
     if isinstance(found, dict) and found.get("format") == FORMAT:
         for kind in ("questions", "workload", "counter"):
             if kind in found:
                 return kind
-    what = "was paid for by an earlier version, which kept no question" if found is None else "is of a later version"
+    what = (
+        "was made by an earlier version, which did not store the question"
+        if found is None
+        else "was made by a later version"
+    )
     if isinstance(request, dict) and "workload" in request:
-        what = "is of a workload that was not written down: by an earlier version, or because it is too large"
+        what = "is of a workload that was not stored: an earlier version made it, or it is too large"
     raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
 
 
@@ -203,7 +207,7 @@ def _as_it_was(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Intera
     content = record.record
     if content["declared"] != mechanism.declared:
         raise LedgerMismatch(
-            f"the release {record.id!r} was measured when other domains were declared", hint="ask the question anew"
+            f"the release {record.id!r} was measured when other domains were declared", hint="ask the question again"
         )
     return mechanism.in_part(part_of(mechanism, content["part"])) if "part" in content else mechanism
 
@@ -215,14 +219,14 @@ def _require_same(record: ReleaseRecord, charge: Charge) -> None:
 
 def _unlike(record: ReleaseRecord, why: str = "") -> LedgerMismatch:
     return LedgerMismatch(
-        f"the release {record.id!r} was measured otherwise than it would be here{why}",
-        hint="open the session as it was when it was asked, or ask the question anew",
+        f"the release {record.id!r} was measured in another way than this session would{why}",
+        hint="open the session as it was when it was asked, or ask the question again",
     )
 
 
 def _unanswered(record: ReleaseRecord) -> NotFound:
     return NotFound(
-        f"the release {record.id!r} is charged and has no answer yet", hint="ask it again: it is drawn once"
+        f"the release {record.id!r} was charged, but has no answer yet", hint="ask it again: it is not charged again"
     )
 
 

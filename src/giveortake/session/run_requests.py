@@ -77,7 +77,7 @@ class RunRequest:
     ) -> RunRequest:
         """The same for what stands behind a session."""
         if mechanism.part is not None:
-            raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
+            raise QueryRefused("a part of a table cannot be synthesised", hint="use the session of the whole table")
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
             raise unbounded("rows", None)
@@ -90,7 +90,9 @@ class RunRequest:
     ) -> RunRequest:
         """A run of sums of vectors, which bound the rows of a person by themselves; it keeps μ-GDP."""
         if mechanism.part is not None:
-            raise QueryRefused("a model is not fitted to a part of a table", hint="take the session of the whole")
+            raise QueryRefused(
+                "a model cannot be fitted to a part of a table", hint="use the session of the whole table"
+            )
         mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
         named = said | {"relation": relation.to_json(), "mu": str(mu)}
         return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
@@ -185,7 +187,7 @@ class RunRequest:
     def _question(self, table: Sequence[KeyColumn]) -> Question:
         for column in table:
             if column.values is None or len(set(column.values)) < len(column.values):
-                raise QueryRefused(f"the values of `{column.name}` are not known beforehand, each once")
+                raise QueryRefused(f"the values of `{column.name}` are not all declared, each once")
         keys = tuple((column.name, column.expression) for column in table)
         return Question(self._relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
 
@@ -201,7 +203,7 @@ def _once_in_a_thread(name: str) -> Iterator[None]:
     """Refuse a run that its own thread has open: nobody else could end it, and the wait for its turn would not end."""
     held = (name, threading.get_ident())
     if held in _open_runs:
-        raise QueryRefused("this run is open already, here in this thread", hint="go on with it, or close it first")
+        raise QueryRefused("this run is already open in this thread", hint="go on with it, or close it first")
     _open_runs.add(held)
     try:
         yield

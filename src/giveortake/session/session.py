@@ -111,7 +111,9 @@ class Session:
         """A question in Python, starting from a table; the only one if no name is given."""
         found = self.catalog.find(self._named(name))
         if isinstance(found, PublicTable):
-            raise InvalidParameter("table", name, "is public: nothing protects it", hint="join it to a private one")
+            raise InvalidParameter(
+                "table", name, "is a public table: there is nothing to protect", hint="join it to a private table"
+            )
         return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> Query:
@@ -123,7 +125,7 @@ class Session:
         tables = list(self.catalog.private)
         if len(tables) == 1:
             return tables[0]
-        raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
+        raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
     def batch(
         self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
@@ -174,7 +176,7 @@ class Session:
             question, sets = sql.read_grouping_sets(workload, self.catalog)
             return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise, norm)
         if not isinstance(workload, Workload):
-            raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
+            raise InvalidParameter("workload", workload, "is not a workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
         return WorkloadQuery(self._mechanism, workload, relation, minimise, norm)
 
@@ -205,7 +207,7 @@ class Session:
             raise InvalidParameter(
                 "epsilon",
                 terms["epsilon"],
-                "alone is not what a counter spends: its noise is Gaussian",
+                "needs a delta: the noise of a counter is Gaussian",
                 hint=_OF_COUNTERS,
             )
         asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
@@ -254,7 +256,10 @@ class Session:
         inside = self._mechanism.part
         if inside is not None:
             raise InvalidParameter(
-                "partition", inside.column, "is inside a part already", hint="partition the whole table"
+                "partition",
+                inside.column,
+                "cannot be partitioned again: this is already a part",
+                hint="partition the whole table",
             )
         parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
         sessions = {
@@ -300,7 +305,9 @@ class Session:
         """What a private table is called."""
         found = self.catalog.find(self._named(name))
         if isinstance(found, PublicTable):
-            raise InvalidParameter("table", name, "is public: nothing protects it", hint="name a private one")
+            raise InvalidParameter(
+                "table", name, "is a public table: there is nothing to protect", hint="name a private one"
+            )
         return next(each for each, relation in self.catalog.private.items() if relation is found)
 
     def suggest_bounds(
@@ -351,7 +358,7 @@ class Session:
 
     @property
     def remaining(self) -> Any:
-        """How much of that budget is left."""
+        """How much of the budget is left."""
         return self.standing().remaining
 
     @property
@@ -454,7 +461,7 @@ class Session:
         lines = [f"<Session {self.name}: {self.budget!r}"]
         lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items())
         lines.extend(
-            f"  of {table}, {column} cannot be asked about: its type is {kind or 'none that is known here'}"
+            f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"
             for table, columns in self._unasked.items()
             for column, kind in columns
         )

@@ -82,15 +82,15 @@ class Spool:
         path = self.place() / Path(str(kept["file"])).name
         if not path.is_file():
             raise NotFound(
-                f"the file {path.name} of a kept answer is not in the spool",
-                hint="pass gt.protect(…, spool=) the folder in which answers were kept",
+                f"the file {path.name} of a stored answer is not in the spool",
+                hint="pass the folder in which answers were stored: gt.protect(…, spool=…)",
             )
         digest = hashlib.sha256()
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
             if digest.hexdigest() != kept["sha256"]:
-                raise LedgerDamaged(f"the file {path.name} of a kept answer is not what the ledger says")
+                raise LedgerDamaged(f"the file {path.name} of a stored answer is not what the ledger says")
             file.seek(0)
             for line in file:
                 yield json.loads(line)

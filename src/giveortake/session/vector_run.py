@@ -62,8 +62,8 @@ class LearningData:
             raise InvalidParameter(
                 "session",
                 type(source).__name__,
-                "is no session and no table of one",
-                hint="fit(s), or fit(s.table(…)): rows are reached through a session alone",
+                "is neither a session nor one of its tables",
+                hint="fit(s), or fit(s.table(…)): rows are reached only through a session",
             )
         question = Question(source.relation, (), (("n", _COUNT),))
         return cls(mechanism_of_query(source.ask(question)), source.relation)
@@ -75,7 +75,7 @@ class LearningData:
         """
         if self.relation.person is None:
             raise QueryRefused(
-                "rows have no names by which some could be held out",
+                "rows have no ids, so none can be held out",
                 hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
             )
         sample = Sample(_SPLIT, int(held_out * SAMPLED_OF))
@@ -133,7 +133,7 @@ class LearningData:
     ) -> RunRequest:
         """A run of declared sums over samples of persons."""
         if self.persons is not None:
-            raise QueryRefused("a part of the persons is not sampled again", hint="fit it to all of them")
+            raise QueryRefused("a sample of the people cannot be sampled again", hint="fit it to all people")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
 
     def require_trusted(self, called: str) -> None:
@@ -142,12 +142,12 @@ class LearningData:
             raise InvalidParameter(
                 "loss",
                 called,
-                "is no code that this session trusts",
+                "is not code that this session trusts",
                 hint="the custodian registers it: gt.protect(…, trusted={…}); sessions of analysts have none",
             )
         if not isinstance(self._mechanism.engine, HandsOverRows):
             raise QueryRefused(
-                "rows are handed to trusted code by an engine in this process alone",
+                "only an engine in this process hands rows to trusted code",
                 hint="protect a copy of the table in DuckDB, or take a loss that is an expression",
             )
 

@@ -123,7 +123,10 @@ class WorkloadPricing:
         found = [each for each in spends if each is not None]
         if not found:
             raise InvalidParameter(
-                "margin", said.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
+                "margin",
+                said.margin,
+                "is too small: no noise, however little, gives so narrow a margin",
+                hint="ask for a wider margin",
             )
         paid = next((each for each in found if self._is_paid(each)), None)
         if paid is not None:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 _WITHOUT = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
 _ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"
 _OTHER_CAPS = {
-    "groups_per_person": ("bounds the groups of one table, and a workload has many", _ROWS),
-    "rows_per_group": ("bounds the rows in groups of one table, and a workload has many", _ROWS),
+    "groups_per_person": ("is for a single table, and a workload has many", _ROWS),
+    "rows_per_group": ("is for a single table, and a workload has many", _ROWS),
     "caps": (
-        "weighs the noise of one question, and a workload has many tables",
+        "is for a single question, and a workload has many tables",
         "session.profile(…) tells how much each number of rows leaves out; then state rows_per_person=10",
     ),
     "norm": ("belongs to the workload, not to its price", "s.workload(w, norm=10).answer(…)"),

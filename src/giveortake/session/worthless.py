@@ -181,6 +181,6 @@ def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float
         return None
     name, rows = min(needed, key=lambda pair: pair[1])
     return (
-        f"the interval of `{name}` is as wide as its range: n would have to be larger than {rows:,.0f}, and is "
-        f"{n:,.0f}; ask for more ε, narrower bounds or lower caps"
+        f"the interval of `{name}` is as wide as its range: n is {n:,.0f}, and would have to be larger than "
+        f"{rows:,.0f}; ask for more ε, narrower bounds or lower caps"
     )

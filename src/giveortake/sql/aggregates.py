@@ -83,7 +83,7 @@ def _count(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     allow(node, "this", "big_int")
     of = node.args.get("this")
     if of is None:
-        raise QueryRefused("COUNT() of nothing is not answered", hint="COUNT(*)")
+        raise QueryRefused("COUNT() needs an argument", hint="COUNT(*)")
     if isinstance(of, exp.Star):
         allow(of)
         return Aggregate(AggregateKind.COUNT_ROWS), "count"
@@ -138,7 +138,7 @@ def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
         return key
     text = str(key.this)
     if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= len(node.expressions):
-        raise QueryRefused(f"GROUP BY {text[:20]} is no column of SELECT", hint="name the column")
+        raise QueryRefused(f"GROUP BY {text[:20]} is not a column of SELECT", hint="name the column")
     return unaliased(node.expressions[int(text) - 1])[1]
 
 

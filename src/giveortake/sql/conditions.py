@@ -114,7 +114,7 @@ class Answers:
         value = Rows(self.scope).expression(node)
         if not isinstance(value, Literal):
             raise QueryRefused(
-                "HAVING compares aggregates, keys and values alone", hint="conditions on rows go into WHERE"
+                "HAVING compares only aggregates, keys and values", hint="conditions on rows go into WHERE"
             )
         if isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
             return Fraction(value.value)
@@ -125,7 +125,9 @@ class Answers:
         inside = self.scope.matches(str(node.name))
         others = [other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name]
         if others:
-            raise QueryRefused(f"`{name}` in HAVING is ambiguous", hint="name the columns of the answer apart with AS")
+            raise QueryRefused(
+                f"`{name}` in HAVING is ambiguous", hint="give the columns of the answer different names with AS"
+            )
 
     def _compared(self, operation: str, one: object, other: object) -> Condition:
         one, other = self._as_date(one, other), self._as_date(other, one)
@@ -152,4 +154,4 @@ class Answers:
             case bool() | str() | dt.date():
                 return Literal(value).domain({}).kind
             case Call() | _:
-                raise QueryRefused("HAVING compares aggregates, keys and values alone")
+                raise QueryRefused("HAVING compares only aggregates, keys and values")

@@ -97,7 +97,7 @@ def number(text: str) -> int | Fraction:
     except InvalidParameter:
         raise QueryRefused(f"the number {text[:40]} is not understood", hint="write it out, with few digits") from None
     if abs(value) >= _INT64:
-        raise QueryRefused(f"the number {text[:40]} is beyond what 64 bits hold")
+        raise QueryRefused(f"the number {text[:40]} does not fit into 64 bits")
     return value.numerator if text.isdecimal() else value
 
 
@@ -143,7 +143,7 @@ def moment(text: str) -> dt.date:
         return dt.date.fromisoformat(text) if len(text) == 10 else _naive(dt.datetime.fromisoformat(text))
     except ValueError:
         raise QueryRefused(
-            "a date is compared with a text that is no date",
+            "a date is compared with a text that is not a date",
             hint="write dates as '2024-01-31', times as '2024-01-31 12:00'",
         ) from None
 
@@ -168,8 +168,8 @@ def constant_of(node: exp.Expr) -> exp.Expr:
     select = node.this
     if type(select) is not exp.Select or select.args.get("from_") is not None or len(select.expressions) != 1:
         raise QueryRefused(
-            "a subquery as a value is not answered: of people's rows it would be one more answer, without noise",
-            hint="ask for it first, and write the number: SELECT COUNT(*) AS n FROM trips WHERE amount > (SELECT 100)",
+            "a subquery as a value is not answered: over people's rows it would be one more answer, without noise",
+            hint="ask for it first, and write the number: SELECT COUNT(*) AS n FROM trips WHERE amount > 100",
         )
     allow(select, "expressions")
     (only,) = select.expressions

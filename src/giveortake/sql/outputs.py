@@ -147,7 +147,11 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             of, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (of, low)), high))
-        why = ": noise would choose the branch, and no interval says how surely" if kind in {exp.Case, exp.If} else ""
+        why = (
+            ": noise would choose the branch, and no interval could say how surely"
+            if kind in {exp.Case, exp.If}
+            else ""
+        )
         return refuse(node, f"over aggregates{why}", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
@@ -155,7 +159,7 @@ class Outputs:
         if isinstance(value, Fraction):
             return value
         raise QueryRefused(
-            "digits and exponents are written out", hint="SELECT ROUND(AVG(amount), 2) AS mean FROM trips"
+            "digits and exponents are constants, written out", hint="SELECT ROUND(AVG(amount), 2) AS mean FROM trips"
         )
 
     # -- rows of the answer -------------------------------------------------------------------------------------
@@ -176,7 +180,7 @@ class Outputs:
         if type(of) is exp.Ntile:
             allow(of, "this")
             return Window(
-                "ntile", None, partition, order, frame, self._whole(of.this, "NTILE divides into whole parts")
+                "ntile", None, partition, order, frame, self._whole(of.this, "NTILE takes a whole number of parts")
             )
         function = _WINDOWS.get(type(of))
         if function is None:
@@ -194,7 +198,7 @@ class Outputs:
         allow(of, "this", "offset")
         inside = of.args.get("this")
         offset = of.args.get("offset")
-        places = 1 if offset is None else self._whole(offset, "LAG and LEAD go back by whole rows")
+        places = 1 if offset is None else self._whole(offset, "LAG and LEAD take a whole number of rows")
         return Window(function, None if inside is None else self._inside(inside), partition, order, frame, places)
 
     def _whole(self, node: exp.Expr, otherwise: str) -> int:
@@ -209,7 +213,7 @@ class Outputs:
             self.rows.scope.matches(str(each.name)) for each in node.find_all(exp.Column)
         ):
             raise QueryRefused(
-                "a window function (OVER) is computed of the noisy answer, and this is one of people's rows",
+                "a window function (OVER) is computed from the noisy answer, not from people's rows",
                 hint=_OVER_EXAMPLE,
             )
         return self.read(node)
@@ -248,7 +252,7 @@ class Outputs:
             str(node.args.get("kind")).upper() != "RANGE" or before is not None or last not in {0, None}
         ):
             raise QueryRefused(
-                "a frame is of ROWS, or of a RANGE from the first row on",
+                "a frame counts ROWS, or is a RANGE from the first row on",
                 hint="SELECT region, SUM(COUNT(*)) OVER (ORDER BY region ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) "
                 "AS n FROM trips GROUP BY region",
             )
@@ -264,7 +268,7 @@ class Outputs:
             return refuse(written)
         count = self._constant(written)
         if count.denominator != 1:
-            raise QueryRefused("a frame has whole numbers of rows", hint=_OVER_EXAMPLE)
+            raise QueryRefused("a frame takes whole numbers of rows", hint=_OVER_EXAMPLE)
         return int(count) if str(side).upper() == "FOLLOWING" else -int(count)
 
 

@@ -57,7 +57,7 @@ def _read(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | s
     person = question.relation.person
     if stated is not None and (person is None or str(stated).casefold() != person.casefold()):
         raise QueryRefused(
-            f"privacy_unit_column = {str(stated)[:60]} is not whom this data protects: the person is the custodian's",
+            f"privacy_unit_column = {str(stated)[:60]} is not the person of this data, which the custodian chose",
             hint="leave it out" if person is None else f"privacy_unit_column = {person}, or leave it out",
         )
     return question, options
@@ -82,14 +82,14 @@ def _parsed(text: str) -> exp.Expr:
         found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]
     except SqlglotError as error:
         raise QueryRefused(
-            f"the query is not understood{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
+            f"the query cannot be parsed{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
         ) from None
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001 (whatever goes wrong inside the parser, the query is refused)
-        raise QueryRefused("the query is not understood", hint="write it in simpler words") from None
+        raise QueryRefused("the query cannot be parsed", hint="write it more simply") from None
     if len(found) != 1:
-        raise QueryRefused("several statements are not answered at once", hint="ask one by one")
+        raise QueryRefused("several statements cannot be answered at once", hint="ask them one by one")
     node = found[0]
     while type(node) is exp.Subquery:
         allow(node, "this")
@@ -97,7 +97,7 @@ def _parsed(text: str) -> exp.Expr:
     if isinstance(node, exp.SetOperation):
         raise QueryRefused(
             f"{type(node).__name__.upper()} of answers is not answered",
-            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL "
+            hint="UNION ALL belongs in a subquery: SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL "
             "SELECT user_id FROM trips)",
         )
     if type(node) is not exp.Select:
@@ -244,7 +244,7 @@ def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
         text = str(node.this)
         if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
             return shown[int(text) - 1]
-        raise QueryRefused(f"ORDER BY {text[:20]} is no column of the answer", hint="name the column")
+        raise QueryRefused(f"ORDER BY {text[:20]} is not a column of the answer", hint="name the column")
     name = answers.name_of(node)
     if name is None and not has_aggregate(node) and not _of_outputs(node, answers):
         raise QueryRefused(

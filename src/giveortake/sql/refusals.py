@@ -23,7 +23,7 @@ _LISTED = "SELECT COUNT(*) AS n FROM (SELECT user_id, region, amount FROM trips)
 # Everything that is refused by name has a reason or an advice, and then a line that runs: a test runs them all.
 _CLAUSES = {
     "distinct": ("DISTINCT", f"group instead: {_BY_REGION}"),
-    "qualify": ("QUALIFY", f"HAVING, ORDER BY and LIMIT act on the answer: {_TOP}"),
+    "qualify": ("QUALIFY", f"HAVING, ORDER BY and LIMIT work on the answer: {_TOP}"),
     "windows": (
         "WINDOW",
         "write it after OVER: SELECT region, SUM(COUNT(*)) OVER (ORDER BY region) AS n FROM trips GROUP BY region",
@@ -32,23 +32,23 @@ _CLAUSES = {
     "locks": ("FOR UPDATE", f"leave it out, nothing is changed: {_COUNT}"),
     "into": ("INTO", f"use the answer, nothing is written: {_COUNT}"),
     "laterals": ("LATERAL", f"join a public table, or a subquery on the person: {_JOIN}"),
-    "offset": ("OFFSET", f"LIMIT alone, and cut the answer: {_TOP}"),
+    "offset": ("OFFSET", f"use LIMIT, and skip rows of the answer yourself: {_TOP}"),
     "order": ("ORDER BY inside a subquery", f"order the answer, outside: {_TOP}"),
     "limit": ("LIMIT inside a subquery, which depends on everybody's rows", f"limit the answer, outside: {_TOP}"),
     "recursive": (
         "WITH RECURSIVE",
-        "plain WITH: WITH north AS (SELECT * FROM trips WHERE region = 'north') SELECT COUNT(*) AS n FROM north",
+        "use a plain WITH: WITH north AS (SELECT * FROM trips WHERE region = 'north') SELECT COUNT(*) AS n FROM north",
     ),
     "pivots": (
         "PIVOT",
         (
-            "one FILTER for each column: SELECT COUNT(*) FILTER (WHERE region = 'north') AS north, "
+            "use one FILTER for each column: SELECT COUNT(*) FILTER (WHERE region = 'north') AS north, "
             "COUNT(*) FILTER (WHERE region = 'south') AS south FROM trips"
         ),
     ),
-    "db": ("a schema before a table's name", f"the table's name alone: {_COUNT}"),
-    "catalog": ("a catalog before a table's name", f"the table's name alone: {_COUNT}"),
-    "joins": ("a join in parentheses", f"joins one after another: {_JOIN}"),
+    "db": ("a schema before a table's name", f"write only the table's name: {_COUNT}"),
+    "catalog": ("a catalog before a table's name", f"write only the table's name: {_COUNT}"),
+    "joins": ("a join in parentheses", f"write joins one after another: {_JOIN}"),
     "columns": (
         "a list of column names after an alias",
         "name columns with AS inside: SELECT COUNT(a) AS n FROM (SELECT amount AS a FROM trips) AS t",
@@ -61,11 +61,11 @@ _CLAUSES = {
     "cube": ("CUBE", _WORKLOAD),
     "grouping_sets": ("GROUPING SETS", _WORKLOAD),
     "all": ("GROUP BY ALL", f"name the columns to group by: {_BY_REGION}"),
-    "totals": ("WITH TOTALS", f"one more question: {_COUNT}"),
+    "totals": ("WITH TOTALS", f"ask one more question: {_COUNT}"),
     "by_name": (
         "UNION BY NAME",
         (
-            "the columns in one order on both sides: SELECT COUNT(*) AS n FROM "
+            "list the columns in the same order on both sides: SELECT COUNT(*) AS n FROM "
             "(SELECT user_id, amount FROM trips UNION ALL SELECT user_id, amount FROM trips)"
         ),
     ),
@@ -74,13 +74,13 @@ _CLAUSES = {
     "query": (
         "IN with a subquery",
         (
-            "beside AND, and of a public table, it is: SELECT COUNT(*) AS n FROM trips WHERE age > 3 AND region IN "
+            "over a public table, joined by AND, it is: SELECT COUNT(*) AS n FROM trips WHERE age > 3 AND region IN "
             "(SELECT region FROM zones)"
         ),
     ),
 }
 _HINTS: dict[str, str] = {
-    "Window": f"of one person's rows, GROUP BY the person in a subquery: {_OF_PERSONS}",
+    "Window": f"over one person's rows it is, in a subquery that groups by the person: {_OF_PERSONS}",
     "AnyValue": f"group by the column, or take a quantile: {_BY_REGION}",
     "ArrayAgg": f"answers are numbers: {_AGGREGATES}",
     "List": f"answers are numbers: {_AGGREGATES}",
@@ -88,7 +88,7 @@ _HINTS: dict[str, str] = {
     "Subquery": f"join a public table, or a subquery on the person: {_JOIN}",
     "Exists": "a public table goes into IN: SELECT COUNT(*) AS n FROM trips WHERE region IN (SELECT region FROM zones)",
     "Rand": f"noise is added anyway: {_COUNT}",
-    "ApproxDistinct": "with noise: SELECT COUNT(DISTINCT region) AS n FROM trips",
+    "ApproxDistinct": "COUNT(DISTINCT) answers it, with noise: SELECT COUNT(DISTINCT region) AS n FROM trips",
     "IntDiv": "SELECT SUM(FLOOR(amount / 10)) AS tens FROM trips",
     "Log": "SELECT AVG(LN(CLAMP(amount, 1, 500)) / LN(10)) AS mean FROM trips",
     "NullSafeEQ": "SELECT COUNT(*) AS n FROM trips WHERE region = 'north' OR region IS NULL",
@@ -99,7 +99,7 @@ _HINTS: dict[str, str] = {
     "Placeholder": f"write the value out: {_WRITTEN}",
     "Parameter": f"write the value out: {_WRITTEN}",
     "Star": f"name the columns and aggregate them: {_AGGREGATES}",
-    "Escape": "LIKE knows % and _ alone: SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%'",
+    "Escape": "LIKE knows only % and _: SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%'",
     "Distinct": "other DISTINCT aggregates are not: SELECT COUNT(DISTINCT region) AS n FROM trips",
     "GroupingSets": _WORKLOAD,
     "Rollup": _WORKLOAD,

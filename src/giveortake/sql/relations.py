@@ -47,7 +47,9 @@ class Tables:
         if part is not None:
             return part
         if any(sign in name for sign in "./\\:*"):
-            raise QueryRefused(f"files are not read: there is no table `{name[:60]}`", hint="ask a table by its name")
+            raise QueryRefused(
+                f"queries cannot read files: there is no table `{name[:60]}`", hint="ask a table by its name"
+            )
         found = self.catalog.find(name)
         return View.of(found) if isinstance(found, Relation) else found
 
@@ -63,7 +65,7 @@ class Tables:
             allow(part.args["alias"], "this")
             name = str(part.alias).casefold()
             if name in seen:
-                raise QueryRefused(f"WITH names `{name}` twice", hint="name the parts apart")
+                raise QueryRefused(f"WITH names `{name}` twice", hint="give the parts different names")
             seen.add(name)
             tables = Tables(self.catalog, {**tables.parts, name: subquery(part.this, tables)})
         return tables
@@ -117,7 +119,7 @@ def _table(node: exp.Expr, tables: Tables) -> tuple[str, View | PublicTable]:
 
 
 _TURNED = (
-    "rows of a public table that find nobody would be kept, and belong to nobody",
+    "it would keep rows of a public table that belong to nobody",
     "SELECT COUNT(*) AS n FROM trips LEFT JOIN zones USING (region)",
 )
 
@@ -174,7 +176,7 @@ def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
 
 def _both(scope: Scope, name: str, right: View | PublicTable) -> Scope:
     if any(name.casefold() == owner.casefold() for owner, _ in scope.sources):
-        raise QueryRefused(f"two tables in FROM are called `{name}`", hint="name them apart with AS")
+        raise QueryRefused(f"two tables in FROM are called `{name}`", hint="give them different names with AS")
     theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
     return Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
 
@@ -204,10 +206,10 @@ def _require_persons(scope: Scope, both: Scope, name: str, right: Relation, join
     person, other = scope.relation.person, right.person
     if person is None or other is None or ours != ColumnReference(person) or column != other:
         raise QueryRefused(
-            "private tables are joined on the person alone",
+            "private tables can only be joined on the person",
             hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
             if person and other
-            else "rows that stand for themselves have no person",
+            else "where every row is protected by itself, there is no person to join on",
         )
 
 
@@ -338,7 +340,7 @@ def require_distinct(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
-            raise QueryRefused(f"there are two columns `{name}`", hint="name them apart with AS")
+            raise QueryRefused(f"there are two columns `{name}`", hint="give them different names with AS")
         seen.add(name.casefold())
 
 
@@ -346,7 +348,7 @@ def require_not_person(name: str, relation: Relation) -> None:
     """Refuse a column that would pass for the person."""
     if relation.person is not None and name.casefold() == relation.person.casefold():
         raise QueryRefused(
-            f"`{name}` says whose row it is and cannot be redefined: the person is the custodian's",
+            f"`{name}` says whose row it is and cannot be redefined",
             hint="give the column another name",
         )
 
@@ -360,11 +362,11 @@ def _union(node: exp.Expr, tables: Tables) -> View:
     allow(node, "this", "expression", "with_")
     left, right = subquery(node.this, tables), subquery(node.expression, tables)
     if len(left.columns) != len(right.columns):
-        raise QueryRefused("both sides of UNION ALL must have as many columns", hint="list them in SELECT")
+        raise QueryRefused("both sides of UNION ALL must have the same number of columns", hint="list them in SELECT")
     for one, other in zip(left.columns.values(), right.columns.values(), strict=True):
         if (one == left.relation.person) != (other == right.relation.person):
             raise QueryRefused(
-                "both sides of UNION ALL must have the person in one place", hint="list the columns in SELECT"
+                "both sides of UNION ALL must have the person in the same place", hint="list the columns in SELECT"
             )
     return View(Union(_narrowed(left, left), _narrowed(right, left)), dict(left.columns))
 

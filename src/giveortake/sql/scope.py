@@ -49,7 +49,7 @@ class Scope:
                 f"there is no column `{name}` here",
                 hint=(
                     f"{meant(name, shown)}the columns are {', '.join(shown) or 'none'}; "
-                    "a subquery shows what it selects"
+                    "a subquery offers only what it selects"
                 ),
             )
         if len(found) > 1 and not (table is None and name.casefold() in self.merged):
@@ -75,7 +75,7 @@ class Scope:
             known = found.setdefault(name.casefold(), (name, inside))
             if known[1] != inside and name.casefold() not in self.merged:
                 raise QueryRefused(
-                    f"`*` has two columns `{name}`", hint="list the columns, and name them apart with AS"
+                    f"`*` has two columns `{name}`", hint="list the columns, and give them different names with AS"
                 )
         return list(found.values())
 

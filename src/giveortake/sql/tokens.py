@@ -103,12 +103,12 @@ def _require_one_select(tokens: list[Token]) -> None:
     if not tokens:
         raise QueryRefused("the query is empty", hint="SELECT COUNT(*) AS n FROM trips")
     if any(token.text == ";" for token in tokens):
-        raise QueryRefused("several statements, separated by `;`, are not answered at once", hint="ask one by one")
+        raise QueryRefused(
+            "several statements, separated by `;`, cannot be answered at once", hint="ask them one by one"
+        )
     first = next((token for token in tokens if token.text != "("), tokens[0])
     if str(first) not in {"SELECT", "WITH"}:
-        raise QueryRefused(
-            f"a query that starts with {str(first)[:40]} is not answered", hint="start with SELECT or WITH"
-        )
+        raise QueryRefused(f"a question cannot start with {str(first)[:40]}", hint="start with SELECT or WITH")
     depth = deepest = 0
     for token in tokens:
         if token.text in {"(", "[", "{"} or str(token) == "CASE":
@@ -206,8 +206,8 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
     function = str(tokens[opening - 1]) if opening > 0 else ""
     if function not in _CLAMPED:
         raise QueryRefused(
-            f"{name} is not available in {function or 'this place'}",
-            hint="SUM(x, contribution_bounds_per_group => (0, 100)); caps on counts are options: rows_per_group",
+            f"{name} cannot be used in {function or 'this place'}",
+            hint="SUM(x, contribution_bounds_per_group => (0, 100)); to cap counts, OPTIONS(rows_per_group = 10)",
         )
     bounds, end = _pair(tokens, place + 2, name)
     if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":

@@ -32,7 +32,7 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
         raise InvalidParameter(
             "columns",
             name,
-            "has no declared values that could be listed",
+            "has no declared values",
             hint=f'declare them, gt.protect(…, domains={{"{name}": […]}}), or say bins={{"{name}": [0, 10, 100]}}',
         )
     if len(values) > MOST_VALUES:
@@ -44,7 +44,7 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
         )
     if len(values) < 2:
         raise InvalidParameter(
-            "columns", name, "has one value alone: nothing is to be learned of it", hint="leave it out"
+            "columns", name, "has only one value, so nothing can be learned from it", hint="leave it out"
         )
     return ModelColumn(name, domain.kind, values, None, None in values, domain.step)
 
@@ -82,7 +82,7 @@ def declared_edges(relation: Relation, name: str, said: Sequence[Any]) -> tuple[
     edges = [in_days(each) if domain.kind is Kind.DATE else rational(f"bins[{name!r}]", each) for each in said]
     if len(edges) < 3 or any(one >= other for one, other in pairwise(edges)):
         raise InvalidParameter(
-            f"bins[{name!r}]", list(said), "is no list of increasing edges of two bins or more", hint="[0, 10, 100]"
+            f"bins[{name!r}]", list(said), "is not a list of increasing edges of two bins or more", hint="[0, 10, 100]"
         )
     if len(edges) - 1 > MOST_VALUES:
         raise InvalidParameter(f"bins[{name!r}]", len(edges) - 1, f"are more than {MOST_VALUES:,} bins")
@@ -127,12 +127,12 @@ def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[
     said = dict(bins or {})
     for name, each in said.items():
         if name not in columns:
-            raise InvalidParameter("bins", name, "is none of the columns", hint=meant(str(name), columns) or None)
+            raise InvalidParameter("bins", name, "is not one of the columns", hint=meant(str(name), columns) or None)
         is_count = isinstance(each, int) and not isinstance(each, bool)
         if not is_count and (isinstance(each, str) or not isinstance(each, Sequence)):
             raise InvalidParameter(f"bins[{name!r}]", each, "is neither a list of edges nor a number of bins")
         if is_count and not 2 <= each <= FINE_BINS // 2:
-            raise InvalidParameter(f"bins[{name!r}]", each, f"is no number of bins from 2 to {FINE_BINS // 2}")
+            raise InvalidParameter(f"bins[{name!r}]", each, f"is not a number of bins from 2 to {FINE_BINS // 2}")
     return said
 
 
@@ -140,7 +140,7 @@ def _domain(relation: Relation, name: str) -> Domain:
     if name not in relation.schema:
         known = list(relation.schema)
         raise InvalidParameter(
-            "columns", name, "is no column here", hint=f"{meant(str(name), known)}the columns are {', '.join(known)}"
+            "columns", name, "is not a column here", hint=f"{meant(str(name), known)}the columns are {', '.join(known)}"
         )
     return relation.schema[name]
 

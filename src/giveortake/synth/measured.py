@@ -39,7 +39,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         if isinstance(self.counts, Sensitive):
-            raise InvalidParameter("counts", "<sensitive>", "is no noisy count", hint="release it first")
+            raise InvalidParameter("counts", "<sensitive>", "is not a noisy count", hint="release it first")
         if self.counts.ndim != len(self.columns) or not self.sigma > 0:
             raise InvalidParameter("counts", self.counts.shape, "does not go with its columns, or has no noise")
 
@@ -78,7 +78,7 @@ def released_total(measured: Iterable[Measured]) -> float:
     """The number of rows as noisy counts tell it, at least one; residuals know nothing of it."""
     whole = [each for each in measured if not each.residual]
     if not whole:
-        raise InvalidParameter("measured", "residuals", "do not tell how many rows there are")
+        raise InvalidParameter("measured", "residuals", "do not say how many rows there are")
     weights = [1 / (each.counts.size * each.sigma**2) for each in whole]
     told = sum(weight * float(each.counts.sum()) for weight, each in zip(weights, whole, strict=True))
     return max(1.0, told / sum(weights))

@@ -60,7 +60,7 @@ class Model:
         """The expected numbers of rows for all combinations of some columns, in the order in which they are named."""
         places = [self._place(name) for name in names]
         if not places or len(set(places)) < len(places):
-            raise InvalidParameter("columns", names, "names nothing, or a column twice")
+            raise InvalidParameter("columns", names, "is empty, or names a column twice")
         cells = int(np.prod([self.columns[place].size for place in places], dtype=np.float64))
         if cells > MOST_CELLS:
             raise InvalidParameter(
@@ -132,7 +132,7 @@ class Model:
         except (KeyError, TypeError, ValueError, OSError) as error:
             if isinstance(error, InvalidParameter):
                 raise
-            raise InvalidParameter("path", str(path), "is no saved model") from None
+            raise InvalidParameter("path", str(path), "is not a saved model") from None
         together = tuple(tuple(each) for each in told["together"])
         tree = JunctionTree.of([column.size for column in columns], [*factors, *zeros, *together])
         calibrated, _ = tree.calibrate(with_zeros(factors, zeros))

@@ -137,7 +137,7 @@ class ModelColumn:
         for place, each in enumerate(listed):
             if type(each) is type(value) and each == value:
                 return place
-        raise InvalidParameter(f"zeros[{self.name!r}]", value, "is no declared category", hint=f"there are {listed}")
+        raise InvalidParameter(f"zeros[{self.name!r}]", value, "is not a declared category", hint=f"there are {listed}")
 
 
 def _pairs(ends: list[Any]) -> list[tuple[Any, Any]]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from giveortake.synth.synthetic_table import SyntheticTable
 
 _WARNINGS = (
-    "Tables that were not measured follow from the measured ones alone; how far off they are, nothing here tells.",
-    "Intervals and tests that take synthetic rows for real ones are wrong: infer from measured tables, of known noise.",
+    "Tables that were not measured follow only from the measured ones; nothing here says how far off they are.",
+    "Intervals and tests that take synthetic rows for real ones are wrong: use measured tables, whose noise is known.",
     "Nothing here was compared with the private table: that would be a question, and would be charged.",
 )
 

@@ -172,14 +172,14 @@ class Synthesis:
             raise InvalidParameter(
                 "epsilon",
                 str(self.promise.epsilon),
-                f"buys ρ = {shown(self.request.rho, 3)}, too little for {rounds} rounds",
+                f"buys only ρ = {shown(self.request.rho, 3)}, too little for {rounds} rounds",
                 hint="spend more, or name fewer columns",
             )
         if sum(sizes) > MOST_CELLS:
             raise InvalidParameter(
                 "columns",
                 f"{len(sizes)} columns of {sum(sizes):,} values",
-                f"are more than a model of {MOST_CELLS:,} cells carries",
+                f"are too many for a model of {MOST_CELLS:,} cells",
                 hint="name fewer columns, or give the widest of them bins",
             )
         for table in self.tables(sizes):
@@ -202,7 +202,7 @@ class Synthesis:
                 raise InvalidParameter(
                     "zeros",
                     sorted(named & self.by_quantiles.keys()),
-                    "has bins by quantiles, of which nobody knows the edges yet",
+                    "has bins by quantiles, whose edges are not known yet",
                     hint="list the edges of its bins",
                 )
         columns = [
@@ -302,17 +302,19 @@ class Synthesis:
 def _private(session: Session, table: str | None) -> tuple[str, Relation]:
     private = session.catalog.private
     if table is None and len(private) > 1:
-        raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(private))
+        raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(private))
     name = next(iter(private)) if table is None else table
     if name not in private:
-        raise InvalidParameter("table", name, "is no private table", hint=f"{meant(name, private)}{', '.join(private)}")
+        raise InvalidParameter(
+            "table", name, "is not a private table", hint=f"{meant(name, private)}{', '.join(private)}"
+        )
     return name, private[name]
 
 
 def _names(columns: Sequence[str], relation: Relation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that are modelled, and those that get fresh keys."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
-        raise InvalidParameter("columns", columns, "is no list of columns", hint='columns=["age", "region"]')
+        raise InvalidParameter("columns", columns, "is not a list of columns", hint='columns=["age", "region"]')
     surrogates = tuple(name for name in columns if name == relation.person)
     names = tuple(name for name in columns if name != relation.person)
     if len(names) < 2 or len(set(names)) < len(names):

@@ -44,7 +44,7 @@ class SyntheticTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be known of it."""
+        """What a reader should know about the table."""
         said = ["one row stands for one row: which rows belong to one person is lost"]
         if not self.fitted.converged:
             said.append(f"the fit has stopped {self.fitted.distance:.2f} deviations from its minimum")

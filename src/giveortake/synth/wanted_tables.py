@@ -26,10 +26,10 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
         for name in table:
             if name not in names:
                 raise InvalidParameter(
-                    "workload", name, "is none of the columns", hint=meant(str(name), names) or "add it to columns="
+                    "workload", name, "is not one of the columns", hint=meant(str(name), names) or "add it to columns="
                 )
         if len(set(table)) < len(table) or len(table) > _LARGEST:
-            raise InvalidParameter("workload", list(table), f"is no table of up to {_LARGEST} different columns")
+            raise InvalidParameter("workload", list(table), f"is not a table of up to {_LARGEST} different columns")
         if len(table) > 1:
             ordered = tuple(sorted(table, key=list(names).index))
             found[ordered] = found.get(ordered, Fraction(0)) + positive("weight", weight)
@@ -51,6 +51,6 @@ def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
         return [(tuple(table), weight) for table, weight in workload.items()]
     if isinstance(workload, Sequence) and not isinstance(workload, str):
         if any(isinstance(table, str) or not isinstance(table, Sequence) for table in workload):
-            raise InvalidParameter("workload", workload, "is no list of lists", hint='[("age", "sex"), …]')
+            raise InvalidParameter("workload", workload, "is not a list of lists", hint='[("age", "sex"), …]')
         return [(tuple(table), 1) for table in workload]
-    raise InvalidParameter("workload", workload, "is no workload", hint='[("age", "sex"), …]')
+    raise InvalidParameter("workload", workload, "is not a workload", hint='[("age", "sex"), …]')

@@ -70,7 +70,7 @@ def zero_to_json(zero: Zero) -> list[Any]:
 
 
 def _no_combination(zero: object) -> InvalidParameter:
-    return InvalidParameter("zeros", zero, "is no combination", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
+    return InvalidParameter("zeros", zero, "is not a combination", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
 
 
 def _patterns(zero: Zero, columns: Sequence[ModelColumn], places: Mapping[str, int]) -> list[dict[int, list[int]]]:
@@ -97,7 +97,7 @@ def _patterns(zero: Zero, columns: Sequence[ModelColumn], places: Mapping[str, i
 
 def _place(name: str, places: Mapping[str, int]) -> int:
     if name not in places:
-        raise InvalidParameter("zeros", name, "is no column of the table", hint=meant(str(name), places) or None)
+        raise InvalidParameter("zeros", name, "is not a column of the table", hint=meant(str(name), places) or None)
     return places[name]
 
 
@@ -113,12 +113,12 @@ def _chosen(column: ModelColumn, said: object) -> list[int]:
     if said is None and column.nullable:
         return [column.size - 1]
     if not isinstance(said, tuple) or len(said) != 2:
-        raise InvalidParameter(f"zeros[{column.name!r}]", said, "is no stretch of bins", hint="(low, high)")
+        raise InvalidParameter(f"zeros[{column.name!r}]", said, "is not a stretch of bins", hint="(low, high)")
     low, high = said
     pairs = zip(column.edges, column.edges[1:], strict=False)
     inside = [place for place, (first, last) in enumerate(pairs) if low <= first and last <= high]
     if not inside:
-        raise InvalidParameter(f"zeros[{column.name!r}]", said, "holds no whole bin", hint="move it to their edges")
+        raise InvalidParameter(f"zeros[{column.name!r}]", said, "contains no whole bin", hint="move it to their edges")
     return inside
 
 
@@ -130,9 +130,11 @@ def _require_possible(zeros: Mapping[Columns, Floats], sizes: Sequence[int], mos
         raise InvalidParameter(
             "zeros",
             f"{len(zeros)} groups of columns",
-            f"hold columns together that have {cells:,} cells, more than {most_cells:,}",
+            f"tie columns together that have {cells:,} cells, more than {most_cells:,}",
             hint="state fewer zeros, or zeros of fewer columns",
         )
     _, logarithm = JunctionTree.of(sizes, zeros).calibrate(zeros)
     if logarithm == -math.inf:
-        raise InvalidParameter("zeros", f"{len(zeros)} groups of columns", "contradict each other: no row can be")
+        raise InvalidParameter(
+            "zeros", f"{len(zeros)} groups of columns", "contradict each other: no row would be possible"
+        )

@@ -186,7 +186,7 @@ class Coins:
             return known
         if isinstance(p, Polynomial):
             if not never_negative(p) or not never_negative(1 - p):
-                raise self.failed(InvalidParameter("p", p, "is no probability for every 0 < p < 1"))
+                raise self.failed(InvalidParameter("p", p, "is not a probability for every 0 < p < 1"))
             known = ((1, p), (0, 1 - p)), 1
         else:
             chance = closed_probability("p", p)

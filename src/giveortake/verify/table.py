@@ -404,14 +404,14 @@ def _believed(weights: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction] 
 
 def _claimed(promise: Guarantee) -> tuple[Fraction, Fraction]:
     if type(promise) not in {PureDP, ApproxDP}:
-        raise InvalidParameter("claim", promise, "is no claim about ε and δ", hint="check PureDP, or ApproxDP")
+        raise InvalidParameter("claim", promise, "is not a claim about ε and δ", hint="check PureDP, or ApproxDP")
     return promise.epsilon, getattr(promise, "delta", ZERO)  # type: ignore[attr-defined]  # (both kinds have one)
 
 
 def _checked(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:
     """A law without what cannot happen. What is missing to 1 was not enumerated; nothing may be left over."""
     if any(mass < 0 for mass in law.values()) or sum(law.values(), ZERO) > 1:
-        raise InvalidParameter(f"the law of input {x!r}", "this one", "is no law: its probabilities do not add up")
+        raise InvalidParameter(f"the law of input {x!r}", "this one", "is not a law: its probabilities do not add up")
     return {canonical(output): mass for output, mass in law.items() if mass}
 
 

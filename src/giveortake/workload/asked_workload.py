@@ -116,7 +116,7 @@ class RangeTable:
         else:
             count, width = most, (high - low) / most
         if count < 2 or width <= 0:
-            raise QueryRefused(f"`{wish.column}` has one value alone, and no ranges", hint="leave it out")
+            raise QueryRefused(f"`{wish.column}` has only one value, and so no ranges", hint="leave it out")
         return cls(wish.column, attributes.places(wish.by), low, width, high, count, domain.kind, wish.weight)
 
     @property
@@ -350,7 +350,7 @@ def _steps(
         return None
     if relation.person is None:
         raise InvalidParameter(
-            "norm", str(norm), "scales persons, and rows protect themselves here", hint="leave it out"
+            "norm", str(norm), "scales people, and here every row is protected by itself", hint="leave it out"
         )
     if workload.ranges:
         raise QueryRefused(

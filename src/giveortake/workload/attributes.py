@@ -91,7 +91,7 @@ def _values(name: str, domain: Domain) -> tuple[Value, ...]:
             ways = f'gt.workload.ranges("{name}") counts numbers below borders'
         raise QueryRefused(f"the values of `{name}` are not declared, and its cells cannot be listed", hint=ways)
     if len(listed) < 2:
-        raise QueryRefused(f"`{name}` has one value alone, and splits nothing", hint="leave it out of the workload")
+        raise QueryRefused(f"`{name}` has only one value, and so splits nothing", hint="leave it out of the workload")
     return listed
 
 

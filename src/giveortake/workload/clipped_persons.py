@@ -101,7 +101,7 @@ def steps_of_row(norm: Fraction, tables: int) -> int:
         steps //= 2
         if steps < _COARSEST:
             raise InvalidParameter(
-                "norm", str(norm), "is too long for so many tables", hint="a smaller norm=, or fewer tables"
+                "norm", str(norm), "is too large for so many tables", hint="a smaller norm=, or fewer tables"
             )
     return steps
 
@@ -130,7 +130,7 @@ def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum
 
     low, high = 1, LONGEST + 1
     if not fits(low):
-        raise InvalidParameter("norm", "", "leaves persons shorter than a step of the lattice", hint="a greater norm=")
+        raise InvalidParameter("norm", "", "is too small for the lattice", hint="a greater norm=")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -172,7 +172,7 @@ def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurem
         raise InvalidParameter(
             "norm",
             str(asked.norm),
-            "bounds a length that Laplace noise does not hide",
+            "bounds a length that Laplace noise cannot hide",
             hint='answer(rho="1/100"): Gaussian noise does; or rows_per_person=10 in place of norm=',
         )
     if spend.is_pure:

@@ -218,7 +218,7 @@ class WorkloadAnswer(StackedFaces):
         for place in noise.table.by:
             name, values = self._labels[place], self._asked.attributes.values[place]
             if by[name] not in values:
-                raise NotFound(f"{by[name]!r} is no declared value of `{name}`")
+                raise NotFound(f"{by[name]!r} is not a declared value of `{name}`")
             code = code * len(values) + values.index(by[name])
         return code
 
@@ -310,8 +310,8 @@ def _border(borders: list[Any], name: str, value: Any) -> int:
     try:
         place = bisect.bisect_left(borders, value)
     except TypeError:
-        raise InvalidParameter(name, said, "is no border of the bins", hint=f"such as {borders[0]!r}") from None
+        raise InvalidParameter(name, said, "is not a border of the bins", hint=f"such as {borders[0]!r}") from None
     if place == len(borders) or borders[place] != value:
         near = [str(each) for each in borders[max(place - 1, 0) : place + 1]]
-        raise InvalidParameter(name, said, "is no border of the bins", hint=f"the nearest are {' and '.join(near)}")
+        raise InvalidParameter(name, said, "is not a border of the bins", hint=f"the nearest are {' and '.join(near)}")
     return place

@@ -113,12 +113,12 @@ def marginals(
     if not listed:
         raise InvalidParameter("columns", list(columns), "is empty", hint="gt.workload.total() asks for the total")
     if most < 1:
-        raise InvalidParameter("up_to", up_to, "leaves no marginal", hint="up_to=2")
+        raise InvalidParameter("up_to", up_to, "excludes every marginal", hint="up_to=2")
     most = min(most, len(listed))
     count = sum(math.comb(len(listed), length) for length in range(1, most + 1))
     if count > MOST_MARGINALS:
         raise InvalidParameter(
-            "up_to", up_to, f"makes {count:,} marginals, more than {MOST_MARGINALS:,}", hint="ask for fewer at once"
+            "up_to", up_to, f"gives {count:,} marginals, more than {MOST_MARGINALS:,}", hint="ask for fewer at once"
         )
     wanted = [each for length in range(1, most + 1) for each in itertools.combinations(listed, length)]
     stated = _stated_weights(weights or {}, wanted)
@@ -162,11 +162,11 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
             of = aggregate.of.name
         elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
-                f"`{name}` is no table of a workload: those hold COUNT(*), and SUM of a column",
+                f"`{name}` is not a table of a workload: those hold COUNT(*), and SUM of a column",
                 hint="SELECT region, sex, COUNT(*) AS n, SUM(age) AS total FROM people GROUP BY CUBE (region, sex)",
             )
         if of in measured:
-            raise QueryRefused(f"`{name}` is `{measured[of]}` once more", hint="ask for it once")
+            raise QueryRefused(f"`{name}` repeats `{measured[of]}`", hint="ask for it once")
         measured[of] = name
     keys = tuple(
         (key.name, name) for name, key in question.keys if isinstance(key, ColumnReference) and key.name != name
@@ -203,6 +203,8 @@ def _stated_weights(weights: Mapping[Any, Number], wanted: list[Names]) -> Any:
             continue
         named = frozenset((key,) if isinstance(key, str) else key) if isinstance(key, str | tuple) else None
         if named not in known:
-            raise InvalidParameter("weights", key, "is none of the tables asked for", hint='{("age", "sex"): 4}')
+            raise InvalidParameter(
+                "weights", key, "is not one of the tables that were asked for", hint='{("age", "sex"): 4}'
+            )
         by_set[named] = _weight(weight)
     return lambda each: by_set.get(frozenset(each), by_length.get(len(each), 1.0))

@@ -77,7 +77,7 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
     head = bob.text_content("thead")
     assert "rows_from" in head
     assert "rows_to" in head
-    assert "Refine" not in bob.text_content("main")  # its bins are no question
+    assert "Refine" not in bob.text_content("main")  # its bins are not a question
     bob.goto("/releases/visits")
     assert "profile of visits: rows, groups" in bob.text_content("tbody tr:first-child")
     bob.goto("/profile/visits")

@@ -85,7 +85,7 @@ def load(
     raise InvalidParameter(
         "source",
         HIDDEN,
-        f"is no table, but of type {type(source).__name__}",
+        f"is not a table: its type is {type(source).__name__}",
         hint="pass a path to CSV, Parquet or DuckDB, or a Polars, pandas or Arrow table",
     )
 
@@ -198,12 +198,12 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
             "source",
             "a Parquet file",
             "has groups of rows that do not fit into the memory that there is",
-            hint="pass a greater memory=, or write the file with fewer rows in a group",
+            hint="pass a larger memory=, or write the file with fewer rows in a group",
         )
     raise InvalidParameter(
         "source",
         "a Parquet file",
-        "holds values that cannot be read: texts that are no UTF-8, or times out of range",
+        "holds values that cannot be read: texts that are not UTF-8, or times out of range",
         hint="leave out or repair that column",
     )
 

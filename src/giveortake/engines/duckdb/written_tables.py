@@ -17,7 +17,7 @@ def write_table(table: Any, path: Path, name: str) -> None:
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
     if path.exists():
-        raise InvalidParameter("path", str(path), "is there already", hint="name a new file")
+        raise InvalidParameter("path", str(path), "already exists", hint="name a new file")
     quoted = '"' + name.replace('"', '""') + '"'
     with open_database() as connection:
         connection.register("answer", table)

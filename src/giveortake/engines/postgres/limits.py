@@ -38,7 +38,7 @@ def require_columns(names: Collection[str]) -> None:
     _require_few(len(names))
     if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
         raise QueryRefused(
-            f"two columns' names differ beyond {_LONGEST_NAME} bytes alone, where PostgreSQL cuts names off",
+            f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
             hint="take shorter names",
         )
 
@@ -55,5 +55,5 @@ def _require_texts(values: Collection[object]) -> None:
     if "\0" in "".join(str(value) for value in values):
         raise QueryRefused(
             "a key is a text with a NUL character in it, which PostgreSQL does not have",
-            hint="declare the column's other categories alone",
+            hint="declare only the column's other categories",
         )

@@ -43,11 +43,11 @@ def split(url: object) -> tuple[str, str | None]:
     ('postgresql://ann@db/clinic?sslmode=require', 'visits')
     """
     if not isinstance(url, str) or url.partition("://")[0].strip().lower() not in SCHEMES:
-        raise InvalidParameter("source", HIDDEN, "is no URL of PostgreSQL", hint="postgresql://host/database?table=t")
+        raise InvalidParameter("source", HIDDEN, "is not a PostgreSQL URL", hint="postgresql://host/database?table=t")
     try:
         parts = urlsplit(url.strip())
     except ValueError:
-        raise InvalidParameter("source", HIDDEN, "is no URL") from None
+        raise InvalidParameter("source", HIDDEN, "is not a URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     rest = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
     return f"postgresql://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", dict(options).get(

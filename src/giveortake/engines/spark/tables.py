@@ -36,7 +36,7 @@ def connect(url: str) -> tuple[SparkSession, str]:
     """A session and the name of a table in it; the session is there until whoever asked for it stops it.
 
     `spark://host:port?table=db.trips` names a cluster, `sc://host:port?table=db.trips` a server of Spark Connect, and
-    a plain `db.trips` a table of the session that is there already.
+    a plain `db.trips` a table of the session that already exists.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library, needed from here on)
 
@@ -102,7 +102,7 @@ def found_table(session: SparkSession, source: object) -> DataFrame:
         except PySparkException:
             raise NotFound(f"Spark has no table {shown(source)!r}") from None
     if not type(source).__module__.startswith("pyspark.sql.") or not hasattr(source, "createGlobalTempView"):
-        problem = f"is no table of Spark, but of type {type(source).__name__}"
+        problem = f"is not a Spark table: its type is {type(source).__name__}"
         raise InvalidParameter("source", HIDDEN, problem, hint="pass a DataFrame or a table's name")
     frame: Any = source
     if is_connect(session) != is_connect(frame.sparkSession):
@@ -116,7 +116,7 @@ def require_readable(frame: DataFrame) -> None:
         raise InvalidParameter("source", HIDDEN, "is a stream", hint=_WRITE_IT)
     names = [name.lower() for name in frame.columns]
     if len(set(names)) < len(names):
-        raise InvalidParameter("source", HIDDEN, "has columns whose names differ in case alone", hint="rename them")
+        raise InvalidParameter("source", HIDDEN, "has columns whose names differ only in case", hint="rename them")
     if is_connect(frame.sparkSession):
         return  # what it computes is known to the server alone
     plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 (Spark tells it nowhere else)

@@ -134,7 +134,7 @@ async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[s
 
 async def _check(call: Call, _said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     found = await custodian_routes.verify(replace(at(call)))
-    return "The ledger was read and derived anew", {"checked": found}
+    return "The ledger was read again and recomputed", {"checked": found}
 
 
 _ACTS = {

@@ -22,7 +22,7 @@ _MEDIA = {
     "icon.svg": "image/svg+xml",
     **dict.fromkeys(("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"),
 }
-_KEPT = "Browsers keep one over HTTPS alone, except on the machine that serves this page."
+_KEPT = "Browsers keep it only over HTTPS, except on the machine that serves this page."
 _NEEDED = Told(
     "unauthenticated",
     "A valid token is needed",
