@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import PATIENCE, Desk, cause, press
+from console_desk import PATIENCE, PHONE, WIDE, Desk, cause, press
 from demo_service import Running
 from giveortake.privacy.events import Pure
 
@@ -42,6 +42,11 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     assert "Workers lost" in owner.text_content("main")
     budgets = owner.text_content("section:has(h2:has-text('Budgets'))")
     assert "given to analysts" in budgets  # apart from what was spent
+    owner.set_viewport_size(PHONE)  # where rows are cards, and nothing is hidden at the side
+    assert owner.evaluate(
+        "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
+    )
+    owner.set_viewport_size(WIDE)
     owner.goto("/")
     assert re.search(r"0 % spent.*% given to analysts", owner.text_content("main"), re.DOTALL)
 

@@ -188,7 +188,7 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     press(bob, "button:has-text('Quote the refinement')")
     assert "does not fit" in bob.text_content("#refinement")
     assert bob.locator("button[value=refine]").count() == 0
-    bob.goto(bob.url.removesuffix("/refine"))
+    bob.goto(bob.url.removesuffix("/refine#refine"))
     with bob.expect_download() as caught:
         bob.click("a:has-text('csv')")
     assert caught.value.path().read_text().startswith("n,n_low,n_high")
