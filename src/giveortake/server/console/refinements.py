@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.exact import rational
 from giveortake.plot.svg.scales import brief
 from giveortake.server import asking
 from giveortake.server.console.pages import at, patiently
 from giveortake.server.console.spends import most_of
 from giveortake.server.console.views import quote_view
+from giveortake.server.refusals import malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,10 @@ async def refinement(call: Call, form: Form, answer: Answer) -> dict[str, Any]:
     if not form.sql:
         standing: Any = await patiently(asking.budget, at(call))
         most = most_of(standing, form.currency)
-        fits = most is None or rational("spend", form.spend) <= most
+        try:
+            fits = most is None or Fraction(form.spend) <= most
+        except (ValueError, ZeroDivisionError):
+            raise malformed("the additional spend is no number", "write a number as 0.1") from None
         return {"price": form.price, "spend": form.spend, "admitted": fits, "leaves": "", "margins": []}
     quote: Any = await patiently(asking.quote, at(call, sql=form.sql, terms=form.terms))
     standing = quote["standing"]
