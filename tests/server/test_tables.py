@@ -110,7 +110,7 @@ def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
     said = tables_page._said(body | {"people": "others", "name": "t"}, names, {})
     assert said["domains"] == {"x": {"low": "0", "high": "9"}}
     assert (said["new_population"], said["rows_per_person"]) == ("people of t", "1,000")  # which the route refuses
-    same = tables_page._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4", "unit": "p"}})
+    same = tables_page._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
     assert (same["population"], same["budget"]) == ("x", {"epsilon": "4"})  # the one that they have
     assert tables_page._said({}, {}, {})["population"] == ""  # nobody said so: no people are called that
 

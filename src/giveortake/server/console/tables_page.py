@@ -93,7 +93,7 @@ def _said(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str
     found: dict[str, Any] = {
         "name": body.get("name", ""),
         "unit": body.get("unit", ""),
-        "budget": {name: promise[name] for name in _PROMISE if promise.get(name)},
+        "budget": {name: str(promise[name]).removesuffix("/1") for name in _PROMISE if promise.get(name)},
         "domains": _domains(body, names),
     }
     if people == _OTHERS:
