@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +13,11 @@ from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column
 from giveortake.compile.caps import unbounded
 from giveortake.server.console.forms import Form
+from giveortake.server.console.measured import Measured, measured_of
 from giveortake.server.console.pages import _templates
+from giveortake.server.console.snippets import snippets
 from giveortake.server.console.states import told
+from giveortake.server.console.uncertainty import uncertain
 from giveortake.server.console.views import answer_view, quote_view
 from giveortake.server.console.workbench import _names_a_cap
 from giveortake.server.refusals import Refused
@@ -35,24 +40,61 @@ def test_declared_categories_are_named_the_first_twelve_at_once_and_all_in_a_sec
     assert many.endswith("w1999</details>")
 
 
+REFINED = "A refinement for an additional ε = 0.18 would about halve that."
+ANEW = "A new question for ε = 0.2 would about halve how many ranks away its ends are."
+ALL = "A refinement for all that is left, ε = 0.09, would narrow that to about 74 % of it."
+
+
 @pytest.mark.parametrize(
-    ("standing", "proposed"),
-    [(None, True), ({"affordable": None}, True), ({"affordable": 0.1}, True), ({"affordable": 0.05}, False)]
-    + [({"affordable": left}, False) for left in (0.0, 0.0005)],
+    ("left", "quantiles", "proposed"),
+    [
+        *((1.0, False, REFINED), (0.18, False, REFINED), (0.09, False, ALL), (0.01, False, None), (0.0, False, None)),
+        *((1.0, True, ANEW), (0.2, True, ANEW), (0.19, True, None), (None, False, None)),
+    ],
 )
 def test_an_uncertain_number_says_with_which_confidence_and_proposes_what_can_be_paid(
-    standing: dict[str, float | None] | None, proposed: bool
+    left: float | None, quantiles: bool, proposed: str | None
 ) -> None:
-    (line,) = answer_view(Answer(UNSURE), Form(spend="0.1"), standing)["uncertain"]
-    assert line.startswith("n lies between 10 and 200 with 95 % confidence.")
-    assert line.endswith("A spend of ε = 0.2 would about halve that.") == proposed
-    (line,) = answer_view(Answer(UNSURE), Form(spend="None"), standing)["uncertain"]  # of a record that states none
-    assert line.endswith("confidence.")
+    measured = Measured(frozenset("n") if quantiles else frozenset(), refinable=not quantiles)
+    line, *more = uncertain(Answer(UNSURE), Form(spend="0.1"), {"affordable": left}, measured)
+    assert line == "n lies between 10 and 200 with 95 % confidence."
+    assert more == ([] if proposed is None else [proposed])
+    assert len(uncertain(Answer(UNSURE), Form(spend="None"), {"affordable": 1.0}, measured)) == 1  # states no spend
+
+
+def test_a_wide_interval_of_a_quantile_is_told_where_that_of_a_count_is_not() -> None:
+    wide = Answer([Column("most", [465.0], [148.0], [500.0])])
+    assert uncertain(wide, Form(), None, Measured()) == []
+    assert uncertain(wide, Form(), None, Measured(frozenset({"most"})))
+
+
+def test_what_is_measured_says_whether_it_can_be_refined() -> None:
+    def record(*outputs: object) -> dict[str, object]:
+        return {"request": {}, "record": {"questions": [{"plan": json.dumps({"outputs": outputs})}]}}
+
+    count, middle = ["n", ["measured", ["count rows", None, None]]], ["m", ["measured", ["quantile", [], "1/2"]]]
+    assert measured_of(record(count)) == Measured(counts=frozenset("n"), refinable=True)
+    assert measured_of(record(count, middle)) == Measured(frozenset("m"), frozenset("n"))
+    assert not measured_of({**record(count), "tables": 2}).refinable
+    assert measured_of({"record": None, "request": None}) == Measured()
+
+
+def test_a_count_below_zero_is_explained_and_a_long_answer_is_folded() -> None:
+    below = [Column("n", [-3, *range(40)], [-9] * 41, [50] * 41)]
+    view = answer_view(Answer(below), Measured(counts=frozenset("n")))
+    assert "Noise can take a small count below zero" in view["notes"][0]
+    assert (len(view["rows"]), len(view["rest"])) == (30, 11)
+    assert view["notes"][1:] == answer_view(Answer(below), Measured())["notes"]  # a sum may be negative
+
+
+def test_every_question_has_a_key_of_its_own_in_the_code_that_is_taken_along() -> None:
+    code = "".join(code for sql in ("a", "b") for _, code in snippets("v", sql, {}))
+    assert sorted(map(code.count, set(re.findall(r"asked-[0-9a-f]{16}", code)))) == [3, 3]  # R, JavaScript, curl
 
 
 def test_an_answer_with_caps_says_that_what_they_leave_out_is_not_in_its_intervals() -> None:
-    assert "Intervals cover the noise." in answer_view(Answer(UNSURE), Form())["counts"]
-    capped = answer_view(Answer(UNSURE, caps=Caps(rows_per_person=4)), Form())["counts"]
+    assert "Intervals cover the noise." in answer_view(Answer(UNSURE), Measured())["counts"]
+    capped = answer_view(Answer(UNSURE, caps=Caps(rows_per_person=4)), Measured())["counts"]
     assert "Intervals cover the noise; what caps leave out is not in them." in capped
 
 

@@ -14,6 +14,7 @@ import pytest
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
 from giveortake.server import added_tables, table_desk
 from giveortake.server.console import tables_page
+from giveortake.server.console.table_form import misfits
 from giveortake.server.settings import Settings
 from giveortake.server.table_desk import TableDesk
 from giveortake.session.configuration import configurations
@@ -107,11 +108,12 @@ def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> Non
 def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
     body = {"c0-name": "p", "c1-name": " ", "c2-name": "x", "c2-low": "0", "c2-high": "9", "rows_per_person": "1,000"}
     names = {each["place"]: each["name"] for each in tables_page._columns(body)}
-    said = tables_page._said(body | {"people": "others", "name": "t"}, names)
+    said = tables_page._said(body | {"people": "others", "name": "t"}, names, {})
     assert said["domains"] == {"x": {"low": "0", "high": "9"}}
     assert (said["new_population"], said["rows_per_person"]) == ("people of t", "1,000")  # which the route refuses
-    assert tables_page._said({"people": "same as x"}, {})["population"] == "x"
-    assert tables_page._said({}, {})["population"] == ""  # nobody said so: no people are called that
+    same = tables_page._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
+    assert (same["population"], same["budget"]) == ("x", {"epsilon": "4"})  # the one that they have
+    assert tables_page._said({}, {}, {})["population"] == ""  # nobody said so: no people are called that
 
 
 def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
@@ -194,3 +196,42 @@ def test_folders_that_are_not_there_are_refused_at_the_start(desk: TableDesk) ->
     desk.toml.write_text(TOML.replace("incoming", "nowhere"))
     with pytest.raises(InvalidParameter, match="is not a folder"):
         Settings.read(desk.toml)
+
+
+def test_a_draft_that_is_refused_is_not_told_by_its_place(tmp_path: Path) -> None:
+    draft = tmp_path / ".giveortake-x1.toml"
+    draft.write_text(TOML.replace('{ epsilon = "1" }', "{}"))
+    with pytest.raises(InvalidParameter, match="the configuration") as told:
+        added_tables._require_readable(draft, "visits")
+    assert str(tmp_path) not in str(told.value)
+    assert draft.name not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "hint"),
+    [
+        ({"epsilon": ""}, "Budget is empty", "fill in ε, or ρ, or μ"),
+        ({"rho": "1"}, "Budget states several", "leave the others empty"),
+        ({"epsilon": "one"}, "ε of the budget is 'one'", "as 0.5"),
+        ({"c0-kind": "date", "c0-low": "01/01/2025"}, "Lowest of Loaned On is '01/01/2025'", "as 2025-01-31"),
+        ({"c0-kind": "real", "c0-low": "10,5"}, "Lowest of Loaned On is '10,5'", "as 10.5"),
+        ({"c0-kind": "integer", "c0-low": "1.5"}, "Lowest of Loaned On is '1.5'", "whole number as 10"),
+        ({"c0-kind": "real", "c0-low": ""}, "Lowest of Loaned On is empty", "both bounds"),
+        ({"c0-kind": "text"}, "its type is text", "numbers or dates"),
+        ({"people": "same as readers"}, "are told apart by person_id", "rename the column member in the file"),
+        ({"people": "same as readers", "unit": "person_id", "epsilon": ""}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_what_does_not_fit_is_told_by_the_names_of_the_fields(
+    said: dict[str, str], problem: str | None, hint: str | None
+) -> None:
+    body = {"unit": "member", "people": "others", "epsilon": "1", "c0-kind": "real", "c0-low": "0", "c0-high": "9"}
+    columns = [{"place": 0, "name": "Loaned On", "kind": None}]
+    found = next(misfits(body | said, columns, {"readers": "person_id"}, "same as "), None)
+    if problem is None or hint is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert problem in found.problem
+        assert hint in found.hint

@@ -64,7 +64,7 @@ async def _served(service: Service, name: str, section: str, by: str) -> None:
     whole = f"{before.rstrip()}\n\n{stamp}\n{section}"
     draft = _written_beside(toml, whole)
     try:
-        Settings.read(draft)  # the same ledger, and everything known
+        _require_readable(draft, name)
         first = await _opened({**service.settings.session_task(name), "toml": str(draft), "by": by}, name)
         try:
             _accepted(toml, before, draft)
@@ -75,6 +75,15 @@ async def _served(service: Service, name: str, section: str, by: str) -> None:
         with suppress(FileNotFoundError):
             draft.unlink()
     await service.add(name, first)
+
+
+def _require_readable(draft: Path, name: str) -> None:
+    """The same ledger, and everything known. A draft is nobody's to look for: no refusal says where it is."""
+    try:
+        Settings.read(draft)
+    except GiveOrTakeError as error:
+        said = error.message.replace(str(draft), "the configuration").replace(draft.name, "the configuration")
+        raise InvalidParameter("table", name, f"is refused: {said}", hint=error.hint) from None
 
 
 def _accepted(toml: Path, before: str, draft: Path) -> None:

@@ -63,4 +63,4 @@ def prepared(folder: Path, *, port: int = 0) -> Demo:
         book.analyst(ANALYST, datasets=["visits"], budget=ApproxDP("2", "5e-7"))
         _, analyst = book.issue_token(role="analyst", analyst=ANALYST, by="serve --demo")
         _, custodian = book.issue_token(role="custodian", by="serve --demo")
-    return Demo(Settings.read(toml, port=port, secure_cookies=False), analyst, custodian)
+    return Demo(Settings.read(toml, port=port, secure_cookies=False, demo=True), analyst, custodian)

@@ -50,6 +50,7 @@ class Settings:
     log: Path | None = None
     secure_cookies: bool = True
     folders: tuple[Path, ...] = ()  # below which tables may be added by a form
+    demo: bool = False  # whether a terminal has printed the tokens, which the way in then says
 
     @classmethod
     def read(cls, path: str | Path, **instead: Any) -> Self:

@@ -37,6 +37,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _LARGEST_EXPONENT = 300  # of a bound
 _NUMBERS = frozenset({"integer", "real", "decimal"})
 _KINDS = frozenset({"text", "integer", "real", "date"})  # that cells of a CSV file may be read as
+_EXAMPLES = {"date": "2024-12-31", "timestamp": "2024-12-31", "integer": "500"}
 _NOT_THERE = "list them with GET /v1/tables; a link that leads out of the folder counts as not there"
 
 
@@ -185,7 +186,7 @@ def _number(column: str, said: Any, kind: str) -> int | float:
 
 
 def _misfit(column: str, said: Any, kind: str) -> InvalidParameter:
-    return InvalidParameter(f"domains.{column}", said, f"is not of type {kind}", hint="0, 500, 2024-12-31")
+    return InvalidParameter(f"domains.{column}", said, f"is not of type {kind}", hint=_EXAMPLES.get(kind, "10.5"))
 
 
 OPERATIONS: dict[str, Callable[[TableDesk, Request], dict[str, Any]]] = {

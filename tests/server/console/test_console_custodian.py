@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import PATIENCE, Desk, cause, press
+from console_desk import PATIENCE, PHONE, WIDE, Desk, cause, press
 from demo_service import Running
 from giveortake.privacy.events import Pure
 
@@ -26,11 +26,15 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     assert re.fullmatch(r"got_[0-9a-f]{16}_[0-9a-f]{64}", secret or "")
     desk.service.tokens["finn"] = secret
     assert desk.window("finn").locator("h1").first.text_content() == "Data sets"
-    press(owner, "button[aria-label='Revoke elsa']")
+    owner.click("summary[aria-label='Revoke elsa']")
+    assert desk.service.call("elsa", "GET", "/v1/me").status_code == 200  # one click revokes nobody
+    press(owner, "button[aria-label='Revoke elsa, really']")
     elsa.goto("/ask/visits")
     assert cause(elsa) == "revoked"
     desk.expect_complaint(elsa, "403")
-    owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}']")
+    assert owner.locator("tr:has-text('This is the token you are signed in with')").count() == 1
+    owner.click(f"summary[aria-label='Revoke token {(secret or '')[4:20]}']")
+    owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}, really']")
     owner.wait_for_selector(".state:has-text('lets nobody in')")
     assert desk.service.call("finn", "GET", "/v1/me").status_code == 401
     press(owner, "button[value=check]")
@@ -38,6 +42,11 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     assert "Workers lost" in owner.text_content("main")
     budgets = owner.text_content("section:has(h2:has-text('Budgets'))")
     assert "given to analysts" in budgets  # apart from what was spent
+    owner.set_viewport_size(PHONE)  # where rows are cards, and nothing is hidden at the side
+    assert owner.evaluate(
+        "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
+    )
+    owner.set_viewport_size(WIDE)
     owner.goto("/")
     assert re.search(r"0 % spent.*% given to analysts", owner.text_content("main"), re.DOTALL)
 

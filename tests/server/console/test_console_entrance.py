@@ -17,6 +17,7 @@ def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_othe
     page.goto("/ask/visits")
     assert page.url.endswith("/login?why=first")
     assert "If it worked before" not in page.text_content("main")
+    assert "the terminal that started this service printed" in page.text_content("main")  # it is a demonstration
     page.fill("#token", "got_0000000000000000_" + "0" * 64)
     press(page, "button:has-text('Log in')")
     assert "A valid token is needed" in page.text_content("main")

@@ -47,6 +47,22 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     assert "n,n_low,n_high" in caught.value.path().read_text()
 
 
+def test_a_refinement_is_quoted_also_of_a_plan_and_quantiles_offer_none(desk: Desk, bob: Any) -> None:
+    count = {"format": 1, "relation": ["table", "visits"], "keys": [], "shown": ["n"], "distinct": False}
+    count |= {"outputs": [["n", ["measured", ["count rows", None, None]]]], "having": None, "order": [], "limit": None}
+    asked = {"plan": count, "terms": {"epsilon": "0.015"}, "key": "a plan"}
+    release = desk.service.call("bob", "POST", "/v1/datasets/visits/answer", asked).json()["release_id"]
+    before = spent(desk.service, "bob")
+    for spend, words in (("0.01", "Takes ε = 0.01 in addition"), ("9", "does not fit"), ("much", "is no number")):
+        at, own = f"/releases/visits/{release}/refine", {"origin": desk.service.address}
+        assert words in bob.request.post(at, form={"do": "quote", "spend": spend}, headers=own).text()
+    assert spent(desk.service, "bob") == before
+    middle = desk.service.answer("bob", "SELECT MEDIAN(amount) AS m FROM visits", "middle", epsilon="0.01").json()
+    page = bob.request.get(f"/releases/visits/{middle['release_id']}").text()
+    assert "Uncertain" in page
+    assert "Quote the refinement" not in page
+
+
 def test_what_epsilon_means_is_told_for_mine_and_for_all(bob: Any) -> None:
     bob.goto("/meaning/visits")
     assert bob.locator("section svg.chart").count() == 6

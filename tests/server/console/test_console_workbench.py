@@ -65,13 +65,30 @@ def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as
     assert "(Gaussian)" in page.text_content("#answer") or "μ = " in page.text_content("#answer")
     press(page, "#answer-title a")
     page.fill("input[name=spend]", "0.1")
-    press(page, "button:has-text('Refine for this ε')")
+    press(page, "button:has-text('Quote the refinement')")
+    press(page, "button:has-text('Refine for an additional ε = 0.1, δ = 5e-9')")
     page.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     desk.service.answer("ann", BY_REGION, "another key", epsilon="0.2", delta="5e-9").raise_for_status()
     page.goto("/releases/visits")
     assert "free: read again" in page.text_content("tbody tr:first-child")
     page.goto("/")
     assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
+
+
+def test_too_large_a_spend_says_what_fits_and_a_button_takes_it(bob: Any) -> None:
+    bob.goto("/ask/visits")
+    bob.fill("#sql", "SELECT COUNT(*) AS n, MEDIAN(amount) AS the_median FROM visits")
+    bob.fill("#spend", "50")
+    bob.press("#sql", "Control+Enter")
+    bob.wait_for_selector("#act:has-text('ε = 50 does not fit: at most ε = 0.')")
+    assert not bob.is_visible("#curve-mark")  # 50 is not on the curve
+    ends = "document.querySelector('#exact .stacked b').getBoundingClientRect().right"
+    edge = "document.querySelector('#exact').getBoundingClientRect().right"
+    assert bob.evaluate(f"{ends} <= {edge}")
+    most = (bob.text_content("#fit") or "").strip().removeprefix("Quote ε = ")
+    bob.click("#fit")
+    bob.wait_for_selector(f"#ask:has-text('Ask for ε = {most}'):not([disabled])")
+    assert bob.is_visible("#curve-mark")
 
 
 class Held:
@@ -156,9 +173,22 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     code = bob.locator("details pre.code").all_text_contents()
     assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 4
     assert "got_" not in "".join(code)
+    before = spent(desk.service, "bob")
     bob.fill("input[name=spend]", "0.02")
-    press(bob, "button:has-text('Refine')")
+    press(bob, "button:has-text('Quote the refinement')")  # there is no way to pay without a price
+    told = bob.text_content("#refinement")
+    assert "Takes ε = 0.02 in addition, leaves ε = " in told
+    assert re.search(r"n: ± [\d,]+ now at the widest, about ± [\d,]+ after", " ".join(told.split()))
+    assert spent(desk.service, "bob") == before
+    press(bob, "button:has-text('Refine for an additional ε = 0.02')")
     bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.02)
+    assert "SELECT COUNT(*) AS n FROM visits" in bob.text_content("pre.code >> nth=0")  # of what it refines
+    bob.fill("input[name=spend]", "50")
+    press(bob, "button:has-text('Quote the refinement')")
+    assert "does not fit" in bob.text_content("#refinement")
+    assert bob.locator("button[value=refine]").count() == 0
+    bob.goto(bob.url.removesuffix("/refine#refine"))
     with bob.expect_download() as caught:
         bob.click("a:has-text('csv')")
     assert caught.value.path().read_text().startswith("n,n_low,n_high")

@@ -47,7 +47,9 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
     parts = [*_too_dear(curve, x), plane.line(points, class_="line")]
     place = float(spend) if spend is not None else None
     if place is not None:
-        parts.append(_mark(x.at(place), 1 - y.at(margin_at(points, place))))
+        parts.append(
+            _mark(x.at(place), 1 - y.at(margin_at(points, place)), hidden=not points[0][0] <= place <= points[-1][0])
+        )
     symbol = SYMBOLS[curve["currency"]]
     unit = ", n rows" if isinstance(curve["points"][0]["margins"].get(named), str) else ""
     return plane.chart(
@@ -102,7 +104,8 @@ def _too_dear(curve: Mapping[str, Any], x: Scale) -> list[Markup]:
     return [tag("rect", x=percent(left), y=0, width=percent(1 - left), height="100%", class_="dear"), words]
 
 
-def _mark(x: float, y: float) -> Markup:
+def _mark(x: float, y: float, *, hidden: bool) -> Markup:
+    """The mark at a spend; hidden at one that is not on the curve, until a slider moves it there."""
     across, up = percent(x), percent(y)
     return tag(
         "g",
@@ -110,6 +113,7 @@ def _mark(x: float, y: float) -> Markup:
         tag("line", x1="0", x2=across, y1=up, y2=up, class_="guide"),
         tag("circle", cx=across, cy=up, r=6, class_="dot"),
         id="curve-mark",
+        **({"hidden": "hidden"} if hidden else {}),
     )
 
 

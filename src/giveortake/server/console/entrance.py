@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from giveortake.server.console.pages import HEADERS, page, see, shown, static_file
@@ -22,6 +23,8 @@ _MEDIA = {
     "icon.svg": "image/svg+xml",
     **dict.fromkeys(("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"),
 }
+_KEEPER = "from whoever keeps the data"
+_PRINTED = "the terminal that started this service printed two tokens, of an analyst and of the custodian: paste one"
 _KEPT = "Browsers keep it only over HTTPS, except on the machine that serves this page."
 _NEEDED = Told(
     "unauthenticated",
@@ -43,7 +46,11 @@ _FIRST = Told(
 
 async def login_page(call: Call) -> Result:
     """Where a token is pasted."""
-    return page(call, "login.html", told={"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED))
+    said = {"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED)
+    whence = "as the terminal that started this service printed it" if call.service.settings.demo else _KEEPER
+    if said is not None and call.service.settings.demo:
+        said = replace(said, hint=_PRINTED)
+    return page(call, "login.html", told=said, whence=whence)
 
 
 async def login(call: Call) -> Result:

@@ -25,7 +25,7 @@ NONCE = text(64, 0)
 CURRENCY: Schema = {"type": "string", "enum": list(CURRENCIES)}
 ASKED = of(
     "do",
-    do={"type": "string", "enum": ["price", "exact", "ask"]},
+    do={"type": "string", "enum": ["price", "exact", "ask", "fit"]},
     sql=text(20_000, 0),
     nonce=NONCE,
     currency=CURRENCY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from giveortake.exact import shown
 from giveortake.ledger.events import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
-from giveortake.privacy.explaining import PRIORS, beliefs, percent_down, percent_up
+from giveortake.privacy.explaining import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.burn_chart import burn_chart
 from giveortake.server.console.pages import asking_for, at, page, patiently
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _DRAWN = 200  # charges of one data set, at most
 _EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5")))
+_MOST_DIGITS = 6  # of a percentage
 
 
 async def datasets(call: Call) -> Result:
@@ -123,7 +125,23 @@ def _between(promise: Guarantee, prior: Fraction) -> str:
     found = None
     with suppress(GiveOrTakeError):
         found = beliefs(promise, prior)
-    return "anything" if found is None else f"{percent_down(found[0])[:-2]}–{percent_up(found[1])}"
+    return "anything" if found is None else percents(found[0], found[1])
+
+
+def percents(low: Fraction, high: Fraction) -> str:
+    """Two shares with as many digits each, the lower rounded down and the upper up; neither becomes certain by that.
+
+    >>> percents(Fraction("0.0571"), Fraction("0.999252")), percents(Fraction(1, 4), Fraction(3, 4))
+    ('5.71–99.93 %', '25.0–75.0 %')
+    """
+    digits = 1
+    while digits < _MOST_DIGITS and (
+        0 < low < Fraction(1, 100 * 10**digits) or 0 < 1 - high < Fraction(1, 100 * 10**digits)
+    ):
+        digits += 1
+    unit = 10**digits
+    below, above = math.floor(100 * low * unit), math.ceil(100 * high * unit)
+    return f"{below / unit:.{digits}f}–{above / unit:.{digits}f} %"
 
 
 ROUTES = (

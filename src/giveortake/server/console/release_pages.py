@@ -13,20 +13,24 @@ from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
 from giveortake.server.console.forms import CURRENCY, NONCE, Form, kept_nonce, key_of
+from giveortake.server.console.measured import measured_of
 from giveortake.server.console.pages import asking_for, at, page, patiently, see
+from giveortake.server.console.refinements import refinement
 from giveortake.server.console.snippets import snippets
-from giveortake.server.console.spends import currency_of, terms_of
+from giveortake.server.console.spends import currency_of, fitting, terms_of
 from giveortake.server.console.states import NOTHING, Told, told
+from giveortake.server.console.uncertainty import uncertain
 from giveortake.server.console.views import answer_of, answer_view, decimal, short, table_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import of, text
+from giveortake.server.schemas import Schema, of, text
 from giveortake.server.shapes import PLACE, RELEASE
 from giveortake.wire.release_documents import release_of
 
 _PAGE = 50
 _LOOKED_THROUGH = 1000
 _UNDECIDED = 10
+_PRESSED: Schema = {"type": "string", "enum": ["quote", "refine"]}
 
 
 async def log(call: Call) -> Result:
@@ -35,7 +39,7 @@ async def log(call: Call) -> Result:
     limit = _LOOKED_THROUGH if wanted else _PAGE
     further = {"after": call.query["after"]} if "after" in call.query else {}
     found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=limit, **further))
-    rows = [_row(each) for each in found["releases"]]
+    rows = _rows(found["releases"])
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
     more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
@@ -57,7 +61,7 @@ async def one(call: Call) -> Result:
     return await _one(call, None)
 
 
-async def _one(call: Call, said: Told | None) -> Result:
+async def _one(call: Call, said: Told | None, more: Form | None = None) -> Result:
     name, release = call.path["dataset"], call.path["release"]
     record = await record_of(call, release)
     tables = record.get("tables", 1)
@@ -66,30 +70,63 @@ async def _one(call: Call, said: Told | None) -> Result:
     document: Any = await patiently(analyst_routes.release, asking_for(call, **which))
     form = asked_again(record, place or 0)
     standing: Any = await patiently(analyst_routes.budget, at(call))
+    before, begun = await _begun(call, record)
+    measured, answer = measured_of(record, place or 0), answer_of(document)
+    again = form if before is None else replace(form, sql=_question(before, begun).get("sql") or "")
+    quote = None
+    if more is not None:
+        again = replace(again, spend=more.spend, currency=more.currency, delta=more.delta)
+        try:
+            quote = await refinement(call, again, answer)
+        except Refused as refused:
+            said = told(refused)
     return page(
         call,
         "release.html",
         here="releases",
         dataset=name,
-        answer=answer_view(answer_of(document), form, standing),
-        record={"asked": _asked(record, place or 0), "sql": form.sql, "tables": tables, "place": place},
-        refinable=tables == 1 and bool(record.get("questions")) and "profile" not in (record["request"] or {}),
-        form=replace(form, nonce=kept_nonce(call.body)),
+        answer=answer_view(answer, measured, uncertain(answer, form, standing, measured)),
+        record={
+            "asked": _asked(record, place or 0) if before is None else _asked(before, begun),
+            "refines": None if before is None else {"id": before["id"], "short": short(before["id"])},
+            "sql": form.sql,
+            "tables": tables,
+            "place": place,
+        },
+        refinable=measured.refinable,
+        refinement=quote,
+        fits=fitting(standing, again.currency),
+        form=replace(again, nonce=kept_nonce(call.body)),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
         told=said,
     )
 
 
+async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
+    """The first release that a release refines, which has the question as it was written, and its place there."""
+    references = (record.get("request") or {}).get("refines") if isinstance(record.get("request"), dict) else None
+    if not references:
+        return None, 0
+    first = str(references[0])
+    name = f"{call.path['dataset']}/{first}" if first.isdigit() else first
+    try:
+        return await record_of(call, name), int((record.get("record") or {}).get("refined") or 0)
+    except Refused:  # of an older ledger: then it is told in words
+        return None, 0
+
+
 async def refined(call: Call) -> Result:
-    """Spend more on it, and keep what was paid."""
+    """Spend more on it, and keep what was paid; first the price, which is free."""
     name, release = call.path["dataset"], call.path["release"]
+    if call.body.get("do") != "refine":
+        return await _one(call, None, Form.of(call.body))
     said = {each: call.body.get(each, "").strip() for each in ("spend", "delta")}
     terms = terms_of(call.body.get("currency", "epsilon"), **said)
     key = key_of(kept_nonce(call.body), "refine", name, release, terms)
     try:
         found: Any = await analyst_routes.refine(at(call, terms=terms, key=key))
     except Refused as refused:
-        return await _one(call, told(refused))
+        return await _one(call, told(refused), Form.of(call.body))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
 
 
@@ -182,15 +219,23 @@ def asked_again(record: dict[str, Any], place: int = 0) -> Form:
     return Form(sql=said.get("sql") or "", currency=currency, spend=decimal(amount), delta=delta, **known)
 
 
+def _rows(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of the log; a refinement has the question of the release that it refines, where that is listed too."""
+    rows = [_row(each) for each in documents]
+    asked = {row["id"]: row["asked"] for row in rows}
+    return [{**row, "asked": asked.get(row["refines"], row["asked"])} for row in rows]
+
+
 def _row(document: dict[str, Any]) -> dict[str, Any]:
     record = release_of(document)
+    refines = record.request.get("refines") if isinstance(record.request, dict) else None
     return {
         "id": record.id,
         "short": short(record.id),
         "asked": " ".join(asked_of(record).split()),
         "at": minute(record.at),
         "price": price_of(record),
-        "refines": bool(isinstance(record.request, dict) and record.request.get("refines")),
+        "refines": str(refines[0]) if refines else "",
         "readable": record.readable,
         "single": record.tables == 1,
         "state": "failed" if record.failed else "ask again, free" if record.settled else "unfinished",
@@ -218,7 +263,7 @@ ROUTES = (
     Route("GET", _RELEASE, "analyst", "one release", one, query={"place": PLACE}, page=True),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
-        body=of("spend", spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
+        body=of("spend", do=_PRESSED, spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
         page=True,
         touches=True,
     ),

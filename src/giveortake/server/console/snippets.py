@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,10 +31,11 @@ def _letter(letter: str) -> str:
 
 
 def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names of languages, and the code."""
+    """Names of languages, and the code. Each question has a key of its own, so that a retry of it is charged once."""
     text = literal(sql)
     said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
-    body = json.dumps({"sql": sql, "terms": dict(terms), "key": "a key of your own"}, ensure_ascii=True, indent=1)
+    key = f"asked-{hashlib.sha256(json.dumps([dataset, sql, dict(terms)]).encode()).hexdigest()[:16]}"
+    body = json.dumps({"sql": sql, "terms": dict(terms), "key": key}, ensure_ascii=True, indent=1)
     place = f"/v1/datasets/{quote(dataset, safe='')}/answer"
     python = (
         "import os\nimport giveortake as gt\n\n"
@@ -47,7 +49,7 @@ def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str
         '  req_auth_bearer_token(Sys.getenv("GIVEORTAKE_TOKEN")) |>\n'
         f"  req_body_json(list(sql = {text},\n"
         f"    terms = list({', '.join(f'{name} = {json.dumps(value)}' for name, value in terms.items())}),\n"
-        '    key = "a key of your own")) |>\n  req_perform() |> resp_body_json(simplifyVector = TRUE)\n'
+        f'    key = "{key}")) |>\n  req_perform() |> resp_body_json(simplifyVector = TRUE)\n'
         "as.data.frame(answer$columns)\n"
     )
     javascript = (

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.exact import shown
+from giveortake.exact import shown, shown_down, sqrt_down, sqrt_up
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.documents import promise_from_json
 
@@ -17,6 +17,7 @@ CURRENCIES = {"epsilon": "ε", "approximate": "ε", "rho": "ρ", "mu": "μ"}  # 
 NAMES = {"epsilon": "ε", "approximate": "ε and δ", "rho": "ρ", "mu": "μ"}
 _TERMS = {"epsilon": "epsilon", "approximate": "epsilon", "rho": "rho", "mu": "mu"}
 _USUAL_DELTA = "1e-9"
+_LEAST = Fraction(1, 1000)  # below which nothing is proposed
 
 
 def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
@@ -64,14 +65,38 @@ def converted(spend: str, before: str, now: str) -> str:
     return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
 
 
-def halving(spend: str, currency: str) -> str | None:
-    """The spend that about halves every interval, in words; None if the spend is no number.
+def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> Fraction:
+    """The spend after which intervals are about a part as wide: of a new question, or in addition to what was paid.
 
-    >>> halving("0.25", "epsilon"), halving("0.01", "rho"), halving("", "mu")
-    ('ε = 0.5', 'ρ = 0.04', None)
+    >>> half, one = Fraction(1, 2), Fraction(1)
+    >>> needed(one, "epsilon", half, refines=False), needed(one, "rho", half, refines=True)
+    (Fraction(2, 1), Fraction(3, 1))
     """
-    try:
-        amount = Fraction(spend)
-    except (ValueError, ZeroDivisionError):
+    whole = paid / part**2 if currency == "rho" else paid / part
+    if not refines:
+        return whole
+    return whole - paid if currency == "rho" else sqrt_up(whole**2 - paid**2)
+
+
+def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | None:
+    """The greatest spend in a currency that a budget still admits; None where no one number says it."""
+    if standing is None:
         return None
-    return f"{CURRENCIES[currency]} = {shown((4 if currency == 'rho' else 2) * amount, 4)}"
+    if currency == "epsilon":
+        left = standing.get("affordable_exactly") or standing.get("affordable")
+        return None if left is None else Fraction(str(left))
+    exactly, sign = (standing.get("remaining") or {}).get("exactly"), str(standing.get("budget") or "")[:1]
+    if exactly is None or sign != CURRENCIES[currency] or currency == "approximate":
+        return None
+    rest = Fraction(exactly)
+    return rest if currency == "rho" else sqrt_down(rest)  # μ² is what adds up
+
+
+def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
+    """The same as a number for a form, rounded down; None if it is not known, or buys nothing.
+
+    >>> fitting({"affordable": 0.19999}, "epsilon"), fitting({"affordable": 0.0004}, "epsilon"), fitting({}, "rho")
+    ('0.199', None, None)
+    """
+    most = most_of(standing, currency)
+    return None if most is None or most < _LEAST else shown_down(most, 3)

@@ -9,10 +9,12 @@ from typing import Any
 from giveortake.server import added_tables, custodian_routes
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
+from giveortake.server.console.table_form import Misfit, misfits
 from giveortake.server.guard import shaped
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
+from giveortake.wire.causes import BY_NAME, document_of
 
 _FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
 _MOST_COLUMNS = 300
@@ -43,7 +45,10 @@ async def filled_in(call: Call) -> Result:
         return await _shown(call, body=body, columns=columns)
     columns = _columns(body)
     try:
-        said = _said(body, {each["place"]: each["name"] for each in columns}) | file
+        known = await _known(call)
+        units = {name: str(promise.get("unit") or "") for name, promise in known.items()}
+        _require_fit(list(misfits(body, columns, units, _SAME)))
+        said = _said(body, {each["place"]: each["name"] for each in columns}, known) | file
         shaped(said, added_tables.TABLE)
         made: Any = await added_tables.add(replace(at(call), body=said))
     except Refused as refused:
@@ -62,15 +67,35 @@ def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _said(body: dict[str, str], names: dict[int, str]) -> dict[str, Any]:
-    """What the form says, in the words of the route. What does not fit stays as it was said, and is refused there."""
+def _require_fit(found: list[Misfit]) -> None:
+    """Tell everything that does not fit at once."""
+    if found:
+        problems, hints = (
+            ". ".join(each.problem for each in found),
+            "; ".join(dict.fromkeys(each.hint for each in found)),
+        )
+        raise Refused("invalid", document_of(BY_NAME["invalid"], problems, hints))
+
+
+async def _known(call: Call) -> dict[str, dict[str, Any]]:
+    """The promises to people of whom something is known already, by their names."""
+    found: Any = await custodian_routes.levels(at(call))
+    return {each["name"]: each["promise"] or {} for each in found["levels"] if each["level"] == "population"}
+
+
+def _said(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the form says, in the words of the route. What does not fit stays as it was said, and is refused there.
+
+    Known people keep the budget that they have, whatever the form says.
+    """
+    people = body.get("people", "")
+    promise: dict[str, Any] = known.get(people.removeprefix(_SAME), {}) if people.startswith(_SAME) else body
     found: dict[str, Any] = {
         "name": body.get("name", ""),
         "unit": body.get("unit", ""),
-        "budget": {name: body[name] for name in _PROMISE if body.get(name)},
+        "budget": {name: str(promise[name]).removesuffix("/1") for name in _PROMISE if promise.get(name)},
         "domains": _domains(body, names),
     }
-    people = body.get("people", "")
     if people == _OTHERS:
         found["new_population"] = f"people of {found['name']}"
     else:
@@ -109,10 +134,7 @@ async def _shown(
     columns: list[dict[str, Any]] | None = None,
     made: Any = None,
 ) -> Result:
-    people: list[str] = []
-    if columns is not None:
-        found: Any = await custodian_routes.levels(at(call))
-        people = [each["name"] for each in found["levels"] if each["level"] == "population"]
+    people = [] if columns is None else list(await _known(call))
     return page(
         call,
         "tables.html",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers import Answer
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.numbers import shown, shown_with_margin
+from giveortake.answers.numbers import shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import stated
@@ -19,17 +20,19 @@ from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.curve_chart import coefficient
 from giveortake.server.console.pages import sentence
-from giveortake.server.console.spends import halving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from giveortake.answers.column import Column
     from giveortake.server.console.forms import Form
+    from giveortake.server.console.measured import Measured
 
 _EXHAUSTED = 0.001  # an ε that is left and buys nothing
+_RANKS = re.compile(r"([\d,.]+) ranks")
 _WITH_BARS = 2  # estimates that get bars beside their numbers
-_UNCERTAIN = 3  # cells that are told
+_FIRST_ROWS = 30  # that are shown at once; the rest is unfolded
+_BELOW_ZERO = "Noise can take a small count below zero; it is left as it is, so that sums stay right."
 
 
 def answer_of(document: Mapping[str, Any]) -> Answer:
@@ -42,8 +45,8 @@ def short(release: str) -> str:
     return printable(release if len(release) <= 12 else f"{release[:4]}·{release[-4:]}")
 
 
-def answer_view(answer: Answer, form: Form, standing: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Everything that a page shows of an answer; more is proposed only if the budget, where it is known, has it."""
+def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything that a page shows of an answer, with what is said of uncertain numbers."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
     each = "Each bar holds its number" if answer.confidence.over == "cell" else "All bars together hold their numbers"
     caps = str(answer.caps or "everything of a person counts")
@@ -51,39 +54,24 @@ def answer_view(answer: Answer, form: Form, standing: Mapping[str, Any] | None =
     covered = f"Intervals cover the noise{'' if answer.caps is None else '; what caps leave out is not in them'}."
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
     release = answer.release_id or ""
-    more = halving(form.spend, form.currency) if _is_of_one_spend(answer, form) and _has_more(standing, form) else None
     return {
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
         "certainty": f"{each} without noise {percent} times in 100.",
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
-        "notes": list(dict.fromkeys(answer.notes)),
+        "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
-        "uncertain": uncertain(answer, more),
+        "uncertain": list(unsure),
         "cite": _citation(answer),
     }
 
 
-def _is_of_one_spend(answer: Answer, form: Form) -> bool:
-    """Whether an answer has cost what the form says; one that was refined has cost more, and is surer than that."""
-    total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
-    try:
-        return total is None or total == Fraction(form.spend)
-    except (ValueError, ZeroDivisionError):
-        return False
-
-
-def _has_more(standing: Mapping[str, Any] | None, form: Form) -> bool:
-    """Whether as much as the form says can be spent once more, as far as that is known."""
-    left = None if standing is None else standing.get("affordable")
-    if left is None or is_exhausted(left):
-        return left is None
-    try:
-        return form.currency != "epsilon" or bool(left >= float(Fraction(form.spend)))
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return False
+def _is_below_zero(answer: Answer, measured: Measured) -> bool:
+    """Whether a count is negative."""
+    counts = (column for column in answer.estimates if column.name in measured.counts)
+    return any(isinstance(value, int | float) and value < 0 for column in counts for value in column)
 
 
 def is_exhausted(left: float | None) -> bool:
@@ -110,7 +98,8 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
             }
             for column in columns
         ],
-        "rows": list(zip(*cells, strict=True)),
+        "rows": (lines := list(zip(*cells, strict=True)))[:_FIRST_ROWS],
+        "rest": lines[_FIRST_ROWS:],
         "more": f"{rows - MOST_ROWS:,} more rows are in the download." if rows > MOST_ROWS else "",
     }
 
@@ -135,35 +124,6 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     return found
 
 
-def uncertain(answer: Answer, spend: str | None) -> list[str]:
-    """Cells whose margin is as large as half of the number, or has no end, and what would make them surer."""
-    found = []
-    percent = shown_fraction(100 * Fraction(answer.confidence))
-    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
-    keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
-    for column in answer.estimates:
-        for key, (value, low, high) in zip(keys, column.triples(), strict=True):
-            if not _is_uncertain(value, low, high):
-                continue
-            where = " · ".join(map(shown, key))
-            found.append(
-                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)} "
-                f"{sure}.{f' A spend of {spend} would about halve that.' if spend else ''}"
-            )
-    return found[:_UNCERTAIN] + [f"… and {len(found) - _UNCERTAIN:,} more."] * (len(found) > _UNCERTAIN)
-
-
-def _end(number: Any) -> str:
-    return shown(number) if isinstance(number, int) or math.isinf(number) else brief(number)
-
-
-def _is_uncertain(value: Any, low: Any, high: Any) -> bool:
-    numbers = [float(each) for each in (value, low, high) if isinstance(each, int | float) and not math.isnan(each)]
-    if len(numbers) < 3:
-        return False
-    return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > abs(numbers[0])
-
-
 def _citation(answer: Answer) -> str:
     percent = shown_fraction(100 * Fraction(answer.confidence))
     caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
@@ -175,7 +135,7 @@ def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> d
     """A quote beside its curve."""
     return {
         "admitted": quote["admitted"],
-        "margins": [(name, _margin(each)) for name, each in quote["margins"].items()],
+        "margins": [(name, margin_in_words(each)) for name, each in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
         "of_rows": any(str(each).endswith(" / n") for each in quote["margins"].values()),
@@ -277,7 +237,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _margin(margin: object) -> str:
+def margin_in_words(margin: object) -> str:
+    """The margin of a quote, in a few signs; ranks are whole numbers.
+
+    >>> margin_in_words("the values up to 1,206.3 ranks away"), margin_in_words(12.0), margin_in_words("375 / n")
+    ('the values up to 1,207 ranks away', '± 12', '± 375 / n rows')
+    """
     if isinstance(margin, int | float):
         return f"± {brief(float(margin))}" if margin < 1000 else f"± {margin:,.0f}"
     if margin is None:
@@ -285,5 +250,5 @@ def _margin(margin: object) -> str:
     part = coefficient(margin)
     if part is not None:
         return f"± {part:,.0f} / n rows" if part >= 100 else f"± {part:.3g} / n rows"
-    said = printable(str(margin))
+    said = _RANKS.sub(lambda found: f"{math.ceil(float(found[1].replace(',', ''))):,} ranks", printable(str(margin)))
     return f"± {said}" if said[:1].isdigit() else said

@@ -17,11 +17,13 @@ from giveortake.server import analyst_routes
 from giveortake.server.console.curve_chart import curve_chart, curve_table
 from giveortake.server.console.examples import cap_of_examples, examples, words
 from giveortake.server.console.forms import ASKED, Form
+from giveortake.server.console.measured import Measured, measured_of
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.snippets import snippets
-from giveortake.server.console.spends import offered, usual_delta
+from giveortake.server.console.spends import fitting, offered, usual_delta
 from giveortake.server.console.states import EXHAUSTED, told
+from giveortake.server.console.uncertainty import uncertain
 from giveortake.server.console.views import answer_of, answer_view, is_exhausted, quote_view, standing_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
@@ -39,7 +41,8 @@ async def opened(call: Call) -> Result:
     form = asked_again(record)
     if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
         form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
-    return _shown(call, it, form, answer=document, **await _price(call, form, with_curve=True))
+    priced = await _price(call, form, with_curve=True)
+    return _shown(call, it, form, answer=document, measured=measured_of(record), **priced)
 
 
 async def pressed(call: Call) -> Result:
@@ -50,6 +53,9 @@ async def pressed(call: Call) -> Result:
     if form.currency == "approximate" and not form.delta:
         described: Any = await patiently(analyst_routes.dataset, at(call))
         form = replace(form, delta=usual_delta(described["promise"]))
+    if do == "fit":
+        described = await patiently(analyst_routes.dataset, at(call))
+        form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
     if do == "ask":
         try:
             found: Any = await analyst_routes.answer(
@@ -105,11 +111,18 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if document is not None else quote, form.price),
-        answer=None if document is None else answer_view(answer_of(document), form, standing),
+        answer=None if document is None else _answered(document, form, standing, found["measured"]),
+        fits=fitting(standing, form.currency),
+        refinable=document is not None and found["measured"].refinable,
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
         told=said,
         capping=form.capped or (said is not None and _names_a_cap(said.hint)),
     )
+
+
+def _answered(document: Any, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
+    answer = answer_of(document)
+    return answer_view(answer, measured, uncertain(answer, form, standing, measured))
 
 
 def _names_a_cap(hint: str) -> bool:

@@ -28,6 +28,9 @@ export function marginAt(spend, curve) {
 export function move(spend) {
   const curve = points(), mark = document.getElementById("curve-mark");
   if (!curve.length || !mark) return;
+  const outside = spend < curve[0][0] || spend > curve[curve.length - 1][0];
+  mark.toggleAttribute("hidden", outside); // a spend that is not on the curve has no place there
+  if (outside) return;
   const margins = curve.map((each) => each[1]);
   const low = Math.min(...margins) / 1.15, high = Math.max(...margins) * 1.15;
   const margin = marginAt(spend, curve);

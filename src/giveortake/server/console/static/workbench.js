@@ -46,7 +46,7 @@ function start() {
   function moved() {
     const margin = move(Number(spend.value));
     const about = id("about");
-    if (about && margin) about.textContent = `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
+    if (about) about.textContent = !margin ? "" : `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
     slider.setAttribute("aria-valuetext", `${sign} = ${spend.value}, ${about ? about.textContent : ""}`);
     const ask = id("ask");
     if (ask) { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there

@@ -1,0 +1,94 @@
+"""Which numbers of an answer are uncertain, and what that can still be paid would make them surer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers.numbers import shown
+from giveortake.answers.printable import printable
+from giveortake.exact import shown as shown_fraction
+from giveortake.exact import shown_down, shown_up
+from giveortake.plot.svg.scales import brief
+from giveortake.server.console.spends import CURRENCIES, most_of, needed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giveortake.answers import Answer
+    from giveortake.server.console.forms import Form
+    from giveortake.server.console.measured import Measured
+
+_TOLD = 3  # cells
+_WORTH = 0.9  # of a margin: what narrows it less is not proposed
+
+
+def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
+    """Cells whose margin is as large as half of the number, or has no end, and what would make them surer.
+
+    A quantile is told where its interval is wider than half of it: no noise is added to it, but ranks are far away.
+    """
+    found = []
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
+    keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
+    for column in answer.estimates:
+        most = 0.5 if column.name in measured.quantiles else 1.0
+        for key, (value, low, high) in zip(keys, column.triples(), strict=True):
+            if not _is_uncertain(value, low, high, most):
+                continue
+            where = " · ".join(map(shown, key))
+            found.append(
+                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)} "
+                f"{sure}."
+            )
+    if not found:
+        return []
+    rest = [f"… and {len(found) - _TOLD:,} more."] * (len(found) > _TOLD)
+    return [*found[:_TOLD], *rest, *advice(answer, form, standing, measured)]
+
+
+def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
+    """What would about halve these intervals, or narrow them as far as what is left pays for; nothing that is too dear.
+
+    Answers are averaged by their precision, so that a refinement halves a margin for less than a new question does.
+    """
+    paid, left = _paid(answer, form), most_of(standing, form.currency)
+    if paid is None or left is None or left <= 0:
+        return []
+    sign = CURRENCIES[form.currency]
+    anew = needed(paid, form.currency, Fraction(1, 2), refines=False)
+    more = needed(paid, form.currency, Fraction(1, 2), refines=True)
+    if measured.refinable and Fraction(shown_up(more, 2)) <= left:
+        return [f"A refinement for an additional {sign} = {shown_up(more, 2)} would about halve that."]
+    if anew <= left:
+        halves = "about halve that" if not measured.quantiles else "about halve how many ranks away its ends are"
+        return [f"A new question for {sign} = {shown_fraction(anew, 4)} would {halves}."]
+    power = 1 if form.currency == "rho" else 2
+    narrowed = float(1 + (left / paid) ** power) ** -0.5
+    if measured.refinable and narrowed <= _WORTH:
+        least = f"{sign} = {shown_down(left, 3)}"
+        return [f"A refinement for all that is left, {least}, would narrow that to about {100 * narrowed:.0f} % of it."]
+    return []
+
+
+def _paid(answer: Answer, form: Form) -> Fraction | None:
+    """What an answer has cost in the form's currency: all of it, also what it refines; None if that is not known."""
+    total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
+    try:
+        stated = Fraction(form.spend)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return stated if total is None or total == stated else None  # of several spends the sum does not say how sure it is
+
+
+def _end(number: Any) -> str:
+    return shown(number) if isinstance(number, int) or math.isinf(number) else brief(number)
+
+
+def _is_uncertain(value: Any, low: Any, high: Any, most: float) -> bool:
+    numbers = [float(each) for each in (value, low, high) if isinstance(each, int | float) and not math.isnan(each)]
+    if len(numbers) < 3:
+        return False
+    return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > most * abs(numbers[0])
