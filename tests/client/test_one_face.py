@@ -211,7 +211,7 @@ NEEDS_ROWS: list[Any] = [
 def test_what_needs_rows_at_hand_is_refused_by_name_and_says_who_can_do_it(service: Running) -> None:
     with gt.connect(service.address, token=service.tokens["eve"]) as remote:
         for ask in NEEDS_ROWS:
-            with pytest.raises(gt.errors.InvalidParameter, match="answered elsewhere") as told:
+            with pytest.raises(gt.errors.InvalidParameter, match="is a remote session") as told:
                 ask(remote)
             assert "gt.protect" in (told.value.hint or "")
         with pytest.raises(AttributeError, match="beside the data"):
