@@ -107,6 +107,12 @@ def _is_longer(name: str, said: str) -> bool:
     return name.startswith(said) and not name[len(said) : len(said) + 1].isalnum()
 
 
+def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
+    """What a `__getattr__` raises: as Python would, so that `hasattr`, `copy` and `pickle` go on, and with a hint."""
+    told = "" if hint is None else f"\n\n  hint: {hint}"
+    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
+
+
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 

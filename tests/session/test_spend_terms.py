@@ -116,3 +116,11 @@ def test_what_is_not_said_may_be_said_to_be_none() -> None:
     with session() as s:
         unsaid: Any = dict.fromkeys(TERMS)
         assert s.sql(TEXT).quote(**{**unsaid, "epsilon": 1}).confidence == s.sql(TEXT).quote(epsilon=1).confidence
+
+
+def test_a_question_that_is_read_before_it_is_asked_says_how_to_ask() -> None:
+    with session() as s:
+        with pytest.raises(AttributeError, match=r"asked first: query.answer\(epsilon=0.1\).to_pandas"):
+            _ = s.sql(TEXT).to_pandas  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+            _ = s.sql(TEXT).nothing  # type: ignore[attr-defined]
