@@ -124,3 +124,21 @@ def test_a_question_that_is_read_before_it_is_asked_says_how_to_ask() -> None:
             _ = s.sql(TEXT).to_pandas  # type: ignore[attr-defined]
         with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
             _ = s.sql(TEXT).nothing  # type: ignore[attr-defined]
+
+
+def test_an_epsilon_of_nothing_and_a_delta_in_the_place_of_epsilon_are_told_what_to_write() -> None:
+    with (
+        session() as s,
+        pytest.raises(InvalidParameter, match=r'epsilon = 0 is not positive\n\n  hint: pass epsilon="0.1"'),
+    ):
+        s.sql(TEXT).quote(epsilon=0)
+    with pytest.raises(InvalidParameter, match=r"hint: a δ is tiny, .* ε comes first, δ second"):
+        gt.ApproxDP("1e-6", 1)
+
+
+def test_domains_of_real_numbers_that_are_listed_or_reversed_are_told_as_bounds() -> None:
+    for said, hint in (([0, 10], r"bounds stand in parentheses: \(0, 10\)"), ((10, 0), r"comes first: \(0, 10\)")):
+        with pytest.raises(InvalidParameter, match=hint):
+            gt.protect(
+                pl.DataFrame({"p": [1], "fee": [1.5]}), unit="p", budget=gt.PureDP(1), name="t", domains={"fee": said}
+            )

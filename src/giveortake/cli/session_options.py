@@ -19,6 +19,7 @@ from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParamete
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
+from giveortake.plan.aggregates import span_of
 from giveortake.session.configuration import budget_said, chosen, configurations, unit_said
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
@@ -346,6 +347,14 @@ def _domain(text: str) -> tuple[str, Any]:
                 return column, tuple(read(end.strip()) for end in ends)
         raise InvalidParameter(
             "--domain", text, "has bounds that are neither numbers nor dates", hint=f"--domain {column}=0:500"
+        )
+    span = span_of(said)
+    if span is not None:
+        raise InvalidParameter(
+            "--domain",
+            text,
+            "could be bounds or one category",
+            hint=f"did you mean {column}={':'.join(span)}? one category stands in quotes: '{column}=\"{said}\"'",
         )
     return column, _keys([part.strip() for part in said.split(",")])
 
