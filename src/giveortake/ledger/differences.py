@@ -21,7 +21,7 @@ def other_domains(draft: Draft, name: str, first: dict[str, Any], domains: objec
     listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
     more = len(differing) - len(listed)
     hint = (
-        "domains are frozen; protect the table under another name of the same population: "
+        "domains are frozen: declare them as before, or protect the table under another name of the same population: "
         f'name="{name}2", population="{first["population"]}"'
     )
     if not draft.book.asked:
