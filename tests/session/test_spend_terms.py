@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -142,3 +143,17 @@ def test_domains_of_real_numbers_that_are_listed_or_reversed_are_told_as_bounds(
             gt.protect(
                 pl.DataFrame({"p": [1], "fee": [1.5]}), unit="p", budget=gt.PureDP(1), name="t", domains={"fee": said}
             )
+
+
+def test_a_quote_of_a_mean_gives_an_example_and_advises_nothing_that_cannot_be_left_out() -> None:
+    frame = pl.DataFrame({"p": [1, 2], "fee": [1.0, 2.0]})
+    said: dict[str, Any] = {"name": "t", "rows_per_person": 1, "domains": {"fee": (0, 1000)}}
+    with gt.protect(frame, unit="p", budget=gt.PureDP(10), **said) as s:
+        mean = str(s.sql("SELECT AVG(fee) AS m FROM t").quote(epsilon="0.1"))
+        assert re.search(r"m ± \S+ / n \(of a group of n rows; ± 30 if it has 1,000\)", mean)
+        assert "share the spend" not in mean
+        both = str(s.sql("SELECT SUM(fee) AS m, MEDIAN(fee) AS n FROM t").quote(epsilon="0.1"))
+        assert "numbers share the spend; asking for fewer makes each surer" in both
+        median = str(s.sql("SELECT MEDIAN(fee) AS m FROM t").quote(epsilon="0.1"))
+        assert "note: a narrower CLAMP gives quantiles finer bins, at the same cost" in median
+        assert "cheaper: a narrower" not in median
