@@ -38,7 +38,7 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert "none of trips was released" in refused
     options = ("--epsilon", "100", "--by", "region", "--columns", "amount", "--most-rows", "100")
     text = told(capsys, "profile", str(trips), *SAID, *options)
-    assert re.search(r"rows of a person +left out, about +at least +at most *\n→ +1 +\S+ % +\S+ % +\S+ %\s*\n +\d+ ", text)
+    assert re.search(r"rows of a person +left out, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
     assert "--rows-per-person 1 --groups-per-person 1 --rows-per-group 1: the least that leaves 95 %" in unwrapped(text)
     assert "--caps best weighs both for each question" in unwrapped(text)
     assert "CLAMP(amount, 0, 512) keeps all numbers of 95 % of the persons" in unwrapped(text)
