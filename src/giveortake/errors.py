@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     "AccessDenied",
@@ -80,14 +80,37 @@ def shown(value: object) -> object:
     return HIDDEN if _ADDRESS.search(_written(value)) else value
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) -> str:
     """How a hint begins if a name is probably another one, misspelt; empty if it resembles none.
+
+    Blanks at the ends and upper and lower case count least, then an end that was left out. `written` is how names
+    are shown where they need quotes.
 
     >>> meant("regoin", ["user_id", "region"]), meant("colour", ["user_id", "region"])
     ('did you mean `region`? ', '')
+    >>> meant("loaned on", ["Loaner", " Loaned On"]), meant("Fee", ["Free", "Fee (EUR)"])
+    ('did you mean ` Loaned On`? ', 'did you mean `Fee (EUR)`? ')
     """
-    close = get_close_matches(name, list(known), n=1)
-    return f"did you mean `{close[0]}`? " if close else ""
+    said, names = name.strip().casefold(), list(known)
+    same = [each for each in names if each.strip().casefold() == said]
+    longer = [each for each in names if len(said) >= _SHORTEST and _is_longer(each.strip().casefold(), said)]
+    folded = {each.strip().casefold(): each for each in reversed(names)}
+    close = same or sorted(longer, key=len) or [folded[each] for each in get_close_matches(said, folded, n=1)]
+    return f"did you mean `{written(close[0])}`? " if close else ""
+
+
+_SHORTEST = 3  # letters of a name that may be the beginning of another
+
+
+def _is_longer(name: str, said: str) -> bool:
+    """Whether words follow in the name: `fee` is meant for `fee (EUR)`, and `note` not for `notebook`."""
+    return name.startswith(said) and not name[len(said) : len(said) + 1].isalnum()
+
+
+def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
+    """What a `__getattr__` raises: as Python would, so that `hasattr`, `copy` and `pickle` go on, and with a hint."""
+    told = "" if hint is None else f"\n\n  hint: {hint}"
+    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
 
 
 class InvalidParameter(GiveOrTakeError, ValueError):

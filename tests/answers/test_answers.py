@@ -174,3 +174,12 @@ def test_a_table_of_a_library_that_is_not_there_says_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(NotFound, match=f"pip install {library}"):
         getattr(by_region(), way)()
+
+
+def test_a_column_that_is_taken_as_an_attribute_is_told_the_brackets() -> None:
+    with pytest.raises(AttributeError, match=r'hint: columns are taken by name: answer\["n"\]'):
+        _ = by_region().n  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = by_region().nothing  # type: ignore[attr-defined]
+    assert copy.copy(by_region()) == by_region()
+    assert not hasattr(object.__new__(Answer), "notes")

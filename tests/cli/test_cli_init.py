@@ -61,6 +61,14 @@ def test_a_draft_is_a_configuration_once_it_is_filled_in(capsys: pytest.CaptureF
     assert "nothing was charged" in capsys.readouterr().out
 
 
+def test_names_with_blanks_at_their_ends_are_remarked_on(folder: Path) -> None:
+    assert "Blanks belong to these names" not in drafted("trips.csv")
+    (folder / "padded.csv").write_text("user_id, region,amount \n1,north,2\n")
+    text = drafted("padded.csv")
+    assert '# Blanks belong to these names, and questions write them in quotes: " region", "amount "\n' in text
+    assert tomllib.loads(text)
+
+
 def test_no_row_decides_a_word_of_the_draft(folder: Path) -> None:
     first = drafted("trips.csv")
     for rows in ("user_id,region,amount\n", "user_id,region,amount\nx,2,2020-01-01\n" * 3, CSV + '"no end'):

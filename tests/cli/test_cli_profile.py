@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ def trips(tmp_path: Path) -> Path:
     rows = [f"{p},{p % 2},{p}.5" for p in range(300)] + [f"7,0,{i}" for i in range(60)]
     path.write_text("\n".join(["person,region,amount", *rows]) + "\n", encoding="utf-8")
     return path
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -33,8 +38,11 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert "none of trips was released" in refused
     options = ("--epsilon", "100", "--by", "region", "--columns", "amount", "--most-rows", "100")
     text = told(capsys, "profile", str(trips), *SAID, *options)
-    assert "rows_per_person=1" in text
-    assert "domains={'amount': (0, 512)}" in text
+    assert re.search(r"rows of a person +left out, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
+    assert "--rows-per-person 1 --groups-per-person 1 --rows-per-group 1: the least that leaves 95 %" in unwrapped(text)
+    assert "--caps best weighs both for each question" in unwrapped(text)
+    assert "CLAMP(amount, 0, 512) keeps all numbers of 95 % of the persons" in unwrapped(text)
+    assert max(map(len, text.splitlines())) <= 80
     again = json.loads(told(capsys, "profile", str(trips), *SAID, *options, "--format", "json"))
     assert again["notes"] == ["released before at this price: nothing was charged"]
     assert again["caps"] == {"rows_per_person": 1, "groups_per_person": 1, "rows_per_group": 1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,23 @@ def test_a_first_call_without_domains_freezes_nothing(folder: Path, capsys: pyte
     assert cli.main(["ledger", "verify", "trips.csv.ledger"]) == 0
     assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
     assert "trips: domains declared, version 2" in capsys.readouterr().out
+
+
+def test_who_says_less_than_before_is_told_what_the_ledger_has(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "codes.csv").write_text("who,name,code,day,fee\n1,a b,1,2024-01-01,2\n")
+    said = ["--unit", "who", "--budget", "1,1e-8", "--domain", "name=a b,c", "--domain", 'code="1","2"']
+    said += ["--domain", "day=2024-01-01:2024-12-31", "--domain", "fee=0:2.5"]
+    asked = ["query", "codes.csv", "SELECT COUNT(*) AS n FROM codes", "--epsilon", "0.1", "--rows-per-person", "1"]
+    assert cli.main([*asked, *said]) == 0
+    for less in ([], said[:2], said[:4]):
+        capsys.readouterr()
+        assert cli.main([*asked, *less]) == 2
+        told = re.search("hint: say the same as before: ([^;\\n]*)", capsys.readouterr().err)
+        assert told is not None
+        options = shlex.split(told[1])
+        assert options[:4] == said[:4]
+        assert sorted(options[4:]) == sorted(said[4:])
+    assert cli.main(["publish", "codes.csv.ledger", "--to", "a.duckdb"]) == 2
+    assert "hint: say the same as before: --unit who --budget 1,1e-8 --domain" in capsys.readouterr().err

@@ -113,10 +113,15 @@ def test_what_a_newcomer_mistypes_is_told_with_the_option_to_write(capsys: pytes
     asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", "--unit", "who", "--epsilon", "0.1")
     Path("stays.csv").write_text("who,ward,cost\n1,surgery,2\n")
     told = refused(capsys, *asked, "--budget", "1", "--domain", "cost=0-5000")
+    assert "--domain = 'cost=0-5000' could be bounds or one category" in told
+    assert "hint: did you mean cost=0:5000? one category stands in quotes: 'cost=\"0-5000\"'\n" in told
+    told = refused(capsys, *asked, "--budget", "1", "--domain", 'cost="0-5000"')
     assert "the mean of `cost` needs numbers, and its values are text" in told
     assert "hint: its one category, '0-5000', looks like bounds: --domain cost=0:5000\n" in told
     for domain in ("cost=9-1", "cost=low,high", "cost=0-9,9-99"):
-        assert "looks like bounds" not in refused(capsys, *asked, "--budget", "1", "--domain", domain)
+        assert "bounds" not in refused(capsys, *asked, "--budget", "1", "--domain", domain)
+    told = refused(capsys, *asked, "--budget", "1", "--domain", "cost=500:0")
+    assert "hint: the lower one comes first" in told
     told = refused(capsys, *asked, "--budget", "1e-6,1")
     assert "--budget = '1e-6,1' is not a budget: delta = 1 is not strictly between 0 and 1" in told
     told = refused(capsys, *asked, "--budget", "1", "--domain", "cost=0:9", "--rows-per-person", "four")

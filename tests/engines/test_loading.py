@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.errors import InvalidParameter
 from stated_caps import stating_caps
 
 
@@ -128,3 +130,17 @@ def test_a_parquet_file_with_a_text_that_is_no_utf_8_is_refused_without_a_word_o
         protect(tmp_path / "t.parquet")
     assert "secret" not in str(refusal.value)
     assert refusal.value.__context__ is None
+
+
+def test_two_columns_of_one_name_are_refused_by_that_name_wherever_the_table_is(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("who,fee,Fee\n1,2,3\n")
+    column = pa.array([1])
+    frames = [
+        path,
+        pd.DataFrame([[1, 2, 3]], columns=["who", "fee", "fee"]),
+        pa.table([column, column, column], names=["who", "fee", "FEE"]),
+    ]
+    for source in frames:
+        with pytest.raises(InvalidParameter, match=r"has two columns of one name: `fee` and `(fee|Fee|FEE)`"):
+            gt.protect(source, unit="who", budget=gt.PureDP(1), name="visits", ledger=":memory:")

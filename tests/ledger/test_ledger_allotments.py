@@ -315,6 +315,23 @@ def test_a_raise_that_does_not_fit_names_the_ways_out_and_a_second_name_is_one()
         ledger.verify()
 
 
+def test_a_grant_that_comes_after_the_first_question_names_what_still_fits() -> None:
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, ApproxDP(2, "1e-6"))
+        ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
+        ledger.reserve(Pure("0.1"), dataset="d")
+        with pytest.raises(BudgetExceeded, match="costs δ = 1e-7, but only δ = 9e-8 is left") as refused:
+            ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
+        assert str(refused.value.hint).startswith("your own first question fixed how the rest of δ is used")
+        assert ": ε = 0.5, δ = 9e-8 fits; or raise the people's promise" in str(refused.value.hint)
+        ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.5", "9e-8"))
+        with pytest.raises(BudgetExceeded) as used_up:
+            ledger.analyst("eve", datasets=["d"], budget=ApproxDP("0.5", "1e-8"))
+        assert "ε = 0.5 without a δ fits" in str(used_up.value.hint)
+        ledger.analyst("eve", datasets=["d"], budget=PureDP("0.5"))
+        ledger.verify()
+
+
 def views(ledger: Ledger, analyst: str) -> object:
     kept = ledger.entries(analyst=analyst)
     return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]

@@ -12,6 +12,7 @@ import vl_convert
 
 import giveortake as gt
 from giveortake.answers import Answer, Column
+from giveortake.errors import InvalidParameter
 from giveortake.plot.theme import altair
 
 INF = math.inf
@@ -200,3 +201,9 @@ def test_points_of_two_lines_at_one_number_stand_beside_each_other() -> None:
     assert len(set(places)) == 4
     assert [round(place) for place in places] == [1, 1, 2, 2]
     assert places == sorted(places)
+
+
+def test_a_path_of_another_kind_is_named_with_the_kinds_that_are_written() -> None:
+    with pytest.raises(InvalidParameter, match=r"path = 'x.gif' ends like no picture that is written here") as told:
+        gt.plot.titled_or_saved(lambda title: title, "x.gif")
+    assert told.value.hint == "end it with .svg, .png, .html"

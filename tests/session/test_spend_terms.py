@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -116,3 +117,43 @@ def test_what_is_not_said_may_be_said_to_be_none() -> None:
     with session() as s:
         unsaid: Any = dict.fromkeys(TERMS)
         assert s.sql(TEXT).quote(**{**unsaid, "epsilon": 1}).confidence == s.sql(TEXT).quote(epsilon=1).confidence
+
+
+def test_a_question_that_is_read_before_it_is_asked_says_how_to_ask() -> None:
+    with session() as s:
+        with pytest.raises(AttributeError, match=r"asked first: query.answer\(epsilon=0.1\).to_pandas"):
+            _ = s.sql(TEXT).to_pandas  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+            _ = s.sql(TEXT).nothing  # type: ignore[attr-defined]
+
+
+def test_an_epsilon_of_nothing_and_a_delta_in_the_place_of_epsilon_are_told_what_to_write() -> None:
+    with (
+        session() as s,
+        pytest.raises(InvalidParameter, match=r'epsilon = 0 is not positive\n\n  hint: pass epsilon="0.1"'),
+    ):
+        s.sql(TEXT).quote(epsilon=0)
+    with pytest.raises(InvalidParameter, match=r"hint: a δ is tiny, .* ε comes first, δ second"):
+        gt.ApproxDP("1e-6", 1)
+
+
+def test_domains_of_real_numbers_that_are_listed_or_reversed_are_told_as_bounds() -> None:
+    for said, hint in (([0, 10], r"bounds stand in parentheses: \(0, 10\)"), ((10, 0), r"comes first: \(0, 10\)")):
+        with pytest.raises(InvalidParameter, match=hint):
+            gt.protect(
+                pl.DataFrame({"p": [1], "fee": [1.5]}), unit="p", budget=gt.PureDP(1), name="t", domains={"fee": said}
+            )
+
+
+def test_a_quote_of_a_mean_gives_an_example_and_advises_nothing_that_cannot_be_left_out() -> None:
+    frame = pl.DataFrame({"p": [1, 2], "fee": [1.0, 2.0]})
+    said: dict[str, Any] = {"name": "t", "rows_per_person": 1, "domains": {"fee": (0, 1000)}}
+    with gt.protect(frame, unit="p", budget=gt.PureDP(10), **said) as s:
+        mean = str(s.sql("SELECT AVG(fee) AS m FROM t").quote(epsilon="0.1"))
+        assert re.search(r"m ± \S+ / n \(of a group of n rows; ± 30 if it has 1,000\)", mean)
+        assert "share the spend" not in mean
+        both = str(s.sql("SELECT SUM(fee) AS m, MEDIAN(fee) AS n FROM t").quote(epsilon="0.1"))
+        assert "numbers share the spend; asking for fewer makes each surer" in both
+        median = str(s.sql("SELECT MEDIAN(fee) AS m FROM t").quote(epsilon="0.1"))
+        assert "note: a narrower CLAMP gives quantiles finer bins, at the same cost" in median
+        assert "cheaper: a narrower" not in median

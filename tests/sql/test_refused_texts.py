@@ -7,6 +7,7 @@ import pytest
 from asked_tables import CATALOG
 from giveortake import sql
 from giveortake.errors import QueryRefused
+from giveortake.plan import Catalog, Domain, Kind, PrivateTable, Scan
 
 WITH_HINTS: list[tuple[str, str]] = [
     # rows
@@ -372,6 +373,20 @@ def test_something_that_is_no_text_is_refused() -> None:
         ),
         ('SELECT COUNT(*) AS n FROM trips WHERE region = "nort\'h"', "no column `nort'h`", "single quotes: 'nort''h'"),
         ("SELECT COUNT(*) AS n FROM trips WHERE region = nowhere", "no column `nowhere`", "the columns are"),
+        ('SELECT COUNT(*) AS n FROM trips WHERE " Region" = 1', "no column ` Region`", "did you mean `region`? texts"),
+        ("SELECT COUNT(*) AS n FROM trip", "there is no table `trip`", "did you mean `trips`? the tables are"),
+        ("SELECT COUNT(*) AS n FORM trips", "not understood at `FORM` (line 1, column 22)", "did you mean FROM? an ex"),
+        (
+            "SELECT COUNT(*)\nFORM trips",
+            "not understood at `FORM` (line 2, column 1)",
+            "did you mean FROM? an example: ",
+        ),
+        ("SELECT COUNT(*) FROM trips WHRE amount > 1", "at `WHRE` (line 1, column 28)", "did you mean WHERE? "),
+        ("SELECT region, COUNT(*) FROM trips GRUOP BY region", "at `GRUOP`", "did you mean GROUP BY? "),
+        ("SELECT region, COUNT(*) FROM trips GROUP region", "at `region`", "did you mean GROUP BY? "),
+        ("SELECT COUNT(*) FROM trips WHERE amount > 1 ADN tip > 2", "at `ADN`", "did you mean AND? "),
+        ("SELECT COUNT(* FROM trips", "at `FROM`", "a parenthesis is not closed before it; an example: SELECT"),
+        ("SELECT COUNT(*) FROM trips WHERE note = 'x", "not understood", "a text is not closed: 'north'; an example"),
     ],
 )
 def test_a_slip_is_named_as_it_was_written_and_what_was_meant_is_said(question: str, message: str, hint: str) -> None:
@@ -379,3 +394,16 @@ def test_a_slip_is_named_as_it_was_written_and_what_was_meant_is_said(question: 
         sql.parse(question, CATALOG)
     assert message in refused.value.message
     assert hint in str(refused.value.hint)
+
+
+def test_names_that_need_quotes_are_shown_in_quotes_and_found_by_their_beginning() -> None:
+    columns = (("person", Domain(Kind.TEXT)), ("Fee (EUR)", Domain(Kind.REAL)), (" Day", Domain(Kind.DATE)))
+    catalog = Catalog({"loans": Scan(PrivateTable("loans", columns, "person"))})
+    for text, hint in (
+        ("SELECT AVG(Fee) FROM loans", 'did you mean `"Fee (EUR)"`? the columns are person, "Fee (EUR)", " Day";'),
+        ("SELECT COUNT(*) FROM loans WHERE \"Day\" > DATE '2024-01-01'", 'did you mean `" Day"`? texts stand'),
+        ("SELECT COUNT(*) FROM loans WHERE day > DATE '2024-01-01'", 'did you mean `" Day"`? '),
+    ):
+        with pytest.raises(QueryRefused) as refused:
+            sql.parse(text, catalog)
+        assert str(refused.value.hint).startswith(hint)

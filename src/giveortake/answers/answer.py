@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from giveortake.answers.column import Column, Value, plain
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
-from giveortake.errors import InvalidParameter, NotFound, Unprovable
+from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute
 
 if TYPE_CHECKING:
     import os
@@ -313,6 +313,12 @@ class Answer(Released):
     def estimates(self) -> tuple[Column, ...]:
         """The columns with intervals."""
         return tuple(column for column in self._columns if column.has_interval)
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            names = () if name.startswith("_") else [column.name for column in self._columns]
+            raise no_attribute(self, name, f'columns are taken by name: answer["{name}"]' if name in names else None)
 
     def __getitem__(self, name: str) -> Column:
         for column in self._columns:

@@ -79,6 +79,10 @@ def draft(
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())
     cells = f"\n{_CELLS}" if untyped else ""
+    padded = [quoted(column) for column in columns if column != column.strip()]
+    blanks = (
+        f"\n# Blanks belong to these names, and questions write them in quotes: {', '.join(padded)}" if padded else ""
+    )
     lines = "\n".join(f"# {quoted(column)} = {FILL_IN}{_form(kind)}" for column, kind in columns.items())
     said = "" if table is None else f"table = {quoted(table)}\n"
     return f"""\
@@ -94,7 +98,7 @@ def draft(
 source = {quoted(source)}
 {said}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
 unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
-# the columns: {listed}
+# the columns: {listed}{blanks}
 budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found
 # rows_per_person = {FILL_IN}  # how many rows of a person count, such as 10; the noise grows with it
 

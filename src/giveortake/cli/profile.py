@@ -7,17 +7,24 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
+from giveortake.answers.caps import percent
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import in_options
+from giveortake.sql.examples import in_sql
 
 if TYPE_CHECKING:
     import argparse
 
+    from rich.console import Console
+
     from giveortake.session.profile import Profile
+
+_SHOWN = 8  # lines of a table
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,9 +42,46 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:
-            for line in str(profile).splitlines():
-                terminal().print(Text(printable(line)))
+            show(terminal(), profile)
     return 0
+
+
+def show(out: Console, profile: Profile) -> None:
+    """A profile for people: what each cap leaves out, which cap to take and why, and bounds."""
+    out.print(Text(printable(str(profile).partition("\n")[0])))
+    caps = profile.caps()
+    if profile.rows is not None:
+        out.print(Text(profile.told_persons()))
+        out.print()
+        out.print(_left_out(profile, caps["rows_per_person"]))
+        out.print()
+        options = " ".join(f"--{name.replace('_', '-')} {cap}" for name, cap in caps.items())
+        out.print(
+            Text(
+                f"{options}: the least that leaves 95 % of the persons as they are, as far as the noise lets us see. "
+                "Lower caps mean less noise, and leave more rows out; --caps best weighs both for each question."
+            )
+        )
+    for column, (low, high) in profile.bounds.items():
+        out.print(Text(printable(f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons")))
+    for note in profile.notes:
+        out.print(Text(printable(f"note: {note}")))
+
+
+def _left_out(profile: Profile, advised: int) -> Table:
+    """Some caps with the share of the rows that each leaves out; the one that is advised is marked."""
+    lines = [int(line["cap"]) for line in profile.lines()]
+    every = max(1, len(lines) // _SHOWN)
+    table = Table("", pad_edge=False, box=None)
+    for title in ("rows of a person", "left out, about", "at least", "at most"):
+        table.add_column(title, justify="right")
+    for place, cap in enumerate(lines):
+        if place % every == 0 or cap == advised:
+            share = profile.left_out(rows_per_person=cap)
+            parts = [share.estimate, share.low, None if share.high is None or share.high >= 1 else share.high]
+            mark = "→" if cap == advised else ""
+            table.add_row(mark, f"{cap:,}", *("not known" if part is None else percent(part) for part in parts))
+    return table
 
 
 def _as_json(profile: Profile) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
+from giveortake.cli.said_before import said_before
 from giveortake.cli.wording import CUSTODIANS
 from giveortake.engines.registry import is_address
-from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
+from giveortake.plan.aggregates import span_of
 from giveortake.session.configuration import budget_said, chosen, configurations, require_clear_unit, unit_said
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
@@ -82,7 +84,23 @@ def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
         return _from_toml(arguments, book)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
-            raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
+            raise GiveOrTakeError(f"--{name} is missing", hint=_as_before(arguments) or _MISSING[name])
+    try:
+        return _protected(arguments, book)
+    except LedgerMismatch as refusal:
+        before = _as_before(arguments) if "other domains" in refusal.message else None
+        if before is not None:
+            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{before}; {refusal.hint}")
+        raise
+
+
+def _as_before(arguments: argparse.Namespace) -> str | None:
+    """The hint to say what the ledger has already, if it knows the table."""
+    said = said_before(ledger_place(arguments), mark_place(arguments), expected_name(arguments), _domain)
+    return None if said is None else f"say the same as before: {said}"
+
+
+def _protected(arguments: argparse.Namespace, book: str | Ledger) -> Session:
     whom = unit_said(arguments.unit)
     require_clear_unit(whom, arguments.file, arguments.table)
     return sessions.protect(
@@ -362,6 +380,14 @@ def _domain(text: str) -> tuple[str, Any]:
                 return column, tuple(read(end.strip()) for end in ends)
         raise InvalidParameter(
             "--domain", text, "has bounds that are neither numbers nor dates", hint=f"--domain {column}=0:500"
+        )
+    span = span_of(said)
+    if span is not None:
+        raise InvalidParameter(
+            "--domain",
+            text,
+            "could be bounds or one category",
+            hint=f"did you mean {column}={':'.join(span)}? one category stands in quotes: '{column}=\"{said}\"'",
         )
     return column, _keys([part.strip() for part in said.split(",")])
 

@@ -67,6 +67,8 @@ def _in_options(text: str, known: Sequence[str]) -> str:
     ('pass --n, or state --epsilon', '--name "sales 2"')
     >>> _in_options("domains['age'] = 3 is not a domain", CUSTODIANS)
     '--domain age = 3 is not a domain'
+    >>> _in_options("--domain name=a,b", CUSTODIANS)
+    '--domain name=a,b'
     """
     if "domain" in known and text.startswith("write bounds (0, 500)"):
         return _DECLARED
@@ -85,7 +87,8 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         value = found["quoted"] if found["quoted"] is not None else found["bare"]
         return f"{_option(found['name'])} {_quoted(value)}".rstrip()
 
-    return re.sub(rf'(?<![\w-])(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    no_column = r"(?<![\w-])(?<!--domain )(?<!--domain ')"
+    return re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
 
 
 def _option(name: str) -> str:

@@ -188,7 +188,7 @@ class OptimalChances(_OfUnits):
 
     @property
     def told(self) -> str:
-        return f"enough persons have it (of {self.least} persons the chance is even)"
+        return f"enough persons have it (one that {self.least:,} persons have is shown with a chance of 1/2)"
 
     @property
     def least(self) -> int:

@@ -179,12 +179,19 @@ def spend_of(
     if not given:
         return None
     return Spend(
-        None if epsilon is None else exact.spendable("epsilon", epsilon),
+        None if epsilon is None else _epsilon(epsilon),
         None if delta is None else exact.open_probability("delta", delta),
         None if rho is None else exact.spendable("rho", rho),
         None if mu is None else exact.spendable("mu", mu),
         None if key_delta is None else exact.open_probability("key_delta", key_delta),
     )
+
+
+def _epsilon(value: Number) -> Fraction:
+    if exact.rational("epsilon", value) <= 0:
+        hint = Advice("{pass} {epsilon}; the larger it is, the less noise", epsilon="0.1")
+        raise InvalidParameter("epsilon", value, "is not positive", hint=hint)
+    return exact.spendable("epsilon", value)
 
 
 _ALL_TERMS = (*TERMS, *CAP_TERMS)

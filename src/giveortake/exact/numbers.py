@@ -128,7 +128,8 @@ def open_probability(name: str, value: Number) -> Fraction:
     """A number strictly between 0 and 1, at least 1e-300, exactly."""
     number = rational(name, value)
     if not 0 < number < 1:
-        raise InvalidParameter(name, value, "is not strictly between 0 and 1")
+        swapped = 'a δ is tiny, such as "1e-8"; ε comes first, δ second' if name == "delta" and number >= 1 else None
+        raise InvalidParameter(name, value, "is not strictly between 0 and 1", hint=swapped)
     return positive(name, value)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Never, final
 
-from giveortake.errors import QueryRefused, meant
+from giveortake.errors import QueryRefused, meant, no_attribute
 from giveortake.frame.aggregates import Agg, Check, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
+from giveortake.frame.habits import by_name, instead_of
 from giveortake.frame.windows import order_of
 from giveortake.plan import (
     Call,
@@ -58,10 +59,24 @@ class Table:
         columns = (f"{name} ({domain.kind})" for name, domain in self.relation.schema.items())
         return f"<rows with the columns {', '.join(columns)}; nothing is computed before it is asked>"
 
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            columns = {} if name in Table.__slots__ or name.startswith("_") else self.relation.schema
+            raise no_attribute(self, name, instead_of(name, columns))
+
+        def __getitem__(self, name: object) -> Never:
+            hint = by_name(name if isinstance(name, str) else "fee")
+            raise QueryRefused("nothing is taken out of a table by brackets: it is asked", hint=hint)
+
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
         table = self
         for condition in conditions:
+            if isinstance(condition, str):
+                raise QueryRefused(
+                    "filter takes an expression, not a text", hint='filter(col("fee") > 1); session.sql(…) takes SQL'
+                )
             table = replace(table, relation=Filter(table.relation, node_of(condition)))
         return table
 
@@ -179,9 +194,9 @@ class Table:
         chosen = tuple((key, column_or_expression(key)) for key in keys)
         return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
 
-    def agg(self, **outputs: Agg) -> Any:
+    def agg(self, *unnamed: Never, **outputs: Agg) -> Any:
         """Ask about all rows."""
-        return Grouped(self, ()).agg(**outputs)
+        return Grouped(self, ()).agg(*unnamed, **outputs)
 
 
 @final
@@ -194,6 +209,12 @@ class Grouped:
     conditions: tuple[Expr | Check, ...] = ()
     order: tuple[Order, ...] = ()
     most: int | None = None
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            hint = instead_of(name, {})
+            raise no_attribute(self, name, hint and hint.replace("table.agg", 'table.group_by("region").agg'))
 
     def having(self, *conditions: Expr | Check) -> Grouped:
         """Keep rows of the noisy answer: conditions on its columns by name, or on aggregates."""
@@ -210,8 +231,10 @@ class Grouped:
             raise QueryRefused("limit needs a whole number", hint="limit(10)")
         return replace(self, most=most)
 
-    def agg(self, **outputs: Agg) -> Any:
-        """Ask for these aggregates of each group."""
+    def agg(self, *unnamed: Never, **outputs: Agg) -> Any:
+        """Ask for these aggregates of each group, each with a name."""
+        if unnamed:
+            raise QueryRefused("agg takes aggregates with names", hint='agg(n=count(), mean_fee=mean("fee"))')
         relation = self.table.relation
         chosen: dict[str, Output] = {}
         for name, output in outputs.items():

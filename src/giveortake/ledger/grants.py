@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, LedgerMismatch
+from giveortake.exact import shown, shown_down
 from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, require_same_kind, rest
 from giveortake.ledger.digests import charges
 from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.promises import promise_to_json, restated
-from giveortake.privacy import ApproxDP
+from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +51,7 @@ def take(
                 f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
                 cost=refusal.cost,
                 remaining=refusal.remaining,
-                hint=_ways_out(level, number, counted),
+                hint=_ways_out(draft, level, number, counted, refusal.remaining),
             ) from None
         taken[str(level.number)] = content
     return taken, filters
@@ -71,8 +73,15 @@ def require_ungranted(book: Book, level: Level) -> None:
         )
 
 
-def _ways_out(level: Level, number: int, counted: Guarantee) -> str:
+def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left: object) -> str:
     """What helps where a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
+    if number not in level.allotments and level.charged and isinstance(counted, ApproxDP):
+        fitting = _fitting(draft, level, number, counted, left)
+        if fitting is not None:
+            return (
+                "your own first question fixed how the rest of δ is used, and little of it can be granted since then: "
+                f"{fitting} fits; or raise the people's promise"
+            )
     is_raise = number in level.allotments and number not in level.granted
     if is_raise and level.charged and isinstance(level.budget, ApproxDP):
         with suppress(BudgetExceeded):  # with which no other name helps
@@ -82,6 +91,20 @@ def _ways_out(level: Level, number: int, counted: Guarantee) -> str:
                 "difference to another name, or raise the people's promise"
             )
     return "the whole allotment is taken from what is neither spent nor granted to others"
+
+
+def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
+    """What could be granted at the same ε: with the δ that is left, or without one; None if its ε does not fit."""
+    terms: Any = {"unit": counted.unit, "neighbours": counted.neighbours}
+    if isinstance(left, Fraction) and 0 < left < counted.delta:
+        with suppress(BudgetExceeded):
+            least = ApproxDP(counted.epsilon, shown_down(left), **terms)
+            _taken(draft, level, number, least)
+            return f"ε = {shown(least.epsilon)}, δ = {shown(least.delta)}"
+    with suppress(BudgetExceeded):
+        _taken(draft, level, number, PureDP(counted.epsilon, **terms))
+        return f"ε = {shown(counted.epsilon)} without a δ"
+    return None
 
 
 def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:

@@ -230,10 +230,20 @@ def _as_bounds(of: Expression, domain: Domain) -> str | None:
     if not isinstance(of, ColumnReference) or domain.categories is None:
         return None
     texts = [each for each in domain.categories if isinstance(each, str)]
-    found = _SPAN.fullmatch(texts[0]) if len(texts) == 1 else None
-    if found is None or Fraction(found[1]) >= Fraction(found[2]):
+    ends = span_of(texts[0]) if len(texts) == 1 else None
+    if ends is None:
         return None
-    return f"its one category, {texts[0]!r}, looks like bounds: declare `{of.name}` from {found[1]} to {found[2]}"
+    return f"its one category, {texts[0]!r}, looks like bounds: declare `{of.name}` from {ends[0]} to {ends[1]}"
+
+
+def span_of(text: str) -> tuple[str, str] | None:
+    """The ends of what is written like bounds, the lower one first; None if it is not.
+
+    >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
+    (('0', '5000'), None, None)
+    """
+    found = _SPAN.fullmatch(text)
+    return None if found is None or Fraction(found[1]) >= Fraction(found[2]) else (found[1], found[2])
 
 
 _SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, final
 
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import InvalidParameter, QueryRefused, meant
 from giveortake.plan.aggregates import Aggregate
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
 from giveortake.plan.questions import Question
@@ -60,7 +60,9 @@ class Catalog:
         for known, table in tables.items():
             if known.casefold() == name.casefold():
                 return table
-        raise QueryRefused(f"there is no table `{name}`", hint=f"the tables are {', '.join(tables) or 'none'}")
+        raise QueryRefused(
+            f"there is no table `{name}`", hint=f"{meant(name, tables)}the tables are {', '.join(tables) or 'none'}"
+        )
 
     def find_public(self, name: str) -> PublicTable:
         """The public table of that name."""

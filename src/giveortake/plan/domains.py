@@ -270,7 +270,12 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
             hint=_DATES if physical.kind is Kind.TIMESTAMP else "list categories, or leave the column out",
         )
     if low > high:
-        raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
+        raise InvalidParameter(
+            f"domains[{name!r}]",
+            bounds,
+            "has its lower bound above its upper one",
+            hint=f"the lower one comes first: ({bounds[1]}, {bounds[0]})",
+        )
     return replace(physical, low=low, high=high)
 
 
@@ -292,9 +297,10 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
             f"domains[{name!r}]", said, f"lists {kind} values, and the column holds {physical.kind} values"
         )
     if physical.kind is Kind.REAL:
-        raise InvalidParameter(
-            f"domains[{name!r}]", said, "lists real numbers as keys", hint="give bounds, and group by BUCKET(x, width)"
-        )
+        hint = "give bounds, and group by BUCKET(x, width)"
+        if len(present) == 2:
+            hint = f"a list means keys; bounds stand in parentheses: ({', '.join(map(str, sorted(present)))})"  # type: ignore[type-var]  # (numbers, by their kind)
+        raise InvalidParameter(f"domains[{name!r}]", said, "lists real numbers as keys", hint=hint)
     low = high = None
     if kind.is_number:
         numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]  # (numbers, by their kind)

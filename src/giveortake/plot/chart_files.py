@@ -46,7 +46,10 @@ def titled_or_saved(draw: Callable[[str | None], Any], title: str | os.PathLike[
         return draw(title)
     if Path(title).suffix not in SUFFIXES:
         raise InvalidParameter(
-            "title", os.fspath(title), "is a path of no known kind", hint=f"use {', '.join(SUFFIXES)}"
+            "path",
+            os.fspath(title),
+            "ends like no picture that is written here",
+            hint=f"end it with {', '.join(SUFFIXES)}",
         )
     chart = draw(None)
     save(chart, title)

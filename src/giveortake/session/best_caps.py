@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _IN_PART = "a profile describes the whole table, and this is a part of it"
 _NO_PROFILE = "you have no profile of the table"
+_NO_PROFILE_THAT_TELLS = "you have no profile of the table, and one is of the whole table, before any filter or join"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
@@ -85,7 +86,10 @@ def left_out_of(
     table, why = profiled_table(question.relation)
     profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
     if table is None or profile is None or profile.rows is None:
-        why = _IN_PART if mechanism.part is not None else why or _NO_PROFILE
+        if mechanism.part is not None:
+            why = _IN_PART
+        elif table is not None:
+            why = _NO_PROFILE_THAT_TELLS if why else _NO_PROFILE
         return LeftOut(None, None, None, sure, why, profiled=False)
     lines: tuple[CapLine, ...] = ()
     if terms is not None:

@@ -88,14 +88,24 @@ def shown_margin(margin: float | str | None) -> str:
     """The margin of a column before it is asked for.
 
     >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin("the values up to 9 ranks away")
-    ('± 12.35', '± 37.5 / n (n: the rows of the group)', 'the values up to 9 ranks away')
+    ('± 12.35', '± 37.5 / n (n: the rows of the group; ± 0.0375 if it has 1,000)', 'the values up to 9 ranks away')
     """
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
-        margin = f"{margin} (n: the rows of the group)" if margin.endswith(" / n") else margin
+        margin = f"{margin} (n: the rows of the group; {of_a_thousand(margin)})" if margin.endswith(" / n") else margin
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.4g}"
+
+
+def of_a_thousand(margin: str) -> str:
+    """What a margin `m / n` is in a group of usual size.
+
+    >>> of_a_thousand("29,960 / n"), of_a_thousand("2.9e+06 / n")
+    ('± 30 if it has 1,000', '± 2,900 if it has 1,000')
+    """
+    part = float(margin.removesuffix(" / n").replace(",", "")) / 1000
+    return f"± {part:,.0f} if it has 1,000" if part >= 10 else f"± {part:.3g} if it has 1,000"
 
 
 def _margins(quote: Quote) -> list[tuple[str, str]]:

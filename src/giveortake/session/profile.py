@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
@@ -166,6 +167,12 @@ class Profile:
         bounds = self.rows.bounded(float(1 - sure))
         return float(bounds.kept_low[0]), bounds.persons_high
 
+    def told_persons(self) -> str:
+        """That number in words."""
+        low, high = self.persons()
+        told = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
+        return f"{told} (with {exact.shown(100 * _USUAL_SHARE)} %)"
+
     # -- faces --------------------------------------------------------------------------------------------------
 
     def lines(self, epsilon: Number | None = None, confidence: Number = _USUAL_SHARE) -> list[dict[str, float]]:
@@ -197,8 +204,7 @@ class Profile:
     def __str__(self) -> str:
         lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]
         if self.rows is not None:
-            low, high = self.persons()
-            lines.append(f"  between {low:,.0f} and {high:,.0f} persons (with 95 %)")
+            lines.append(f"  {self.told_persons()}")
             told = self.lines()
             for line in told[:: max(1, len(told) // _SHOWN)]:
                 share = self.left_out(rows_per_person=int(line["cap"]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, final
+from typing import TYPE_CHECKING, Any, Never, Unpack, final
 
-from giveortake.answers import Stream
+from giveortake.answers import Answer, Stream
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
+from giveortake.errors import no_attribute
 from giveortake.plan.documents import question_to_json
 from giveortake.session.arguments import require_here
 from giveortake.session.known_keys import known_answer, known_quote
@@ -16,7 +17,6 @@ from giveortake.session.quote import quote_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism, Priced
@@ -53,6 +53,12 @@ class Query:
         self.text = text  # as it was written in SQL, if it was
         self.options = dict(options)
         self._mechanism = mechanism
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            asked = name if hasattr(Answer, name) and not name.startswith("_") else None
+            raise no_attribute(self, name, asked and f"a question is asked first: query.answer(epsilon=0.1).{asked}")
 
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.

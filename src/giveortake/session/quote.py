@@ -14,7 +14,7 @@ from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.pages import ASKED_BEFORE, quote_page
+from giveortake.session.pages import ASKED_BEFORE, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, worthless
 
@@ -166,6 +166,8 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
 def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
     """What a joint release saves [PDP21, Ex. 1.4, 1.5], and whether the noise would drown the answer (L1.7)."""
     remarks = []
+    if any(measure.sections is not None for measure in made.measures):
+        remarks.append("a narrower CLAMP gives quantiles finer bins, at the same cost")
     keys, times = made.stability.keys, _times_the_noise(made)
     if keys is not None and times > 1 and made.columns:
         told = exact.shown(times, 3)
@@ -192,7 +194,7 @@ def _times_the_noise(made: Measurement) -> Fraction:
 
 def _advice(made: Measurement) -> list[str]:
     advice = []
-    if len(made.shares) > 1:
+    if len(made.shares) > 1 and len(made.formulas) > 1:
         advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
     bounding = made.stability.bounding
     if bounding is not None and bounding.groups * bounding.rows > 1:
@@ -202,8 +204,6 @@ def _advice(made: Measurement) -> list[str]:
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
-    if any(measure.sections is not None for measure in made.measures):
-        advice.append("a narrower CLAMP gives quantiles finer bins at no cost")
     return advice
 
 
@@ -211,5 +211,6 @@ def _number(margin: float | str | None) -> str:
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
+        margin = f"{margin} (of a group of n rows; {of_a_thousand(margin)})" if margin.endswith(" / n") else margin
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.6g}"

@@ -31,7 +31,7 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
 
     def own(match: re.Match[str]) -> str:
         name = found[match[0]]
-        return match[0] if name is None or match[0] in schema else _written(name)
+        return match[0] if name is None or match[0] in schema else in_sql(name)
 
     return _NAMES.sub(own, hint)
 
@@ -40,5 +40,10 @@ def _is_bounded(domain: Domain) -> bool:
     return domain.kind.is_number and domain.low is not None and domain.high is not None
 
 
-def _written(name: str) -> str:
+def in_sql(name: str) -> str:
+    """A name as a question writes it, in quotes if it needs them.
+
+    >>> in_sql("fee"), in_sql("Fee (EUR)")
+    ('fee', '"Fee (EUR)"')
+    """
     return name if name.isidentifier() else f'"{name.replace(chr(34), chr(34) * 2)}"'

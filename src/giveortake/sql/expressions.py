@@ -71,7 +71,10 @@ class Rows:
         name, table = column_name(node)
         if table is None and node.this.args.get("quoted") and not self.scope.matches(name):
             text = name.replace("'", "''")
-            raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{text}'")
+            raise QueryRefused(
+                f"there is no column `{name}` here",
+                hint=f"{self.scope.meant(name)}texts stand in single quotes: '{text}'",
+            )
         return ColumnReference(self.scope.column(name, table))
 
 

@@ -19,6 +19,7 @@ from giveortake.sql.functions import PARSED, Text
 from giveortake.sql.outputs import Outputs, order_of
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, selected, source
+from giveortake.sql.slips import not_understood
 from giveortake.sql.tokens import prepare, require_known_calls, require_known_names
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ def _parsed(text: str) -> exp.Expr:
     try:
         found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]
     except SqlglotError as error:
-        raise QueryRefused(
-            f"the query cannot be parsed{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
-        ) from None
+        raise not_understood(text, error) from None
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001 (whatever goes wrong inside the parser, the query is refused)
@@ -103,12 +102,6 @@ def _parsed(text: str) -> exp.Expr:
     if type(node) is not exp.Select:
         refuse(node, "", hint="questions begin with SELECT or WITH: SELECT COUNT(*) AS n FROM trips")
     return node
-
-
-def _place(error: SqlglotError) -> str:
-    details = getattr(error, "errors", None) or [{}]
-    line, column = details[0].get("line"), details[0].get("col")
-    return f" at line {line}, column {column}" if line and column else ""
 
 
 def _question(node: exp.Expr, tables: Tables) -> Question:

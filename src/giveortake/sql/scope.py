@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused, meant
 from giveortake.plan import require_few_steps
+from giveortake.sql.examples import in_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +45,11 @@ class Scope:
         """What the relation calls a column."""
         found = self.matches(name, table)
         if not found:
-            shown = dict.fromkeys(each for each, _ in self._shown(table))
+            listed = ", ".join(dict.fromkeys(in_sql(each) for each, _ in self._shown(table)))
             raise QueryRefused(
                 f"there is no column `{name}` here",
                 hint=(
-                    f"{meant(name, shown)}the columns are {', '.join(shown) or 'none'}; "
+                    f"{self.meant(name, table)}the columns are {listed or 'none'}; "
                     "a subquery offers only what it selects"
                 ),
             )
@@ -62,6 +63,10 @@ class Scope:
         shown = self._shown(table)
         exact = [inside for each, inside in shown if each == name]
         return list(dict.fromkeys(exact or [inside for each, inside in shown if _same(each, name)]))
+
+    def meant(self, name: str, table: str | None = None) -> str:
+        """How a hint begins if a name that no column has resembles that of one; empty otherwise."""
+        return meant(name, dict.fromkeys(each for each, _ in self._shown(table)), in_sql)
 
     def shown(self, name: str, table: str | None = None) -> str:
         """A column's name as its table writes it."""

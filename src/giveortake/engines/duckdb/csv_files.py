@@ -30,7 +30,7 @@ from giveortake.plan import Kind
 from giveortake.plan.domains import MOST_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import duckdb
@@ -263,15 +263,29 @@ def header(path: Path, separator: str) -> list[str]:
     """The columns, by the first record alone: what the others look like decides nothing."""
     with _opened(path) as file:
         header = next(records(file, path, separator), [])
-    names = [name.casefold() for name in header]
-    if not header or "" in header or len(set(names)) < len(names):
+    if not header or "" in header:
         raise InvalidParameter(
             "source",
             str(path),
             "does not begin with the names of its columns, each once",
             hint="name every column in the first line; upper and lower case are one",
         )
+    require_distinct(header, str(path))
     return header
+
+
+def require_distinct(names: Iterable[str], source: object) -> None:
+    """Refuse a table by the first name that two of its columns have, whatever their case; names are public."""
+    first: dict[str, str] = {}
+    for name in names:
+        if name.casefold() in first:
+            raise InvalidParameter(
+                "source",
+                source,
+                f"has two columns of one name: `{first[name.casefold()]}` and `{name}`",
+                hint="rename one of them; upper and lower case are one",
+            )
+        first[name.casefold()] = name
 
 
 @contextmanager

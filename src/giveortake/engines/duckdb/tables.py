@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from giveortake.engines.duckdb.absent_files import absent
-from giveortake.engines.duckdb.csv_files import load_csv, separator_of
+from giveortake.engines.duckdb.csv_files import load_csv, require_distinct, separator_of
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
@@ -301,12 +301,22 @@ class _Stream:
 
 def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) -> Loaded:
     """A copy, so that whoever holds the table cannot change it afterwards."""
+    require_distinct(_names_in_memory(source), HIDDEN)
     view = "incoming_table"
     connection.register(view, source)
     try:
         return _copied(connection, name, f"SELECT * FROM {view}", None)
     finally:
         connection.unregister(view)
+
+
+def _names_in_memory(source: Any) -> list[str]:
+    """The columns of a table that may have a name twice, which DuckDB would rename: one of pandas or of Arrow."""
+    if isinstance(source, _Stream):
+        names = getattr(getattr(source.table, "schema", None), "names", None)
+    else:
+        names = getattr(source, "columns", None)
+    return [str(name) for name in names] if isinstance(names, Iterable) else []
 
 
 def _stored_name(name: str) -> str:

@@ -1,0 +1,33 @@
+"""What other frames call the things that a table has, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ASK = 'table.agg({0}={0}("fee")).answer(epsilon=0.1)'
+_NO_ROWS = "rows are never shown; ask for aggregates: table.agg(n=count()).answer(epsilon=0.1)"
+_COLUMNS = "print(table) lists the columns; table.agg(n=count()).answer(epsilon=0.1) counts the rows"
+_INSTEAD: Mapping[str, str] = {
+    "groupby": 'table.group_by("region").agg(n=count()).answer(epsilon=0.1)',
+    "count": "table.agg(n=count()).answer(epsilon=0.1)",
+    **{name: _ASK.format(name) for name in ("mean", "sum", "median", "variance", "stddev")},
+    **dict.fromkeys(("std", "var"), _ASK.format("stddev")),
+    **dict.fromkeys(("head", "tail", "iloc", "loc", "to_pandas", "to_polars", "sample", "collect", "show"), _NO_ROWS),
+    **dict.fromkeys(("columns", "dtypes", "shape", "size"), _COLUMNS),
+    **dict.fromkeys(("assign", "with_columns"), 'table.derive(double=col("fee") * 2)'),
+    **dict.fromkeys(("query", "where"), 'table.filter(col("fee") > 1)'),
+    "merge": 'table.join("regions", on="region")',
+}
+
+
+def instead_of(name: str, columns: Mapping[str, object]) -> str | None:
+    """What to write for an attribute that tables do not have; None if nobody knows what was meant."""
+    return by_name(name) if name in columns else _INSTEAD.get(name)
+
+
+def by_name(column: str) -> str:
+    """How a column is named in a question."""
+    return f'columns are named: table.agg(mean=mean("{column}")), table.filter(col("{column}") > 1)'
