@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 ALONE = (  # they measure time; the shortest first
     *("import", "scales", "accounting", "filters", "latency", "noise", "verify", "surveys", "workloads", "command"),
-    *("coming_from", "limits", "stream", "ledger", "service", "engines", "timing", "queries"),
+    *("ledger", "service", "coming_from", "limits", "stream", "engines", "queries"),
 )
-BESIDE = (  # they count, or measure CPU seconds of their own; the longest first, so that both ends meet
-    *("learning", "synthetic", "flights", "kills", "fuzz", "learning_coverage", "audit", "crash"),
-    *("quantiles", "intervals", "caps", "runs", "widths", "path"),
+BESIDE = (  # they count, measure CPU seconds of their own, or mostly wait; learning takes as long as several others
+    *("learning", "path", "widths", "intervals", "caps", "audit", "quantiles", "runs", "crash", "learning_coverage"),
+    *("flights", "kills", "synthetic", "fuzz", "timing"),
 )
 AT_ONCE = 2
 MOST = 20 * 60.0  # seconds: none may take all that is left
