@@ -135,7 +135,7 @@ def test_a_path_in_the_place_of_the_title_saves_the_chart(tmp_path: Path) -> Non
     sample().plot(tmp_path / "of a path.html")
     assert (tmp_path / "of a path.html").exists()
     assert sample().plot("Visits vs. trips").to_dict()["title"]["text"] == "Visits vs. trips"
-    with pytest.raises(gt.errors.InvalidParameter, match=r"use \.svg, \.png, \.html"):
+    with pytest.raises(gt.errors.InvalidParameter, match=r"end it with \.svg, \.png, \.html"):
         sample().plot("visits.pdf")
 
 

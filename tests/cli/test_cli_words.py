@@ -149,4 +149,4 @@ def test_the_margin_of_a_mean_says_what_n_is(capsys: pytest.CaptureFixture[str])
     Path("stays.csv").write_text("who,ward,cost\n1,surgery,2\n")
     asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", *PROTECTED, "--domain", "cost=0:5000")
     assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "4"]) == 0
-    assert "/ n (n: the rows of the group)" in capsys.readouterr().out
+    assert "/ n (n: the rows of the group; ± " in " ".join(capsys.readouterr().out.split())

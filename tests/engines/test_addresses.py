@@ -124,7 +124,7 @@ def test_no_table_in_memory_is_quoted() -> None:
         def __repr__(self) -> str:
             return SECRET
 
-    with pytest.raises(InvalidParameter, match="of type Odd") as refused:
+    with pytest.raises(InvalidParameter, match="its type is Odd") as refused:
         DuckDBEngine().add("t", Odd(), None)
     assert SECRET not in _told(refused.value)
     assert InvalidParameter("x", {"a": [f"sc://{SECRET}"]}, "is odd").value is HIDDEN

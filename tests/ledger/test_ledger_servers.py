@@ -41,7 +41,7 @@ def test_a_session_that_the_server_ends_is_an_error_and_then_a_new_session(place
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND datname = current_database()"
         )
-        with pytest.raises(LedgerUnavailable, match="idempotency key"):
+        with pytest.raises(LedgerUnavailable, match="with the same key"):
             ledger.reserve(TENTH, dataset="d", key="b")
         for _ in range(2):  # the mark has a session of its own
             try:

@@ -186,7 +186,7 @@ def test_a_real_postgresql_gets_a_schema_that_is_replaced_in_one_transaction(
         assert held == ("what was promised, in words",)
         read.execute("DROP TABLE releases")
         read.execute("CREATE TABLE releases (mine text)")
-        with pytest.raises(InvalidParameter, match="another's by that name; nothing was written: releases"):
+        with pytest.raises(InvalidParameter, match="giveortake did not publish; nothing was written: releases"):
             gt.publish(session, server, schema=schema)
         assert read.execute("SELECT count(*) FROM releases").fetchone() == (0,)
     with pytest.raises(InvalidParameter, match="cannot be written") as refused:

@@ -295,7 +295,7 @@ def _in_toml(hint: str | None) -> str | None:
     """A hint in the words of a TOML file, where it was one in Python's.
 
     >>> _in_toml("if every row is somebody else, unit=gt.ROW")
-    'where every row is protected by itself, unit = "row"'
+    'if every row is somebody else, unit = "row"'
     """
     if isinstance(hint, Advice):
         return hint

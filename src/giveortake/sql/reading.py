@@ -86,7 +86,7 @@ def _parsed(text: str) -> exp.Expr:
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001 (whatever goes wrong inside the parser, the query is refused)
-        raise QueryRefused("the query cannot be parsed", hint="write it more simply") from None
+        raise QueryRefused("the query is not understood", hint="write it more simply") from None
     if len(found) != 1:
         raise QueryRefused("several statements cannot be answered at once", hint="ask them one by one")
     node = found[0]
