@@ -180,9 +180,9 @@ def test_what_cannot_be_asked_is_refused_by_name(build: Callable[[], object], na
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("groupby", 'table.group_by("region").agg(n=count())'),
-        ("mean", 'table.agg(mean=mean("fee"))'),
-        ("amount", 'table.agg(mean=mean("amount")), table.filter(col("amount") > 1)'),
+        ("groupby", 'table.group_by("region").agg(n=gt.count())'),
+        ("mean", 'table.agg(mean=gt.mean("fee"))'),
+        ("amount", 'table.agg(mean=gt.mean("amount")), table.filter(gt.col("amount") > 1)'),
         ("head", "rows are never shown"),
     ],
 )
@@ -216,9 +216,9 @@ def test_a_table_is_copied_and_a_name_that_means_nothing_gets_no_hint() -> None:
     ("ask", "hint"),
     [
         (lambda: trips()["amount"], 'mean("amount")'),  # type: ignore[index]
-        (lambda: trips().agg("count"), "agg(n=count()"),  # type: ignore[arg-type]
-        (lambda: trips().group_by("region").agg(gt.count()), "agg(n=count()"),  # type: ignore[arg-type]
-        (lambda: trips().filter("amount > 1"), 'filter(col("fee") > 1)'),
+        (lambda: trips().agg("count"), "agg(n=gt.count()"),  # type: ignore[arg-type]
+        (lambda: trips().group_by("region").agg(gt.count()), "agg(n=gt.count()"),  # type: ignore[arg-type]
+        (lambda: trips().filter("amount > 1"), 'filter(gt.col("fee") > 1)'),
     ],
 )
 def test_other_ways_to_ask_are_refused_with_the_way_here(ask: Callable[[], object], hint: str) -> None:

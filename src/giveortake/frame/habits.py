@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ASK = 'table.agg({0}={0}("fee")).answer(epsilon=0.1)'
-_NO_ROWS = "rows are never shown; ask for aggregates: table.agg(n=count()).answer(epsilon=0.1)"
-_COLUMNS = "print(table) lists the columns; table.agg(n=count()).answer(epsilon=0.1) counts the rows"
+_ASK = 'table.agg({0}=gt.{0}("fee")).answer(epsilon=0.1)'
+_NO_ROWS = "rows are never shown; ask for aggregates: table.agg(n=gt.count()).answer(epsilon=0.1)"
+_COLUMNS = "print(table) lists the columns; table.agg(n=gt.count()).answer(epsilon=0.1) counts the rows"
 _INSTEAD: Mapping[str, str] = {
-    "groupby": 'table.group_by("region").agg(n=count()).answer(epsilon=0.1)',
-    "count": "table.agg(n=count()).answer(epsilon=0.1)",
+    "groupby": 'table.group_by("region").agg(n=gt.count()).answer(epsilon=0.1)',
+    "count": "table.agg(n=gt.count()).answer(epsilon=0.1)",
     **{name: _ASK.format(name) for name in ("mean", "sum", "median", "variance", "stddev")},
     **dict.fromkeys(("std", "var"), _ASK.format("stddev")),
     **dict.fromkeys(("head", "tail", "iloc", "loc", "to_pandas", "to_polars", "sample", "collect", "show"), _NO_ROWS),
     **dict.fromkeys(("columns", "dtypes", "shape", "size"), _COLUMNS),
-    **dict.fromkeys(("assign", "with_columns"), 'table.derive(double=col("fee") * 2)'),
-    **dict.fromkeys(("query", "where"), 'table.filter(col("fee") > 1)'),
+    **dict.fromkeys(("assign", "with_columns"), 'table.derive(double=gt.col("fee") * 2)'),
+    **dict.fromkeys(("query", "where"), 'table.filter(gt.col("fee") > 1)'),
     "merge": 'table.join("regions", on="region")',
 }
 
@@ -30,4 +30,4 @@ def instead_of(name: str, columns: Mapping[str, object]) -> str | None:
 
 def by_name(column: str) -> str:
     """How a column is named in a question."""
-    return f'columns are named: table.agg(mean=mean("{column}")), table.filter(col("{column}") > 1)'
+    return f'columns are named: table.agg(mean=gt.mean("{column}")), table.filter(gt.col("{column}") > 1)'

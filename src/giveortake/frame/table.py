@@ -75,7 +75,7 @@ class Table:
         for condition in conditions:
             if isinstance(condition, str):
                 raise QueryRefused(
-                    "filter takes an expression, not a text", hint='filter(col("fee") > 1); session.sql(…) takes SQL'
+                    "filter takes an expression, not a text", hint='filter(gt.col("fee") > 1); session.sql(…) takes SQL'
                 )
             table = replace(table, relation=Filter(table.relation, node_of(condition)))
         return table
@@ -234,7 +234,7 @@ class Grouped:
     def agg(self, *unnamed: Never, **outputs: Agg) -> Any:
         """Ask for these aggregates of each group, each with a name."""
         if unnamed:
-            raise QueryRefused("agg takes aggregates with names", hint='agg(n=count(), mean_fee=mean("fee"))')
+            raise QueryRefused("agg takes aggregates with names", hint='agg(n=gt.count(), mean_fee=gt.mean("fee"))')
         relation = self.table.relation
         chosen: dict[str, Output] = {}
         for name, output in outputs.items():
