@@ -198,7 +198,7 @@ def test_the_hints_of_habits_name_aggregates_that_there_are() -> None:
     for name in ("mean", "sum", "median", "std", "var", "count"):
         with pytest.raises(AttributeError) as told:
             getattr(trips(), name)
-        (called,) = re.findall(r"=(\w+)\(", str(told.value).partition("answer")[0])
+        (called,) = re.findall(r"=gt\.(\w+)\(", str(told.value).partition("answer")[0])
         assert hasattr(gt, called)
     with pytest.raises(AttributeError, match=r'group_by\("region"\).agg\(mean'):
         _ = trips().group_by("region").mean  # type: ignore[attr-defined]
