@@ -100,6 +100,18 @@ def test_what_cannot_be_read_is_refused_without_a_word_of_it(content: bytes, tmp
     assert refusal.value.__context__ is None or "secret" not in str(refusal.value.__context__)
 
 
+@pytest.mark.parametrize("row", [b"1;17", b'1;17"', b'1;"17'])
+@pytest.mark.parametrize(
+    ("header", "separator"), [(b'id;diagonal, "', ";"), (b'id;"a,b"', ";"), (b'"id","a;b"', ","), (b'a"b,c', ",")]
+)
+def test_no_row_closes_a_quote_that_reading_in_a_wrong_way_has_opened(
+    header: bytes, separator: str, row: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(header + b"\n" + row + b"\n")
+    assert separator_of(path) == separator
+
+
 @pytest.mark.parametrize("record", [b"a,b,c", b"a;b;c", b"a\tb", b"a|b", b'"a', b"", b"\xff"])
 @pytest.mark.parametrize(
     ("header", "separator"), [(b"p", ","), (b"p,x", ","), (b"p;x", ";"), (b"p\tx", "\t"), (b"p|x", "|")]

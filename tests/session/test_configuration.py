@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import giveortake as gt
@@ -51,16 +52,33 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("source", ["own.csv", "own", "own/*.parquet"])
 @pytest.mark.parametrize("name", ["Row", "ROW", "row"])
-def test_a_person_column_that_is_called_like_a_row_is_never_taken_for_rows(name: str, folder: Path) -> None:
-    (folder / "own.csv").write_text(f"{name},x\n" + "".join(f"{row % 3},1\n" for row in range(300)))
-    path = write(folder, f'[own]\nsource = "own.csv"\nunit = "{name}"\nbudget = "1"\n')
+def test_a_person_column_that_is_called_like_a_row_is_never_taken_for_rows(
+    name: str, source: str, folder: Path
+) -> None:
+    (folder / "own").mkdir()
+    table = pl.DataFrame({name: [row % 3 for row in range(300)], "x": 1})
+    table.write_csv(folder / "own.csv")
+    table.write_parquet(folder / "own" / "own.parquet")
+    path = write(folder, f'[own]\nsource = "{source}"\nunit = "{name}"\nbudget = "1"\nledger = "own.ledger"\n')
     if name == "row":
         with pytest.raises(InvalidParameter, match=r"word for rows .* a column 'row'"):
             gt.session.from_toml(path)
+        assert not (folder / "own.ledger").exists()
         return
     with gt.session.from_toml(path) as session, pytest.raises(QueryRefused, match="rows_per_person"):
         session.sql("SELECT COUNT(*) AS n FROM own").quote(epsilon="0.5")
+
+
+def test_the_word_for_rows_means_them_in_python_where_no_column_has_it() -> None:
+    budget = gt.PureDP(1)
+    with gt.protect(pl.DataFrame({"x": [1]}), name="t", unit="row", budget=budget) as session:
+        assert session.budget.unit == gt.ROW
+    for said in (gt.ROW, gt.unit("Row")):
+        gt.protect(pl.DataFrame({"Row": [1]}), name="t", unit=said, budget=budget).close()
+    with pytest.raises(InvalidParameter, match="a column 'Row'"):
+        gt.protect(pl.DataFrame({"Row": [1]}), name="t", unit="row", budget=budget)
 
 
 def test_a_file_says_what_protect_says(folder: Path) -> None:

@@ -20,6 +20,7 @@ from giveortake.cli.doctor_comparison import refusal
 from giveortake.engines.registry import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, shown
 from giveortake.ledger.state import State, state_folder
+from giveortake.privacy import ROW
 from giveortake.session.configuration import configurations
 from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
 
@@ -251,7 +252,7 @@ def _configuration(place: str) -> Iterator[Finding]:
             yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
         else:
             yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
-            if section.said["unit"] != "row" and section.said.get("rows_per_person") is None:
+            if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
                 told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
                 yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
         for ledger in _ledgers_of(section):

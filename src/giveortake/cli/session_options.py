@@ -21,7 +21,7 @@ from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.aggregates import span_of
-from giveortake.session.configuration import budget_said, chosen, configurations, require_clear_unit, unit_said
+from giveortake.session.configuration import budget_said, chosen, configurations
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
 
@@ -101,11 +101,9 @@ def _as_before(arguments: argparse.Namespace) -> str | None:
 
 
 def _protected(arguments: argparse.Namespace, book: str | Ledger) -> Session:
-    whom = unit_said(arguments.unit)
-    require_clear_unit(whom, arguments.file, arguments.table)
     return sessions.protect(
         arguments.file,
-        unit=whom,
+        unit=arguments.unit,
         budget=promise(arguments.budget, arguments.budget_delta),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),

@@ -55,7 +55,7 @@ class Approval:
 def listed(draft: Draft, *, analyst: str | None, waiting: bool) -> list[Approval]:
     """The requests of everybody or of one analyst, the oldest first; or those alone that wait.
 
-    Of those about which nothing can be decided any more, the last thousand: entries hold all.
+    Of those about which nothing can be decided any more, the last two hundred of each analyst: entries hold all.
     """
     return [
         _approval(draft, each)

@@ -204,7 +204,7 @@ class Custody(Office):
     def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
         """Large spends that needed approval: what each asks, by whom, and what was decided; or those alone that wait.
 
-        Of those about which nothing can be decided any more, the last thousand are told.
+        Of those about which nothing can be decided any more, the last two hundred of each analyst are told.
         """
         with self.chain.looking() as draft:
             return approvals.listed(draft, analyst=analyst, waiting=waiting)

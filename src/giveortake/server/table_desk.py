@@ -20,8 +20,9 @@ from giveortake.engines.duckdb.headers import columns_of
 from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Kind
-from giveortake.session.configuration import SERVER, configurations, require_clear_unit, unit_said
+from giveortake.session.configuration import SERVER, configurations
 from giveortake.session.configuration_text import section_text
+from giveortake.session.registration import WORD_FOR_ROWS, require_no_column_called_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,8 @@ def section(desk: TableDesk, request: Request) -> dict[str, Any]:
     kinds = columns_of(file, request.get("table"))
     if request["unit"] not in {*kinds, "row"}:
         raise InvalidParameter("unit", request["unit"], "is not a column", hint=f"one of {', '.join(kinds)}; or row")
-    require_clear_unit(unit_said(request["unit"]), file, request.get("table"))
+    if request["unit"] == WORD_FOR_ROWS:
+        require_no_column_called_row(kinds)
     said: dict[str, Any] = {"source": _source(desk.toml, file)}
     if request.get("table"):
         said["table"] = request["table"]

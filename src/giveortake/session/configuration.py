@@ -13,7 +13,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.ledgers_beside import MEMORY, beside, files_of, require_no_other_ledger
-from giveortake.session.registration import protect
+from giveortake.session.registration import WORD_FOR_ROWS, protect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FILL_IN = "FILL IN"  # what a draft says where its owner has to say something
 SERVER = "server"  # the section about the service, which describes no session
-_ROW = "row"  # the word for it where a unit is said by a text
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
@@ -69,8 +68,9 @@ class Configuration:
             self.require_one_budget()
         if told.get("ledger") == MEMORY:
             told["mark"] = None
+        if told["unit"] == ROW:
+            told["unit"] = WORD_FOR_ROWS
         try:
-            require_clear_unit(told["unit"], told["source"], told.get("table"))
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
             GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=_in_toml(error.hint))
@@ -170,23 +170,7 @@ def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any
 
 def unit_said(text: str) -> Unit:
     """Whom to protect: `row`, in small letters, or the column that names a person, however that is written."""
-    return ROW if text == _ROW else unit(text)
-
-
-def require_clear_unit(said: Unit, source: object, table: str | None) -> None:
-    """Refuse the word `row` for a file that has a column of this name: it may have been meant, and protects more."""
-    if said != ROW or not isinstance(source, str | Path) or not Path(source).is_file():
-        return
-    from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
-
-    named = next((each for each in columns_of(Path(source), table) if each.casefold() == _ROW), None)
-    if named is not None:
-        raise InvalidParameter(
-            "unit",
-            _ROW,
-            f"is the word for rows that protect themselves, and the file has a column {named!r}",
-            hint="call that column otherwise in the file",
-        )
+    return ROW if text == WORD_FOR_ROWS else unit(text)
 
 
 @final

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
-from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
+from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Kind, Literal
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def parts_of(
             "has no declared values",
             hint="declare its domain: the parts must be known before any row is read",
         )
-    if len({key_of(value) for value in values}) < len(values):
+    if any(len({_compared(value, schema[column].kind) for value in values}) < len(values) for schema in schemas):
         raise InvalidParameter(
             "partition", column, "has values that are equal as floating-point numbers", hint="round them"
         )
@@ -140,6 +140,12 @@ def parts_of(
     )
     (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
     return [Part(column, value, place, identity, table, usual, touched, keep) for place, value in enumerate(values)]
+
+
+def _compared(value: Value, kind: Kind) -> Any:
+    """A value as the filter of a part compares it: numbers other than whole ones as doubles, however many digits."""
+    is_double = kind.is_number and kind is not Kind.INTEGER and value is not None
+    return float(value) if is_double else key_of(value)  # type: ignore[arg-type]  # (the values of numbers are numbers)
 
 
 def key_of(value: Value) -> Any:

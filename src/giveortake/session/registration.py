@@ -35,6 +35,8 @@ from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from giveortake.compile.caps import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.units import Neighbours
 
 _NAME = re.compile(r"[^0-9A-Za-z_]+")
+WORD_FOR_ROWS = "row"  # where a unit is said by a text
 _CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
@@ -89,8 +92,8 @@ def protect(
     `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a table that
     stays where it is: `postgresql://…/db?table=trips`, a Spark DataFrame, a table of the active Spark session, or
     `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
-    that names a person, in every table, or `gt.ROW`. `domains` states what columns may hold: bounds `(0, 500)`,
-    categories `["north", …]`, or a dictionary of both.
+    that names a person, in every table, or `gt.ROW`; the text "row" means the latter where no column is called that.
+    `domains` states what columns may hold: bounds `(0, 500)`, categories `["north", …]`, or a dictionary of both.
     `public` are tables that everybody may know.
 
     `groups_per_person`, `rows_per_group` and `rows_per_person`, a number or `{table: number}`, cap how much of one
@@ -139,6 +142,8 @@ def protect(
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
+        if unit == WORD_FOR_ROWS:
+            require_no_column_called_row(column for each in sources for column, _ in each.columns)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
         said_caps = CustodianCaps.of(stated, [each.name for each in private], caps, of_persons=whom != ROW)
         engine.lock()
@@ -263,11 +268,23 @@ def _is_plain_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def require_no_column_called_row(columns: Iterable[str]) -> None:
+    """Refuse the word `row` for a table that has a column of this name, which may have been meant: it protects more."""
+    named = next((each for each in columns if each.casefold() == WORD_FOR_ROWS), None)
+    if named is not None:
+        raise InvalidParameter(
+            "unit",
+            WORD_FOR_ROWS,
+            f"is the word for rows that protect themselves, and there is a column {named!r}",
+            hint="give that column another name; in Python, unit=gt.unit(…) names it, and unit=gt.ROW means rows",
+        )
+
+
 def _unit(said: object) -> Unit:
     if isinstance(said, Unit):
         return said
     if isinstance(said, str):
-        return unit_of(said)
+        return ROW if said == WORD_FOR_ROWS else unit_of(said)
     raise InvalidParameter("unit", said, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
 
 

@@ -329,6 +329,7 @@ class AskedWorkload:
             "rows": self.rows,
             "neighbours": self.neighbours,
             **({} if self.norm is None else {"norm": str(self.norm)}),
+            **({} if self.neighbours == "add-remove" or self.is_all_or_none else {"priced": "each table apart"}),
         }
 
 

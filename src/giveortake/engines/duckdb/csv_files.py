@@ -68,15 +68,21 @@ def separator_of(path: Path) -> str | None:
         case ".tsv":
             return "\t"
         case ".csv" | ".txt":
-            return next((each for each in _SEPARATORS if _has_several(path, each)), _SEPARATORS[0])
+            read = {each: _first_line(path, each) for each in _SEPARATORS}
+            several = [each for each, cells in read.items() if len(cells) > 1]
+            whole = [each for each in several if not any('"' in cell for cell in read[each])]  # no quoted cell is cut
+            return next(iter([*whole, *several, _SEPARATORS[0]]))
     return None
 
 
-def _has_several(path: Path, separator: str) -> bool:
-    """Whether the first record has several cells, read in this way."""
-    with suppress(InvalidParameter), _opened(path) as file:  # quoted names, read in another way, do not match
-        return len(next(records(file, path, separator), [])) > 1
-    return False
+def _first_line(path: Path, separator: str) -> list[str]:
+    """The cells of the first line, read in this way; none if a quote is open at its end.
+
+    A quote that reading in a wrong way has opened would else be closed by some row, or by none.
+    """
+    with suppress(InvalidParameter), _opened(path) as file:
+        return next(records(islice(file, 1), path, separator), [])
+    return []
 
 
 def load_csv(

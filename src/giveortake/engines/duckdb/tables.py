@@ -311,11 +311,10 @@ def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) 
 
 
 def _names_in_memory(source: Any) -> list[str]:
-    """The columns of a table that may have a name twice, which DuckDB would rename: one of pandas or of Arrow."""
-    if isinstance(source, _Stream):
-        names = getattr(getattr(source.table, "schema", None), "names", None)
-    else:
-        names = getattr(source, "columns", None)
+    """The columns of a table that may have a name twice, or in two cases, which DuckDB would rename."""
+    table = source.table if isinstance(source, _Stream) else source
+    of_arrow = getattr(getattr(table, "schema", None), "names", None)
+    names = of_arrow if isinstance(of_arrow, list) else getattr(table, "columns", None)
     return [str(name) for name in names] if isinstance(names, Iterable) else []
 
 
