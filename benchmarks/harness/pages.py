@@ -67,7 +67,7 @@ def provenance(run: Run) -> str:
     when = f"{run['time'][:16].replace('T', ' ')} UTC, {_minutes(run['seconds'])}"
     beside = disturbance(run["others"])
     few = "; `--quick`: fewer repetitions, smaller tables" if run["quick"] else ""
-    return f"*{when}, `{run['command']}`, {versions}, {run['machine']}{f'; **{beside}**' if beside else ''}{few}.*"
+    return f"*{when}, `{run['command']}`, {versions}, {run['machine']}{f'; {beside}' if beside else ''}{few}.*"
 
 
 def _minutes(seconds: float) -> str:

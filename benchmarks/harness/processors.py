@@ -10,7 +10,7 @@ from typing import final
 _STAT = Path("/proc/stat")  # on Linux: ticks of all processors, by what they were spent on
 _IDLE = {3, 4}  # places of idle and waiting for a disk
 _GUESTS = 8  # places from here on are counted in others already
-_MUCH = 0.1  # the share of others from which on times are too long
+_MUCH = 0.1  # the share of others from which on times may be too long
 
 
 @final
@@ -27,6 +27,7 @@ class Watch:
     def others(self) -> float | None:
         """The share of all processors that went to programs which this process neither is nor started and awaited.
 
+        It is an upper bound: servers and virtual machines that end by themselves, such as Spark's, are among these.
         Where the system does not tell, None.
         """
         busy = _busy_seconds()
@@ -40,13 +41,13 @@ def disturbance(others: float | None) -> str:
     """A clause about other programs, for whoever reads a time; nothing if they took little.
 
     >>> disturbance(0.02), disturbance(0.43)
-    ('', 'other programs took 43 % of the processors: ratios hold, times are too long')
+    ('', 'up to 43 % of the processors went to other programs, or to servers of its own')
     """
     if others is None:
         return "whether other programs took the processors away is not known"
     if others <= _MUCH:
         return ""
-    return f"other programs took {100 * others:.0f} % of the processors: ratios hold, times are too long"
+    return f"up to {100 * others:.0f} % of the processors went to other programs, or to servers of its own"
 
 
 def _busy_seconds() -> float | None:

@@ -67,7 +67,7 @@ def test_a_report_is_made_of_numbers_alone_and_tells_what_is_missing(tmp_path: P
     assert "| a ∣ b | 1 s | peer 2 s | 2× faster | ≥ 3× faster | **no** |" in page
     assert "A note." in page
     assert "*2026-11-17 03:00 UTC, 2 min, `giveortake bench noise`" in page
-    assert "; **other programs took 43 % of the processors: ratios hold, times are too long**; `--quick`" in page
+    assert "; up to 43 % of the processors went to other programs, or to servers of its own; `--quick`" in page
     assert f"**1 of {len(runs)} benchmarks in one run**, from 2026-11-17 02:00 to 2026-11-17 03:00 UTC" in page
     assert "| Speed, beside peers and a floor | 0 | 1 |" in page
     assert "| [noise](#noise) | a ∣ b | 1 s | peer 2 s | ≥ 3× faster |" in page  # what was missed is not hidden below
