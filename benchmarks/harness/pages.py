@@ -64,14 +64,16 @@ def table(run: Run, part: str = "") -> list[str]:
 def provenance(run: Run) -> str:
     """One sentence: when, for how long, with which versions and by which command."""
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    when = f"{run['time'][:16].replace('T', ' ')} UTC, {_minutes(run['seconds'])}"
-    beside = disturbance(run["others"])
+    when = f"{run['time'][:16].replace('T', ' ')} UTC{_minutes(run['seconds'])}"
+    beside = "" if run["seconds"] is None else disturbance(run["others"])
     few = "; `--quick`: fewer repetitions, smaller tables" if run["quick"] else ""
     return f"*{when}, `{run['command']}`, {versions}, {run['machine']}{f'; {beside}' if beside else ''}{few}.*"
 
 
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _LONG else f"{seconds / 60:.0f} min"
+def _minutes(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f", {seconds:.0f} s" if seconds < _LONG else f", {seconds / 60:.0f} min"
 
 
 def cells(row: dict[str, Any]) -> list[str]:

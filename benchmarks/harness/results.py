@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REPORT = "GIVEORTAKE_BENCH_REPORT"  # the variable by which a benchmark is told its report
 Run = dict[str, Any]
+_EARLIER = {"report": "", "seconds": None, "others": None}  # what runs did not know before there were reports
 
 
 def circumstances() -> Run:
@@ -48,7 +49,7 @@ def save(folder: Path, name: str, *, quick: bool, watch: Watch, found: Run) -> P
 def last(folder: Path, name: str) -> Run | None:
     """The run of the last report, else the last run outside of one: of this version, and a whole one before a quick."""
     places = [_place(folder, name, quick=quick) for quick in (False, True)]
-    runs: list[Run] = [json.loads(place.read_text(encoding="utf-8")) for place in places if place.exists()]
+    runs: list[Run] = [_EARLIER | json.loads(place.read_text(encoding="utf-8")) for place in places if place.exists()]
     mine = [run for run in runs if run["versions"]["giveortake"] == __version__]
     return max(mine, key=lambda run: (run["report"], not run["quick"]), default=None)
 
