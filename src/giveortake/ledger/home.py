@@ -158,9 +158,8 @@ class Home:
 
         A mark has no secret in it: anybody who may write beside a ledger can make one for an old copy. So it is
         believed of tables that no later version has made or migrated, and whose entries do not say that it was moved.
-        That keeps old copies from being accepted by mistake; whoever edits the file itself, where nobody has seen it,
-        can make any ledger of 0.1. Whoever opens the ledger in the same moment may have begun the mark since it was
-        looked for, before migrating; then it is there.
+        Whoever edits the file, where nobody has seen it, can still make a ledger of 0.1. Whoever opens the ledger
+        in the same moment may have begun the mark since it was looked for, before migrating; then it is there.
         """
         if not self._is_of_0_1(store):
             begun = mark.read()

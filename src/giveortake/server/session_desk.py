@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
+from giveortake.ledger.paces import Pace
 from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted
 from giveortake.session.configuration import chosen, configurations
-from giveortake.session.pacing import keep_pace
+from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document
 from giveortake.wire.quote_documents import quote_document, workload_quote_document
@@ -40,7 +41,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
     desk = SessionDesk(configured.open(**instead, by=task.get("by")))
     if task.get("pace") is not None:
-        keep_pace(desk.session, task["pace"])
+        mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 

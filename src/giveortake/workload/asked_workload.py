@@ -219,9 +219,9 @@ class AskedWorkload:
     def is_all_or_none(self) -> bool:
         """Whether every row is counted in all tables of a layer, or in none.
 
-        Which rows count is decided by a filter, and in which cell by a list of keys. Both compare texts, truth values,
-        dates and whole numbers as what they are. Other numbers a filter compares as doubles: a DECIMAL that differs
-        from a declared value in its twentieth place passes it, and is in no cell.
+        A filter decides which rows count, a list of keys in which cell. Both compare texts, truth values, dates and
+        whole numbers as what they are. Other numbers a filter compares as doubles: a DECIMAL that is nearly a declared
+        value passes it, and is in no cell.
         """
         kinds = self.question.relation.schema
         return all(kinds[name].kind in _COMPARED_EXACTLY for name in self.attributes.names)

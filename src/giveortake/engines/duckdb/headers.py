@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.engines.duckdb import csv_files, tables
-from giveortake.engines.duckdb.absent_files import absent
 from giveortake.engines.duckdb.database import open_database
 from giveortake.errors import InvalidParameter
 
@@ -22,7 +21,7 @@ def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
     they say about their types.
     """
     if not path.is_file():
-        raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
+        raise tables.absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
     separator = tables.told_without_content(path, lambda: csv_files.separator_of(path))
     if separator is not None:
         return tables.told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))

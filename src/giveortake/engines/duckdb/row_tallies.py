@@ -7,8 +7,7 @@ The integers are those of `giveortake.engines.sql.statements.tally_statement`, w
 - a number that is moved into bounds, and then into narrower ones, could be moved into the narrower ones at once;
 - steps are missing where the value is, and nowhere else, so that either may be counted; the other rows lack it.
 
-A value beyond the bounds is found by comparing, which leaves what is missing missing: `least` and `greatest` take
-twice as long, and have to be kept from what is missing.
+Values are compared with bounds, which leaves what is missing missing: `least` and `greatest` take twice as long.
 """
 
 from __future__ import annotations

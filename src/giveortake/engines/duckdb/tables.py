@@ -12,14 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from giveortake.engines.duckdb.absent_files import absent
 from giveortake.engines.duckdb.csv_files import load_csv, require_distinct, separator_of
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -102,6 +101,15 @@ def told_without_content(source: object, read: Callable[[], Read]) -> Read:
         "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
         hint="CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db",
     )
+
+
+def absent(path: Path, hint: str = "") -> NotFound:
+    """The error about a file that is not there, with the name of one beside it that is spelled alike."""
+    names: list[str] = []
+    with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
+        names = sorted(each.name for each in path.parent.iterdir() if shown(each.name) == each.name)
+    told = f"{meant(path.name, names)}{hint}".strip()
+    return NotFound(f"there is no file {shown(path)}", hint=told or None)
 
 
 def _from_path(
