@@ -55,14 +55,14 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None]] = {
     "releases": ("session.releases()", _SHOW, "the page Releases"),
     "refine": ('answer.refine(epsilon="0.1")', None, "a number beside “Refine”"),
     "raise": (
-        "the owner can raise the budget",
-        f"the owner can raise the budget, with {_CHANGE}; {_SHOW} says what is left",
+        "the custodian can raise the budget",
+        f"the custodian can raise the budget, with {_CHANGE}; {_SHOW} says what is left",
         "the custodian can grant more",
     ),
     # -- by the custodian
     "what_fits": (
-        "`ledger.affordable` says which ε still fits; `ledger.change_budget` is the owner's",
-        f"{_SHOW} says which ε still fits; {_CHANGE} is the owner's",
+        "`ledger.affordable` says which ε still fits; `ledger.change_budget` is the custodian's",
+        f"{_SHOW} says which ε still fits; {_CHANGE} is the custodian's",
         "“left” says which ε still fits; “Change a promise” is the custodian's",
     ),
     "change_budget": ("`ledger.change_budget`", _CHANGE, "“Change a promise”"),

@@ -208,11 +208,11 @@ class LedgerError(GiveOrTakeError):
 
 
 class LedgerMissing(LedgerError, LookupError):
-    """The ledger that a high-water mark speaks of is not there. It is never re-created silently."""
+    """The ledger that a mark speaks of is not there. It is never re-created silently."""
 
 
 class LedgerForeign(LedgerError, ValueError):
-    """The file or schema is not a ledger, or not the ledger that the high-water mark belongs to."""
+    """The file or schema is not a ledger, or not the ledger that the mark belongs to."""
 
 
 class LedgerDamaged(LedgerError, RuntimeError):
@@ -220,7 +220,7 @@ class LedgerDamaged(LedgerError, RuntimeError):
 
 
 class LedgerRolledBack(LedgerError, RuntimeError):
-    """The ledger has forgotten entries that its high-water mark remembers, as an old backup has."""
+    """The ledger has forgotten entries that its mark remembers, as an old backup has."""
 
 
 class LedgerTooNew(LedgerError, RuntimeError):
@@ -240,7 +240,7 @@ class LedgerMismatch(LedgerError, ValueError):
 
 
 class SameTable(LedgerError, ValueError):
-    """A table may be about people who are in the ledger already; the owner has to say whose people they are."""
+    """A table may be about people who are in the ledger already; the custodian has to say whose people they are."""
 
 
 class IdempotencyConflict(LedgerError, ValueError):
@@ -273,7 +273,7 @@ class ApprovalDenied(LedgerError, PermissionError):
 
 
 class PopulationClosed(LedgerError, RuntimeError):
-    """After a restore it is unknown what was spent; the owner has to set the budget anew."""
+    """After a restore it is unknown what was spent; the custodian has to set the budget anew."""
 
 
 def _shortened(value: object, limit: int = 60) -> str:

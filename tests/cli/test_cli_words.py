@@ -129,7 +129,7 @@ def test_what_a_newcomer_mistypes_is_told_with_the_option_to_write(capsys: pytes
     by_ward = ("quote", "stays.csv", "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward", *PROTECTED)
     told = refused(capsys, *by_ward, "--epsilon", "0.1", "--rows-per-person", "4")
     assert "--delta is missing" in told
-    assert "hint: use a budget with a δ (--budget 1,1e-6), whose pot pays for it, or declare the domain" in told
+    assert "hint: use a budget with a δ (--budget 1,1e-6), of which a part pays for it, or declare the domain" in told
 
 
 def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(
@@ -139,7 +139,7 @@ def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(
     assert cli.main(["query", *asked, "--epsilon", "1"]) == 0
     assert "100 % of the budget is used, nothing is left; kept in" in capsys.readouterr().err
     told = refused(capsys, "query", *asked, "--epsilon", "0.5")
-    assert "hint: nothing is left; the owner can raise the budget" in told
+    assert "hint: nothing is left; the custodian can raise the budget" in told
     with gt.protect("stays.csv", unit="who", budget=gt.PureDP(1), ledger="stays.csv.ledger") as s:
         assert "100 % of the budget is used; nothing is left" in repr(s)
         assert ">nothing</td>" in s._repr_html_()

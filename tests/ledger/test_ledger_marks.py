@@ -181,7 +181,7 @@ def test_without_a_place_for_the_mark_there_is_no_ledger(tmp_path: Path, monkeyp
 
 def test_a_mark_that_is_lost_is_not_begun_again(place: FilePlace) -> None:
     place.lose_mark()
-    with pytest.raises(LedgerForeign, match="no high-water mark"):
+    with pytest.raises(LedgerForeign, match="no mark"):
         place.open()
     place.delete()
     with pytest.raises(LedgerMissing, match="and its mark as well"):
@@ -261,7 +261,7 @@ def test_a_mark_of_0_1_that_comes_back_after_it_was_moved_is_not_believed(old: F
     for path in (state_folder() / "paths").iterdir():
         if old.where in path.read_text():
             path.unlink()
-    with pytest.raises(LedgerForeign, match="no high-water mark"):
+    with pytest.raises(LedgerForeign, match="no mark"):
         old.open()
 
 
@@ -279,7 +279,7 @@ def test_a_mark_beside_a_ledger_that_0_1_did_not_write_is_not_believed(
     place.put_back(before)
     shutil.rmtree(state_folder())
     FileMark(Path(f"{place.where}.mark")).begin(forged)
-    with pytest.raises(LedgerForeign, match="no high-water mark"):
+    with pytest.raises(LedgerForeign, match="no mark"):
         place.open(read_only=is_read_only)
 
 

@@ -111,7 +111,7 @@ def test_a_ledger_without_its_mark_is_refused(place: Place) -> None:
         place.lose_mark()
         with pytest.raises(LedgerMissing, match="mark"):
             charge(ledger, "k1")
-    with pytest.raises(LedgerForeign, match="no high-water mark"):
+    with pytest.raises(LedgerForeign, match="no mark"):
         place.open()
 
 

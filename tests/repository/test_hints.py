@@ -149,7 +149,10 @@ def test_a_parameter_is_called_as_its_field_is(face: str, told: str) -> None:
 def test_advice_is_a_text_and_survives_being_raised_again() -> None:
     fix = Advice("{raise}")
     error = BudgetExceeded("too dear", hint=fix)
-    assert (error.hint, on(error.hint, "console")) == ("the owner can raise the budget", "the custodian can grant more")
+    assert (error.hint, on(error.hint, "console")) == (
+        "the custodian can raise the budget",
+        "the custodian can grant more",
+    )
     assert Advice("{share}", share="1/10").on("console") is None
     assert Advice.spoken({"python": None, "command": None, "console": None}) == ""
 

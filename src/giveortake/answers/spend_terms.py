@@ -19,7 +19,7 @@ class SpendTerms(TypedDict, total=False):
     - `confidence`: of every interval; 0.95 unless stated
     - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
       stated
-    - `key_delta`: the δ for finding keys in the data; unless stated, a tenth of the budget's pot for keys, or the
+    - `key_delta`: the δ for finding keys in the data; unless stated, a tenth of the budget's δ for keys, or the
       best part of `delta` if that is less
     - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
     """

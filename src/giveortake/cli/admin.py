@@ -1,4 +1,4 @@
-"""`giveortake admin`: what the owner of a ledger decides about those who ask."""
+"""`giveortake admin`: what the custodian of a ledger decides about those who ask."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
         },
     ),
     "approval": (
-        "large spends, which wait for the owner",
+        "large spends, which wait for the custodian",
         {
             "list": Action("what waits, what it asks and by whom, and what was decided", access.list_approvals),
             "approve": Action("let one through, once", access.approve, _for_approving),
@@ -171,7 +171,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         for name, action in known.items():
             one = listed.add_parser(name, help=action.words, description=action.words)
             one.add_argument("--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-            one.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
+            one.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
             if action.takes is not None:
                 action.takes(one)
                 one.add_argument(
@@ -192,7 +192,7 @@ def _login() -> str | None:
 
 COMMAND = Command(
     summary=f"decide about those who ask: {', '.join(SUBJECTS)}",
-    description="What the owner of a ledger decides about those who ask.",
+    description="What the custodian of a ledger decides about those who ask.",
     examples=(
         "giveortake admin analyst add ann --dataset trips --budget 0.5 --ledger trips.ledger",
         'giveortake admin budget change --analyst ann --budget 0.7 --reason "approved" --ledger trips.ledger',

@@ -1,4 +1,4 @@
-"""What the owner of a ledger can do about tokens and large spends, one function each."""
+"""What the custodian of a ledger can do about tokens and large spends, one function each."""
 
 from __future__ import annotations
 

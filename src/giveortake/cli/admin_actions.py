@@ -1,4 +1,4 @@
-"""What the owner of a ledger can do about analysts, budgets, data sets and failures, one function each."""
+"""What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
     """Who may ask, what they may spend, and what is left of it."""
     found = [level for level in ledger.levels() if level.kind == "analyst"]
     if not found:
-        out.print("the ledger has no analysts: only its owner asks")
+        out.print("the ledger has no analysts: only its custodian asks")
         return
     out.print(standings(ledger, found, {each.number: ", ".join(_asked_by(ledger, each)) for each in found}))
     revoked = _revoked(ledger)

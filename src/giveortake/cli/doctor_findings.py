@@ -195,7 +195,7 @@ def _state() -> Iterator[Finding]:
 
 
 def _marks(state: State) -> Iterator[Finding]:
-    """Every mark has to be readable; a ledger that is gone is told, and is its owner's business."""
+    """Every mark has to be readable; a ledger that is gone is told, and is its custodian's business."""
     told: dict[str, list[Finding]] = defaultdict(list)
     whole = 0
     for place in state.places():

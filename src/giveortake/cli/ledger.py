@@ -1,4 +1,4 @@
-"""`giveortake ledger`: verify, show and export a ledger; what its owner does to it is in `ledger_upkeep`."""
+"""`giveortake ledger`: verify, show and export a ledger; what its custodian does to it is in `ledger_upkeep`."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("verify", "derive everything again from the first entry, and say whether it holds"),
         ("show", "who may spend what, what is left, how it burned down, and the last entries"),
         ("export", "print every entry as a line of JSON with its hash"),
-        ("restore", "accept an old copy as the truth from now on; only the owner can decide that"),
+        ("restore", "accept an old copy as the truth from now on; only the custodian can decide that"),
         ("backup", "copy the ledger as it is at one moment, without its mark"),
         ("move", "move the ledger to another path, disk or machine on purpose"),
         ("upgrade", "bring a ledger of an earlier version up to date"),
@@ -258,7 +258,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=words, description=words)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
+        action.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
         if name in {"verify", "show"}:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":

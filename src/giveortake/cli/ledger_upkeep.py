@@ -1,4 +1,4 @@
-"""What the owner of a ledger does to it: restore, back up, move, upgrade, index anew."""
+"""What the custodian of a ledger does to it: restore, back up, move, upgrade, index anew."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
             "--from-export", type=Path, metavar="FILE", help="write the lost ledger anew from exported entries first"
         )
         action.add_argument(
-            "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
+            "--lost",
+            metavar="EPSILON",
+            help="charge this ε to every level instead of closing it until its budget is set anew",
         )
     if name in {"backup", "move"}:
         action.add_argument("--to", required=True, metavar="PATH", help="a file that is not there yet")

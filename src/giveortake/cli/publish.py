@@ -65,7 +65,7 @@ def _listed(known: list[ReleaseRecord]) -> Table:
     shown = Table("release", "when", "who", "what", box=None, pad_edge=False)
     for each in known:
         when = each.at[:16].replace("T", " ")
-        said = (each.analyst or "owner", " ".join((each.asked or "").split()))
+        said = (each.analyst or "custodian", " ".join((each.asked or "").split()))
         shown.add_row(each.id, when, *(Text(printable(text)) for text in said))  # an analyst's words are no markup
     return shown
 
@@ -79,7 +79,7 @@ def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    session_options.add_file(parser)
+    session_options.add_file(parser, "the ledger of a file, ")
     where = parser.add_argument_group("what, and where to")
     where.add_argument(
         "--to",

@@ -269,7 +269,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["cell", "answer"],
         help="whether --confidence is of each interval, or of all together",
     )
-    cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
+    cost.add_argument(
+        "--key-delta", metavar="D", help="δ for finding keys; unless stated, a tenth of the budget's δ for keys"
+    )
     cost.add_argument(
         "--n", metavar="N", help="how many rows a group has, if that is public; it gives margins of means"
     )
@@ -283,13 +285,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_people(parser)
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
+def add_file(parser: argparse.ArgumentParser, more: str = "") -> None:
     """The table."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
-    )
+    told = f"CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, {more}or a TOML configuration"
+    parser.add_argument("file", metavar="FILE", help=told)
 
 
 def add_people(parser: argparse.ArgumentParser) -> None:
@@ -317,7 +316,7 @@ def add_people(parser: argparse.ArgumentParser) -> None:
     )
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
-    books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
+    books.add_argument("--mark", metavar="PATH", help="the ledger's mark; in the state folder unless stated")
     books.add_argument(
         "--no-cache", action="store_true", help="keep no loaded copy of a CSV file, and no parsed question"
     )

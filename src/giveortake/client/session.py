@@ -140,9 +140,9 @@ class RemoteSession:
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
         for query in asked:
             if query.session is not self:
-                raise InvalidParameter("batch", query, "holds a question to another session or part")
+                raise InvalidParameter("queries", query, "holds a question to another session or part")
         if not asked:
-            raise InvalidParameter("batch", 0, "needs questions and a spend", hint='s.batch([q1, q2], epsilon="1")')
+            raise InvalidParameter("queries", [], "is empty: ask something", hint='s.batch([q1, q2], epsilon="0.1")')
         body = {"questions": [query.said for query in asked], "terms": said_terms(terms), "key": key or new_key()}
         found = self.post("batch", body)["answers"]
         return [self.answered(document, place) for place, document in enumerate(found)]

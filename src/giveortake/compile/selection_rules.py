@@ -65,7 +65,9 @@ class KeySearch:
                 "delta",
                 None,
                 "is missing: showing keys that are found in the data has a small chance to reveal one",
-                hint=Advice("{budget_with_delta}, whose pot pays for it", "declare the domain of the grouping columns"),
+                hint=Advice(
+                    "{budget_with_delta}, of which a part pays for it", "declare the domain of the grouping columns"
+                ),
             )
         if spend.delta is not None and spend.keys >= spend.delta:
             raise InvalidParameter("key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values")

@@ -64,8 +64,9 @@ def _rerun(guard: Filter, level: Level, event: Event) -> None:
     try:
         guard.charge(event)
     except BudgetExceeded as refusal:
+        told = refusal.message.replace("this charge", "a charge of the past", 1)
         raise BudgetExceeded(
-            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {refusal.message}",
+            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {told}",
             cost=refusal.cost,
             remaining=refusal.remaining,
             hint="a budget can be raised, or lowered to what was spent and given",

@@ -212,7 +212,7 @@ class Chain:
         self._forget_if_unsure()
         mark = self.mark.read()
         if mark is None:
-            raise LedgerMissing(f"the high-water mark of {self.name} is gone", hint=RESTORE)
+            raise LedgerMissing(f"the mark of {self.name} is gone", hint=RESTORE)
         transaction.outdated()  # refuses what a later version has written meanwhile
         self._read(transaction, mark)
         self._is_unsure = True  # unless the mark vouches for what was read

@@ -99,9 +99,9 @@ class Custody(Office):
     ) -> Registered:
         """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
 
-        Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
-        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
-        that nobody has `declared` yet are not frozen.
+        Whose people they are is said by `population`, one that is there, or by `new_population`, the custodian's word
+        that they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        Domains that nobody has `declared` yet are not frozen.
         """
         with self._administering(by) as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
@@ -156,7 +156,7 @@ class Custody(Office):
 
         It is an allotment: taken from the people's budget now and whole, and from then on the analyst's own, whatever
         others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
-        may fail before the owner has to look, 3 unless said otherwise, and `questions` how many they may ask at all.
+        may fail before the custodian has to look, 3 unless stated, and `questions` how many they may ask at all.
         """
         with self._administering(by) as draft:
             names = registration.analyst(
@@ -191,7 +191,7 @@ class Custody(Office):
         return self._standing(lambda book: book.levels[level.number])
 
     def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
-        """The owner has looked at what failed, and allows as many failures again."""
+        """The custodian has looked at what failed, and allows as many failures again."""
         with self._administering(by) as draft:
             looked_at = meant(draft.book, level)
             draft.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})

@@ -105,5 +105,5 @@ def short(value: object, limit: int = 120) -> str:
     """A value as an error quotes it."""
     if isinstance(value, dict) and "promise" in value:
         return str(promise_from_json(value)).partition(" (")[0]
-    text = repr(value)
+    text = "none" if value is None else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

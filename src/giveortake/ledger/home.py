@@ -80,7 +80,7 @@ class Home:
         return None
 
     def accept(self, head: Point) -> None:
-        """From now on this ledger, as far as it has come, is the one at this path: the owner's word."""
+        """From now on this ledger, as far as it has come, is the one at this path: the custodian's word."""
         self.state.mark(head.ledger).replace(head)
         self.state.replace(self.path, head.ledger)
         old = self._beside()
@@ -198,5 +198,5 @@ def _missing(store: Store, mark: Point) -> LedgerMissing:
 
 def _unmarked(store: Store) -> LedgerForeign:
     return LedgerForeign(
-        f"{store.name} has no high-water mark here: it is not a ledger, or a copy, or its mark is lost", hint=UNMARKED
+        f"{store.name} has no mark here: it is not a ledger, or a copy, or its mark is lost", hint=UNMARKED
     )

@@ -33,9 +33,9 @@ class Level:
     allotments: dict[int, Guarantee] = field(default_factory=dict)  # what is counted for the grant of that number
     granted: dict[int, Any] = field(default_factory=dict)  # the event that was charged for it, if it was not set aside
     charged: bool = False
-    failures: int = FAILURES  # that may be observed before the owner has to look
+    failures: int = FAILURES  # that may be observed before the custodian has to look
     questions: int | None = None  # that may be asked at all
-    failed: int = 0  # since the owner looked
+    failed: int = 0  # since the custodian looked
     failed_ever: int = 0
     asked: int = 0
     steps: int = 0  # of runs and counters, each of which may fail by itself

@@ -1,4 +1,4 @@
-"""The high-water mark: how far the ledger has come, kept apart from it, so that a ledger that forgot is found out.
+"""The mark: how far the ledger has come, kept apart from it, so that a ledger that forgot is found out.
 
 The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
 the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
@@ -45,7 +45,7 @@ class Mark(Protocol):
         ...
 
     def replace(self, point: Point) -> None:
-        """Begin anew at a point that the owner has acknowledged."""
+        """Begin anew at a point that the custodian has acknowledged."""
         ...
 
     def secret(self, *, create: bool) -> bytes | None:
@@ -146,7 +146,7 @@ class FileMark:
             return None
         points = [point for slot in (0, 1) if (point := _read_slot(content, slot)) is not None]
         if not points:
-            raise LedgerDamaged(f"the high-water mark {self.path} is damaged", hint=RESTORE)
+            raise LedgerDamaged(f"the mark {self.path} is damaged", hint=RESTORE)
         return max(points, key=lambda point: point.number)
 
     def begin(self, point: Point) -> Point:

@@ -37,7 +37,7 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger at a path or a PostgreSQL URL (`?schema=name` chooses one of several); ":memory:" forgets.
 
-    A new one is begun if there never was one. `mark` says where the high-water mark is kept, a path or another
+    A new one is begun if there never was one. `mark` says where the mark is kept, a path or another
     PostgreSQL URL; unless said otherwise in the state folder (`$GIVEORTAKE_STATE`, or the user's own), under the id of
     the ledger, and for a ledger in PostgreSQL in a schema beside it.
 
@@ -116,7 +116,7 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
         found = keeper.read()
     if found is None and there:
         raise LedgerForeign(
-            f"{store.name} has no high-water mark: it is not a ledger, or a copy, or its mark is lost", hint=RESTORE
+            f"{store.name} has no mark: it is not a ledger, or a copy, or its mark is lost", hint=RESTORE
         )
     if found is None:
         if not create:
@@ -161,7 +161,7 @@ def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, 
         return PostgresMark(place)
     path = Path(place).absolute()
     if not path.parent.is_dir():
-        raise LedgerUnavailable(f"the folder {path.parent} of the high-water mark does not exist")
+        raise LedgerUnavailable(f"the folder {path.parent} of the mark does not exist")
     return FileMark(path, at)
 
 
@@ -199,7 +199,7 @@ def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> 
 
 
 def _index(store: Store, at: Notice) -> None:
-    """Derive what an earlier version has not kept beside its entries, or what the owner wants derived anew, whole."""
+    """Derive what an earlier version has not kept beside its entries, or all that the custodian wants derived anew."""
     with store.reading() as transaction:
         indexed = transaction.indexed()
     if not indexed:

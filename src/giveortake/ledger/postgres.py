@@ -251,7 +251,7 @@ class PostgresMark(_Connected):
             wanted = f"SELECT ledger, number, hash FROM {self._table}"  # noqa: S608 (the name was checked)
             found = connection.execute(wanted.encode()).fetchall()
         if len(found) != 1:
-            raise LedgerDamaged(f"the high-water mark of {self.name} is damaged", hint=RESTORE)
+            raise LedgerDamaged(f"the mark of {self.name} is damaged", hint=RESTORE)
         return Point(*found[0])
 
     def begin(self, point: Point) -> Point:
@@ -278,7 +278,7 @@ class PostgresMark(_Connected):
             ).rowcount
             if moved != 1:
                 raise LedgerDamaged(
-                    f"the high-water mark of {self.name} was not moved: {moved} marks belong to this ledger",
+                    f"the mark of {self.name} was not moved: {moved} marks belong to this ledger",
                     hint=RESTORE,
                 )
 

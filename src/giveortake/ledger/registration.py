@@ -317,7 +317,7 @@ def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
-    """The owner's word that the same table under a second name, or in a second ledger, is meant: kept if it is said."""
+    """The custodian's word that the same table under a second name, or in a second ledger, is meant; it is kept."""
     if owner_confirms is not None:
         return named("owner_confirms", owner_confirms)
     other = holder(draft, fingerprint)

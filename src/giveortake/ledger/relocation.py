@@ -1,4 +1,4 @@
-"""A ledger in a file that is copied for safety, or moved by its owner to another path, disk or machine."""
+"""A ledger in a file that is copied for safety, or moved by its custodian to another path, disk or machine."""
 
 from __future__ import annotations
 

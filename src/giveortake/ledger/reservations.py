@@ -325,7 +325,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
             raise PopulationClosed(
                 f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
                 "not known",
-                hint=Advice("the owner has to set a new budget, with {change_budget}"),
+                hint=Advice("the custodian has to set a new budget, with {change_budget}"),
             )
         seen = level_event(event, level, asked)
         content["levels"][str(level.number)] = None if seen == event else seen.to_dict()

@@ -1,4 +1,4 @@
-"""What an owner does when a ledger was lost: say so, in the chain, and pay for what may be forgotten."""
+"""What a custodian does when a ledger was lost: say so, in the chain, and pay for what may be forgotten."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def restore(
     charge: Event | None = None,
     export: Iterable[str] | None = None,
 ) -> Point:
-    """Accept a ledger that is behind its mark, or has none, as the truth from now on. Only the owner can decide that.
+    """Accept a ledger that is behind its mark, or has none, as the truth from now on. Only the custodian can do that.
 
     Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every level
-    that has a budget, and every one that is registered later, is closed until the owner sets its budget anew; with
+    that has a budget, and every one that is registered later, is closed until the custodian sets its budget anew; with
     `charge`, an event at least as large as all that was lost, it is charged to every level, as a group of rows where
     the level counts people. Reservations without an answer are void: their answers may be in the world. The
     acknowledgement, the old mark and the reason are in the chain.

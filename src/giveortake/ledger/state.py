@@ -29,7 +29,7 @@ _ID = re.compile("[0-9a-f]{32}")
 @final
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The ledger that was last seen at a path, and where its owner has moved it since, if they did."""
+    """The ledger that was last seen at a path, and where its custodian has moved it since, if they did."""
 
     path: str
     ledger: str
@@ -87,7 +87,7 @@ class State:
         return self.seen(path) or Seen(str(path), ledger)
 
     def replace(self, path: Path, ledger: str, moved_to: Path | None = None) -> None:
-        """Say on the owner's word which ledger is at a path from now on, or where it went."""
+        """Say on the custodian's word which ledger is at a path from now on, or where it went."""
         write_over(self._place(path), _written(Seen(str(path), ledger, None if moved_to is None else str(moved_to))))
 
     def _place(self, path: Path) -> Path:

@@ -24,7 +24,7 @@ class Registered:
 
 
 def people_of(book: Book, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
-    """Whose people a table is about. On a ledger that has people already, the owner has to say it.
+    """Whose people a table is about. On a ledger that has people already, the custodian has to say it.
 
     Tables with one row fewer, a renamed column or another name are about the same people, and nothing in them says so.
     """
@@ -105,7 +105,7 @@ def put(
 
 
 def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
-    """The same table under a second name pays from the budget of the same people, or the owner says otherwise."""
+    """The same table under a second name pays from the budget of the same people, or the custodian says otherwise."""
     other = registration.holder(draft, fingerprint)
     if other is None or other == name:
         return None

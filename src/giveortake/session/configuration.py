@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee, Unit
     from giveortake.session.session import Session
 
-FILL_IN = "FILL IN"  # what a draft says where its owner has to say something
+FILL_IN = "FILL IN"  # what a draft says where its custodian has to say something
 SERVER = "server"  # the section about the service, which describes no session
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")

@@ -108,11 +108,11 @@ def protect(
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. A file that has a ledger
     beside it already (`trips.csv.ledger`, or the one that a TOML file there names) is refused with any other, or
     none (`SameTable`): the same people would have two budgets. `ledger=":memory:"` says that nobody else is told, and
-    `owner_confirms`, which is recorded, that it is meant. `mark` says where its
-    high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
-    people already, `population` says that this table is about them, or `new_population` that it is about others.
-    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated. `by`
-    names whoever puts the table here, in the ledger.
+    `owner_confirms`, which is recorded, that it is meant. `mark` says where the ledger's mark is kept, if not in the
+    state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows people already, `population` says
+    that this table is about them, or `new_population` that it is about others. `failures` is how many questions may
+    run out of memory or time before the custodian has to look, 3 unless stated. `by` names whoever puts the table
+    here, in the ledger.
 
     `trusted` is the custodian's own code, `{"name@version": function}`, that this session may name in `gt.learn.sgd`:
     it is called with rows. Sessions of analysts have none of it.

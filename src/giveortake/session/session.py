@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
+from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.printable import with_article
 from giveortake.compile import Rules, Spend, Terms
@@ -137,13 +138,14 @@ class Session:
         """
         said = Terms.of(terms, without=("margin", "share", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
-        if not asked or said.spend is None:
-            raise InvalidParameter(
-                "batch", len(asked), "needs questions and a spend", hint='s.batch([q1, q2], epsilon="1")'
-            )
+        if not asked:
+            raise InvalidParameter("queries", [], "is empty: ask something", hint='s.batch([q1, q2], epsilon="0.1")')
+        if said.spend is None:
+            hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
+            raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)
         for query in asked:
             if query.session is not self:
-                raise InvalidParameter("batch", query, "holds a question to another session or part")
+                raise InvalidParameter("queries", query, "holds a question to another session or part")
         questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
 
         def price(rules: Rules) -> list[Priced]:
