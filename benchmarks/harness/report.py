@@ -121,9 +121,10 @@ class Report:
                 found = self._opened.enter_context(Peer(self.folder / "peers" / script, package, python))
         return found
 
-    def python_with(self, module: str) -> str | None:
-        """The interpreter that has a module, of this one and those that were named; None if none has it."""
-        return next((python for python in [sys.executable, *self.peer_pythons] if has_module(python, module)), None)
+    def python_with(self, *modules: str) -> str | None:
+        """The first interpreter that has all of these, of this one and those that were named; None if none has."""
+        known = [sys.executable, *self.peer_pythons]
+        return next((python for python in known if all(has_module(python, each) for each in modules)), None)
 
     def measure(self, cases: Sequence[Case], rounds: int = 7, *, warm_up: bool = True) -> None:
         """Run every case's contestants in turns, `rounds` times after a warm-up, and record the medians."""

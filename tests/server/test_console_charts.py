@@ -95,6 +95,26 @@ def test_an_answer_by_date_is_drawn_on_an_axis_of_dates(first: dt.date, days: in
     ] == (labels)
 
 
+def test_many_days_are_a_line_with_a_band_that_no_missing_day_and_no_missing_end_is_hidden_by() -> None:
+    year = [dt.date(2024, 1, 1) + dt.timedelta(k) for k in range(366)]
+
+    def drawn(days: list[dt.date], column: Column) -> tuple[int, int, int]:
+        chart = figure(Answer([Column("day", days), column]))
+        assert chart is not None
+        parsed(chart)
+        return chart.count('class="area"'), chart.count('class="line thin"'), chart.count('class="arrow"')
+
+    assert drawn(year, counts(366)) == (1, 1, 0)
+    assert drawn(year[:50], counts(50)) == (0, 0, 0)  # few are drawn each by itself
+    assert drawn([*year[:100], *year[107:]], counts(359)) == (2, 2, 0)  # a week is missing
+    high: list[float] = [k + 1.0 for k in range(366)]
+    high[200] = float("inf")
+    open_end = Column("n", [float(k) for k in range(366)], [k - 1.0 for k in range(366)], high)
+    assert drawn(year, open_end) == (2, 2, 1)
+    months = [dt.date(2000 + k // 12, k % 12 + 1, 1) for k in range(120)]
+    assert drawn(months, counts(120)) == (1, 1, 0)
+
+
 def test_charts_are_bounded_whatever_the_answer_holds() -> None:
     many = 30_000
     keys = Column("k", list(range(many)))

@@ -131,6 +131,9 @@ def test_merging_outputs_that_tell_the_same_changes_nothing(t: Table, ratio: Fra
     assert merged.delta(Log(ratio)) == twice.delta(Log(ratio))
     assert merged.ratio() == twice.ratio()
     assert t.repeat(2).delta(Log(ratio)) == twice.delta(Log(ratio))
+    once = t.simplified()
+    assert t.repeat(1) == once
+    assert t.repeat(3) == once.compose(once).simplified().compose(once).simplified()  # with the names of its outputs
 
 
 def test_k_runs_of_randomized_response_follow_the_binomial_law() -> None:

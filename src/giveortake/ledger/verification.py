@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -92,18 +93,21 @@ def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
 
 def used_of(reader: Transaction, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
     """What was used of a level's budget after each entry that says so; LedgerDamaged unless all of them did."""
-    found: list[tuple[int, Fraction]] = []
+    return [(number, _share(share)) for number, share in _used(reader, level, head, hashed)]
+
+
+def _used(reader: Transaction, level: int, head: int, hashed: str) -> Iterator[tuple[int, str]]:
+    """The same as texts, one after the other; whether all of them did is known at the end."""
     running, after = NOTHING, 0
     while rows := reader.used(level, after, head, _PAGE):
         for number, share in rows:
             if not share.isascii():
                 raise LedgerDamaged(INDEX, hint=RESTORE)
             running = digest(f"{running} {number} {share}")
-            found.append((number, _share(share)))
+            yield number, share
         after = rows[-1][0]
     if running != hashed:
         raise LedgerDamaged(INDEX, hint=RESTORE)
-    return found
 
 
 def _share(text: str) -> Fraction:
@@ -122,7 +126,7 @@ def _require_indexes(reader: Transaction, book: Book) -> None:
     if found != dict(book.finds.sealed(None).items()):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     for level in book.levels.values():
-        used_of(reader, level.number, head, level.used)
+        deque(_used(reader, level.number, head, level.used), maxlen=0)  # none of them is kept
     for name, known in book.lists.items():
         running, place = NOTHING, 0
         while own := reader.listed(name, place, min(place + _PAGE, known.count)):

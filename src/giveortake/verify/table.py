@@ -242,10 +242,15 @@ class Table:
 
     def repeat(self, times: int) -> Table:
         """K independent runs on the same input; outputs are simplified on the way, and are representatives."""
-        total = once = self.simplified()
+        first = self.simplified()
+        names = stand_for = first.outputs  # outputs are numbers on the way: pairs of pairs take longer than their sums
+        total = once = _renamed(first, {output: number for number, output in enumerate(names)})
         for _ in range(whole("times", times) - 1):
-            total = total.compose(once).simplified()
-        return total
+            paired = total.compose(once).simplified()
+            pairs: Any = paired.outputs
+            stand_for = tuple((stand_for[a], names[b]) for a, b in pairs)
+            total = _renamed(paired, {pair: number for number, pair in enumerate(pairs)})
+        return _renamed(total, dict(enumerate(stand_for)))
 
     def simplified(self) -> Table:
         """Outputs with the same ratios under all inputs merged into the first of them.
@@ -430,6 +435,11 @@ def _refuse_equal_but_different(laws: Iterable[Mapping[Hashable, Any]]) -> None:
             known = first.setdefault(output, output)
             if known is not output:
                 refuse_if_different(known, output)
+
+
+def _renamed(table: Table, names: Mapping[Hashable, Hashable]) -> Table:
+    """The same table with other names for its outputs, no two of which get the same."""
+    return table._mapped(lambda _, law: {names[output]: mass for output, mass in law.items()})  # noqa: SLF001 (as above)
 
 
 def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dict[Hashable, Fraction]:

@@ -7,7 +7,7 @@ letters keep their size. No number stands in a chart alone: a table with the sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.numbers import shown
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 200  # of a table with bars
 MOST_POINTS = 2000  # of a chart by date or number
 MOST_PANELS = 4
+_MOST_APART = 60  # places in time that are drawn each by itself; of more a line and a band tell the course
 _HEIGHT = 18
 _ORDERED = frozenset({"date", "time", "integer", "float", "decimal"})
 
@@ -125,12 +126,41 @@ def _panels(along: Column, others: Sequence[Column], estimate: Column) -> dict[s
 
 
 def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tuple[str, str]) -> Markup:
-    """One chart: a pale bar from end to end at each place, and a dark tick at the value."""
-    drawn = [row for row in rows[:MOST_POINTS] if row[0] is not None]
+    """One chart: a pale bar from end to end at each place, and a dark tick at the value; a line of many days."""
+    drawn = sorted((row for row in rows[:MOST_POINTS] if row[0] is not None), key=lambda row: row[0])
     estimate, along = names
-    half = min(6.0, 380 / max(1, len(drawn)))  # of a tick, in thousandths of the width
+    is_line = plane.x.kind == "date" and len(drawn) > _MOST_APART
+    runs = _runs(drawn) if is_line else [[row] for row in drawn]
+    lines: list[list[tuple[Any, ...]]] = [[tuple(map(finite, row)) for row in run] for run in runs if len(run) > 1]
+    inside = [
+        *(plane.band([(place, low, high) for place, _, low, high in run], class_="area") for run in lines),
+        *(plane.line([(place, value) for place, value, _, _ in run], class_="line thin") for run in lines),
+        *_apart([run[0] for run in runs if len(run) == 1], plane, len(drawn)),
+    ]
+    said = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
+    whole = [(place, str(int(place))) for place, _ in plane.x.ticks(5) if place == int(place)]
+    ticks_along = None if plane.x.kind == "date" or len(whole) < 2 else whole  # keys: years, numbers of something
+    return plane.chart(*inside, label=said, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}")
+
+
+def _runs(rows: Sequence[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+    """Rows that a line may join: neighbours in time, none missing between them, each with a value and both ends."""
+    step = min((after[0] - before[0] for before, after in pairwise(rows)), default=0.0)
+    found: list[list[tuple[Any, ...]]] = []
+    for row in rows:
+        near = bool(found) and row[0] - found[-1][-1][0] <= 1.5 * step  # months are of 28 to 31 days
+        if near and all(finite(each) is not None for each in (*found[-1][-1], *row)):
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
+
+
+def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, places: int) -> list[Markup]:
+    """Each row by itself, as narrow as so many places ask for."""
+    half = min(6.0, 380 / max(1, places))  # of a tick, in thousandths of the width
     ranges, ticks, arrows = [], [], []
-    for place, value, low, high in sorted(drawn, key=lambda row: row[0]):
+    for place, value, low, high in rows:
         at = 1000 * plane.x.at(place)
         middle = finite(value)
         if low is not None and high is not None and not _is_nan(low) and not _is_nan(high):
@@ -142,13 +172,9 @@ def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tupl
             arrows += [plane.mark(at / 1000, 1.0, "M0 0l-4-6h8z")] * (below is None)
         if middle is not None:
             ticks.append(f"M{number(at - half)} {number(1000 * (1 - plane.y.at(middle)))}h{number(2 * half)}")
-    wide = max(1.5, min(8.0, 300 / max(1, len(drawn))))
-    inside = [
+    wide = max(1.5, min(8.0, 300 / max(1, places)))
+    return [
         plane.path("".join(ranges), class_="range", stroke_width=wide),
         plane.path("".join(ticks), class_="value"),
         *arrows[:MOST_ROWS],
     ]
-    said = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
-    whole = [(place, str(int(place))) for place, _ in plane.x.ticks(5) if place == int(place)]
-    ticks_along = None if plane.x.kind == "date" or len(whole) < 2 else whole  # keys: years, numbers of something
-    return plane.chart(*inside, label=said, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}")
