@@ -102,7 +102,7 @@ def test_many_days_are_a_line_with_a_band_that_no_missing_day_and_no_missing_end
         chart = figure(Answer([Column("day", days), column]))
         assert chart is not None
         parsed(chart)
-        return chart.count('class="area"'), chart.count('class="line thin"'), chart.count('class="arrow"')
+        return chart.count('class="band"'), chart.count('class="line thin"'), chart.count('class="arrow"')
 
     assert drawn(year, counts(366)) == (1, 1, 0)
     assert drawn(year[:50], counts(50)) == (0, 0, 0)  # few are drawn each by itself
@@ -111,6 +111,9 @@ def test_many_days_are_a_line_with_a_band_that_no_missing_day_and_no_missing_end
     high[200] = float("inf")
     open_end = Column("n", [float(k) for k in range(366)], [k - 1.0 for k in range(366)], high)
     assert drawn(year, open_end) == (2, 2, 1)
+    chart = figure(Answer([Column("day", [*year, None]), counts(367)]))
+    assert chart is not None
+    assert (chart.count('class="band"'), "1 row without day only in the table" in chart) == (1, True)
     months = [dt.date(2000 + k // 12, k % 12 + 1, 1) for k in range(120)]
     assert drawn(months, counts(120)) == (1, 1, 0)
 

@@ -36,7 +36,7 @@ svg.chart, svg.interval { display: block; }
 svg text { fill: var(--soft); font: 12px var(--sans); font-variant-numeric: tabular-nums; }
 svg .middle { text-anchor: middle; } svg .end { text-anchor: end; }
 svg .base, svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
-svg .range { fill: var(--accent); fill-opacity: .32; }
+svg .range, svg .band { fill: var(--accent); fill-opacity: .32; }
 svg path.range { fill: none; stroke: var(--accent); stroke-opacity: .32; }
 svg .value { stroke: var(--accent); stroke-width: 2.5; fill: none; } svg .arrow { fill: var(--accent); }
 svg .line { fill: none; stroke: var(--accent); stroke-width: 2.5; } svg .thin { stroke-width: 1.5; }

@@ -59,8 +59,8 @@ def figure(answer: Released) -> Markup | None:
     """
     keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # what is made of estimates follows
     estimate = next((column for column in answer.columns if column.has_interval), None)
-    along = next((key for key in keys if key.kind in _ORDERED and None not in tuple(key)), None)
-    if estimate is None or along is None or len(answer) < 3:
+    along = next((key for key in keys if key.kind in _ORDERED), None)
+    if estimate is None or along is None or sum(value is not None for value in along) < 3:
         return None
     others = [key for key in keys if key is not along]
     panels = _panels(along, others, estimate)
@@ -71,8 +71,10 @@ def figure(answer: Released) -> Markup | None:
         for name, rows in islice(panels.items(), MOST_PANELS)
     ]
     left = len(panels) - len(drawn)
+    without = sum(value is None for value in along)
     points = max(len(rows) for rows in panels.values())
     notes = [f"{left:,} more are in the table"] * (left > 0)
+    notes += [f"{without:,} row{'s' * (without > 1)} without {along.name} only in the table"] * (without > 0)
     notes += [f"the first {MOST_POINTS:,} of {points:,} are drawn"] * (points > MOST_POINTS)
     return joined(*drawn, *(tag("p", note, class_="note") for note in notes))
 
@@ -133,7 +135,7 @@ def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tupl
     runs = _runs(drawn) if is_line else [[row] for row in drawn]
     lines: list[list[tuple[Any, ...]]] = [[tuple(map(finite, row)) for row in run] for run in runs if len(run) > 1]
     inside = [
-        *(plane.band([(place, low, high) for place, _, low, high in run], class_="area") for run in lines),
+        *(plane.band([(place, low, high) for place, _, low, high in run], class_="band") for run in lines),
         *(plane.line([(place, value) for place, value, _, _ in run], class_="line thin") for run in lines),
         *_apart([run[0] for run in runs if len(run) == 1], plane, len(drawn)),
     ]
