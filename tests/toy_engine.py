@@ -76,6 +76,9 @@ class SQLiteEngine:
     def unchanged(self) -> bool:
         return self._now() == self._state
 
+    def hold_to_content(self) -> None:
+        """The file is compared before and after each question."""
+
     def close(self) -> None:
         self._connection.close()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import sqlite3
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import InvalidParameter
+from inside import engine_of
 from stated_caps import stating_caps
 
 
@@ -144,3 +147,30 @@ def test_two_columns_of_one_name_are_refused_by_that_name_wherever_the_table_is(
     for source in frames:
         with pytest.raises(InvalidParameter, match=r"has two columns of one name: `fee` and `(fee|Fee|FEE)`"):
             gt.protect(source, unit="who", budget=gt.PureDP(1), name="visits", ledger=":memory:")
+
+
+@pytest.mark.parametrize(
+    "odd", [2.5, "unknown", Decimal("1.234567"), True, dt.date(2024, 1, 1), dt.datetime(2024, 1, 1), None]
+)
+def test_no_cell_of_a_pandas_column_of_objects_decides_its_type_or_which_rows_of_others_count(odd: Any) -> None:
+    def kept(notes: list[Any]) -> tuple[str, set[tuple[Any, Any]]]:
+        rows = {"p": [each // 2 for each in range(len(notes))], "x": [each % 2 for each in range(len(notes))]}
+        frame = pd.DataFrame(rows).assign(note=pd.Series(notes, dtype=object))
+        said: Any = {"unit": "p", "name": "t", "domains": {"x": (0, 1)}, "rows_per_person": 1}
+        with gt.protect(frame, budget=gt.ApproxDP(10**8, "1e-6"), **said) as s:
+            s.sql("SELECT SUM(x) AS n FROM t").answer(epsilon=10**6)
+            found = engine_of(s)._connection.execute("SELECT p, x FROM bounded_0").fetchall()
+            return str(s.catalog.private["t"].schema["note"].kind), {row for row in found if row[0] < 200}
+
+    assert kept([1] * 400) == kept([1] * 400 + [odd, odd])
+
+
+def test_pandas_columns_of_objects_are_what_their_domains_say() -> None:
+    cells = [Decimal("1.5"), 2, "3.25", None, float("nan"), pd.NaT, "none"]
+    frame = pd.DataFrame({"p": range(7), "x": pd.Series(cells, dtype=object)})
+    frame["day"] = pd.Series([dt.date(2024, 1, 1)] * 3 + ["2024-01-02", None, 5, "?"], dtype=object)
+    said: Any = {"unit": "p", "name": "t", "rows_per_person": 1}
+    domains = {"x": (0, 10), "day": (dt.date(2024, 1, 1), dt.date(2024, 1, 3))}
+    with gt.protect(frame, budget=gt.ApproxDP(10**8, "1e-6"), domains=domains, **said) as s:
+        total: Any = s.sql("SELECT SUM(x) AS s, COUNT(day) AS n FROM t").answer(epsilon=10**6).to_dict()
+        assert (round(total["s"][0], 2), total["n"]) == (6.75, [4])

@@ -14,6 +14,7 @@ import polars as pl
 import psycopg
 import pytest
 
+import giveortake as gt
 from evil_tables import Row, Table, random_row, random_rows, random_table, random_visits
 from giveortake.compile.keys import with_keys
 from giveortake.compile.measures import quantum_of
@@ -22,7 +23,7 @@ from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.engines.postgres.tables import split
 from giveortake.engines.questions import Bounding
-from giveortake.errors import InvalidParameter, NotFound, QueryFailed
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
 from inside import engine_of, measured
 from postgres_server import stored
@@ -357,6 +358,38 @@ WRITES = {
     "column": "ALTER TABLE {0} ADD COLUMN x bigint",
     "drop": "DROP TABLE {0} CASCADE",
 }
+
+
+def _first(answer: Any) -> Any:
+    return answer["n"].values[0]
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_parts_and_counters_are_of_one_content_however_late_the_server_counts(
+    kind: str, server: str, run: Callable[[str], Any]
+) -> None:
+    name = _name()
+    run(f"CREATE TABLE {name} (p bigint, k text, d bigint)")
+    run(f"INSERT INTO {name} SELECT i, 'a', 1 FROM generate_series(1, 100) AS i")
+    if kind == "view":
+        run(f"ALTER TABLE {name} RENAME TO {name}_table")
+        run(f"CREATE VIEW {name} AS SELECT * FROM {name}_table")
+    table = name if kind == "table" else f"{name}_table"
+    options: Any = {"unit": "p", "domains": {"k": ["a", "b"], "d": (1, 9)}, "name": "t", "table": name}
+    count = "SELECT COUNT(*) AS n FROM t"
+    with gt.protect(server, budget=gt.ZCDP(100), rows_per_person=1, **options) as s:
+        counter, parts = s.counter("d", horizon=9, rho=1, rows_per_person=1), s.partition("k")
+        for _ in range(2):  # nothing was written: each is asked of what was registered
+            counter.next()
+        assert _first(parts["a"].sql(count).answer(rho=1)) > 50
+        assert engine_of(s).unchanged()
+        run(f"UPDATE {table} SET k = 'b', d = 3")  # by a connection that tells it some seconds later
+        with pytest.raises((QueryFailed, LedgerMismatch), match="changed"):  # of a view all is compared beforehand
+            counter.next()
+        with pytest.raises((QueryFailed, LedgerMismatch), match="changed"):
+            parts["b"].sql(count).answer(rho=1)
+        run(f"UPDATE {table} SET k = 'a', d = 1")  # as it was: the content decides, and not who wrote
+        assert _first(parts["a"].sql(count).answer(rho=2)) > 50
 
 
 @pytest.mark.parametrize("kind", ["table", "view", "partitioned"])

@@ -19,6 +19,7 @@ TOLD = {  # what leaves an engine otherwise: its version, what types and public 
     "add": "Source",
     "add_public": "PublicContent",
     "close": "None",
+    "hold_to_content": "None",
     "lock": "None",
     "prepare": "None",
     "require_runnable": "None",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -261,3 +262,20 @@ def test_a_record_with_very_many_cells_does_not_stall_the_loading(tmp_path: Path
     path.write_text("p,x\na,1\nb,2" + ",9" * 200_000 + "\nc,3\n", encoding="utf-8")
     with protect(path, rows_per_person=1) as s:
         assert counted(s, "SELECT COUNT(*) AS n FROM t") == [3]
+
+
+def test_numbers_of_eight_bits_far_from_the_first_are_keys_of_vectors() -> None:
+    for value in (27, 28, 100):
+        table = pl.DataFrame({"p": [1, 2], "t": [-100, value]}, schema={"p": pl.Int64, "t": pl.Int8})
+        with protect(table, domains={"t": (-100, 100)}, rows_per_person=1) as s:
+            keyed = "SELECT t, COUNT(*) AS n FROM t GROUP BY CUBE (t)"
+            counts: Any = s.workload(keyed, norm=3).answer(mu=10)["t"]["n"].values
+            assert counts[100 + value] > 0
+
+
+def test_a_null_in_a_list_changes_nothing_about_how_numbers_are_compared() -> None:
+    table = pl.DataFrame({"p": [1, 2]}).with_columns(d=pl.lit(Decimal("0.5")).cast(pl.Decimal(38, 20)))
+    with protect(table, rows_per_person=1) as s:
+        for listed, found in (("9223372036854775807, NULL", 0), ("0.5, NULL", 2), ("NULL, 1000000000000000000", 0)):
+            assert counted(s, f"SELECT COUNT(*) AS n FROM t WHERE d IN ({listed})") == [found]
+        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE NULLIF(d, NULL) < 9223372036854775807") == [2]

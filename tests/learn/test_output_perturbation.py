@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import giveortake as gt
@@ -257,3 +261,21 @@ def test_what_has_no_bound_is_refused_at_no_cost() -> None:
             with pytest.raises(InvalidParameter):
                 output_perturbation(s, "bought", ["x"], **{"regularisation": 1, "mu": 1} | wrong)
         assert not s.spent
+
+
+def test_no_row_is_in_two_categories_whatever_python_tells_apart() -> None:
+    """Columns of one category exclude each other, by which the sensitivity is 2 and not 1 + their number."""
+    codes = [Decimal(10**18 + each) for each in range(100)]
+    rows = pa.table({"code": pa.array([codes[1]], pa.decimal128(19, 0)), "y": pa.array([1.0])})
+    with (
+        gt.protect(rows, unit=gt.ROW, budget=gt.GaussianDP(1), domains={"code": codes, "y": (-1, 1)}) as s,
+        pytest.raises(InvalidParameter, match="equal as floating-point numbers"),
+    ):
+        output_perturbation(s, "y", ["code"], regularisation=10, mu="1/2")
+    moments = [pd.Timestamp("2020-01-01") + pd.Timedelta(each, "ns") for each in range(3)]
+    with session(table(some(5))) as s:
+        late = gt.when(gt.col("y") > 2).then(moments[0]).when(gt.col("y") > 3).then(moments[1]).otherwise(moments[2])
+        with pytest.raises(InvalidParameter, match="only one value"):
+            output_perturbation(s.table().derive(k=late), "y", ["k"], regularisation=10, mu="1/2")
+        with pytest.raises(QueryRefused, match="zone"):
+            gt.col("y").isin([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])

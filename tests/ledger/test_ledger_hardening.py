@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import ItemsView, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +17,13 @@ from giveortake.errors import (
     LedgerDamaged,
     LedgerError,
     LedgerMismatch,
+    LedgerRolledBack,
     LedgerUnavailable,
     NotFound,
 )
 from giveortake.ledger import Ledger
 from giveortake.ledger import chain as chains
+from giveortake.ledger import open as open_ledger
 from giveortake.ledger.entries import Point
 from giveortake.ledger.opening import opened
 from giveortake.ledger.postgres import PostgresMark, PostgresStore
@@ -309,3 +313,23 @@ def test_what_a_level_can_afford_is_admitted_and_a_little_more_is_not(place: Pla
         assert ledger.affordable(uncapped) is None
         ledger.reserve(Pure("0.2"), dataset="d")
         assert ledger.affordable(level) == 0
+
+
+def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.ledger", tmp_path / "second.ledger"
+    with open_ledger(first) as ledger:
+        ledger.population("people", budget=PureDP(1))
+        ledger.dataset("visits", population="people")
+        paid = ledger.reserve(Pure(1), dataset="visits", key="k")
+    shutil.copy(first, second)
+    kept: list[str] = []
+    with open_ledger(first) as ledger:
+
+        def meanwhile(moment: str) -> None:
+            if moment == "written" and not kept:
+                kept.append("first")
+                ledger.settle(paid.number, {"n": 41})
+
+        with opened(second, at=meanwhile) as other, pytest.raises(LedgerRolledBack):
+            other.settle(paid.number, {"n": 43})
+    assert kept == ["first"]

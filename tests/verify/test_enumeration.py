@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import random
 import secrets
+from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -179,7 +182,30 @@ def test_choices_are_of_the_objects_of_this_run() -> None:
     assert program(fresh, [0]).law(0) == {1: 1}
 
 
-@pytest.mark.parametrize("pair", [(True, 1), (0.0, -0.0), ((1, True), (1, 1)), (1, 1.0)])
+@dataclass(frozen=True)
+class Labelled:
+    """An output that equals others whatever its label says."""
+
+    value: int
+    label: str = field(compare=False, repr=False)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (True, 1),
+        (0.0, -0.0),
+        ((1, True), (1, 1)),
+        (1, 1.0),
+        (Decimal("1.0"), Decimal("1.00")),
+        (complex(0, 0.0), complex(0, -0.0)),
+        (np.float32(0.0), np.float32(-0.0)),
+        (dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, fold=1)),
+        (range(0, 3, 2), range(0, 4, 2)),
+        (Labelled(1, "is here"), Labelled(1, "is not")),
+    ],
+    ids=repr,
+)
 def test_outputs_that_only_python_calls_equal_are_refused(pair: tuple[object, object]) -> None:
     with pytest.raises(InvalidParameter, match="calls equal"):
         program(lambda x, flip: pair[flip()], [0])

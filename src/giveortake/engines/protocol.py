@@ -83,7 +83,13 @@ class Engine(Protocol):
         """All tables are there: from now on nothing else can be reached."""
 
     def unchanged(self) -> bool:
-        """Whether the data is still what it was when it was registered."""
+        """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
+
+    def hold_to_content(self) -> None:
+        """From now on a question is answered of the very content that was registered, or fails.
+
+        Parts and counters ask for it: of one version, a person is in as many parts as was said, and once in a count.
+        """
 
     def close(self) -> None:
         """Let go of the data."""

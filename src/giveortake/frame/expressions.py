@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
+from giveortake.plan.domains import plain_word
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
@@ -387,8 +388,13 @@ def _call(name: str, *operands: Operand) -> Expr:
 def _value(value: object) -> Value:
     """A plain value, numbers exactly: a float means its shortest decimal."""
     match value:
-        case None | bool() | str() | dt.date():
+        case None | bool():
             return value
+        case str() | dt.date():
+            try:
+                return plain_word("value", value)
+            except InvalidParameter as error:
+                raise QueryRefused(error.message, hint=error.hint) from None
         case int():
             return _small(int(value))
         case float() | Fraction() | Decimal():

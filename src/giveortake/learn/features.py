@@ -13,6 +13,7 @@ import numpy as np
 
 from giveortake.errors import InvalidParameter, meant
 from giveortake.plan import Call, ColumnReference, Kind, Literal
+from giveortake.plan.domains import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +70,10 @@ class ScaledNumber:
 @final
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A column of declared categories. The first is where the others are measured from; unknown values are none."""
+    """A column of declared categories. The first is where the others are measured from; unknown values are none.
+
+    Guarantee: a row has one category at most, because no two of them are the same to an engine (see `feature_of`).
+    """
 
     name: str
     values: tuple[Value, ...]
@@ -130,6 +134,10 @@ def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features"
                 name,
                 f"has {len(values):,} categories, more than {MOST_LEVELS:,}",
                 hint="derive a column of coarser ones, or leave it out",
+            )
+        if len({compared(value, domain.kind) for value in values}) < len(values):
+            raise InvalidParameter(
+                called, name, "has categories that are equal as floating-point numbers", hint="declare them rounded"
             )
         return Category(name, values)
     if domain.is_bounded:

@@ -235,8 +235,8 @@ class Chain:
 
     def _marked(self) -> bool:
         """Whether the mark has come meanwhile as far as what was read: the first look came before reading."""
-        mark = self.mark.read()
-        return mark is not None and mark.ledger == self._book.ledger and mark.number >= self._book.head.number
+        mark, head = self.mark.read(), self._book.head
+        return mark is not None and (mark == head or (mark.ledger == head.ledger and mark.number > head.number))
 
     def _wait_for_mark(self) -> None:
         deadline = time.monotonic() + _PATIENCE
@@ -337,8 +337,15 @@ class Chain:
             self._book, self._filters, self._is_unsure = Book(), Filters(), False
 
     def _move_mark(self) -> None:
-        """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks."""
-        mark = self.mark.read()
-        if mark is None or mark.number < self._book.head.number:
+        """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks.
+
+        Guarantee: what another copy of the ledger has marked is not taken for this one's end, however far it is: of two
+        copies that go on by one mark, one is refused before it gives anything out.
+        """
+        mark, head = self.mark.read(), self._book.head
+        if mark is None or mark.number < head.number:
             with self.store.writing() as transaction:
                 self._caught_up(transaction, writable=True)
+        elif mark != head:
+            with self.store.reading() as transaction:
+                self._caught_up(transaction, writable=False)

@@ -322,6 +322,26 @@ def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> N
             )
 
 
+def compared(value: Value, kind: Kind) -> Any:
+    """A value as engines compare a column with it: numbers other than whole ones as doubles, however many digits."""
+    is_double = kind.is_number and kind is not Kind.INTEGER and value is not None
+    return float(value) if is_double else value  # type: ignore[arg-type]  # (the values of numbers are numbers)
+
+
+def plain_word(name: str, value: str | dt.date) -> str | dt.date:
+    """A text, a day or a time as every engine writes it, of Python's own kind and to the microsecond."""
+    match value:
+        case str():
+            return str.__str__(value)
+        case dt.datetime(tzinfo=None):
+            days = (value.year, value.month, value.day)
+            return dt.datetime(*days, value.hour, value.minute, value.second, value.microsecond)
+        case dt.datetime():
+            raise InvalidParameter(name, value, "has a zone, and columns have none", hint="write it without a zone")
+        case _:
+            return dt.date(value.year, value.month, value.day)
+
+
 def _plain(name: str, value: object) -> Value:
     """A key as every engine writes it: keys that Python tells apart, and an engine does not, would be two parts of one.
 
@@ -330,17 +350,8 @@ def _plain(name: str, value: object) -> Value:
     match value:
         case None | bool():
             return value
-        case str():
-            return str.__str__(value)
-        case dt.datetime(tzinfo=None):
-            days = (value.year, value.month, value.day)
-            return dt.datetime(*days, value.hour, value.minute, value.second, value.microsecond)
-        case dt.datetime():
-            raise InvalidParameter(
-                f"domains[{name!r}]", value, "has a zone, and columns have none", hint="write it without a zone"
-            )
-        case dt.date():
-            return dt.date(value.year, value.month, value.day)
+        case str() | dt.date():
+            return plain_word(f"domains[{name!r}]", value)
         case int():
             return int(value)
         case float() | Decimal() | Fraction():

@@ -163,6 +163,7 @@ class Counter:
         self._noise = RunningCount.calibrated(asked.horizon, mu, asked.rows, neighbours)
         self._event = self._noise.event(moved(asked.horizon, asked.rows, neighbours))
         mechanism.engine.require_runnable([asked.tally(0)])
+        mechanism.engine.hold_to_content()
 
     @property
     def horizon(self) -> int:

@@ -147,6 +147,7 @@ class InteractiveMechanism:
 
     def in_part(self, part: Part) -> InteractiveMechanism:
         """The same of which a part is all that is seen."""
+        self.engine.hold_to_content()
         return replace(self, part=part, origin=self.origin.narrowed(part.of), questions=PreparedQuestions())
 
     # -- the whole way ------------------------------------------------------------------------------------------
@@ -334,7 +335,8 @@ class InteractiveMechanism:
         """An event as it is charged where only a part of the data is seen."""
         if self.part is None:
             return whole
-        (partition,) = {self.part.partition(each.made.caps) for each in asked}  # what is asked together has one
+        numbers = {self.part.partition(each.made.caps, each.made.rules) for each in asked}
+        (partition,) = numbers  # what is asked together has one
         return self.part.event(whole, composed([each.made.event_if_added() for each in asked]), partition)
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
@@ -354,7 +356,7 @@ class InteractiveMechanism:
         request = {
             "questions": together.names,
             "refines": list(refines),
-            "part": None if self.part is None else self.part.name(asked[0].made.caps),
+            "part": None if self.part is None else self.part.name(asked[0].made.caps, asked[0].made.rules),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
         }

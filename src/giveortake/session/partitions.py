@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.compile import LATEST, Rules
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
-from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
+from giveortake.plan.domains import compared
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
@@ -39,18 +41,23 @@ class Part:
     touched: int
     keep: int | None
 
-    def partition(self, caps: Caps) -> int:
+    def partition(self, caps: Caps, rules: Rules = LATEST) -> int:
         """The number of the partition that a question with such caps is asked in.
 
         Which parts of a person are kept depends on the rows that count. So questions that count other rows are asked in
         another partition, whose price adds to that of this one. If all parts are kept, it is one whatever counts.
+
+        Guarantee: two partitions have two numbers. Whoever asks chooses the column and a cap of up to 10⁹, too few to
+        find two that share 128 bits of a hash. They found two that shared the 56 bits that 0.1 took, whose questions
+        had fixed caps; by those numbers its answers are found again.
         """
         rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
-        return int.from_bytes(hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()[:7])
+        hashed = hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()
+        return int.from_bytes(hashed[: 7 if rules is Rules.FIRST else 16])
 
-    def name(self, caps: Caps) -> str:
+    def name(self, caps: Caps, rules: Rules = LATEST) -> str:
         """What tells it from other parts, for a question with such caps."""
-        return f"{self.partition(caps)}/{self.number}"
+        return f"{self.partition(caps, rules)}/{self.number}"
 
     def event(self, whole: Event, added: Event, partition: int) -> InPart:
         """What is charged for a release from this part; `added` is how it looks when a unit is added or removed."""
@@ -115,7 +122,7 @@ def parts_of(
             "has no declared values",
             hint="declare its domain: the parts must be known before any row is read",
         )
-    if any(len({_compared(value, schema[column].kind) for value in values}) < len(values) for schema in schemas):
+    if any(len({compared(value, schema[column].kind) for value in values}) < len(values) for schema in schemas):
         raise InvalidParameter(
             "partition", column, "has values that are equal as floating-point numbers", hint="round them"
         )
@@ -140,12 +147,6 @@ def parts_of(
     )
     (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
     return [Part(column, value, place, identity, table, usual, touched, keep) for place, value in enumerate(values)]
-
-
-def _compared(value: Value, kind: Kind) -> Any:
-    """A value as the filter of a part compares it: numbers other than whole ones as doubles, however many digits."""
-    is_double = kind.is_number and kind is not Kind.INTEGER and value is not None
-    return float(value) if is_double else key_of(value)  # type: ignore[arg-type]  # (the values of numbers are numbers)
 
 
 def key_of(value: Value) -> Any:

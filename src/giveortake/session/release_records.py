@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from giveortake.session.partitions import Part
 
 FORMAT = 1
+_ID = 24  # characters of a release's id
 _AGAIN = "ask it again: what was paid for is free"
 
 
@@ -215,7 +216,8 @@ class _Reading:
     def _referred(self, reference: str) -> ReleaseRecord:
         """The record that a refinement calls by a reference; see `Reservation.reference`."""
         mechanism = self._mechanism
-        name = f"{mechanism.dataset}/{reference}" if reference.isdigit() else reference
+        is_number = reference.isdigit() and len(reference) < _ID  # of an entry, as 0.1 called it
+        name = f"{mechanism.dataset}/{reference}" if is_number else reference
         return mechanism.ledger.release_record(name, analyst=mechanism.analyst)
 
 

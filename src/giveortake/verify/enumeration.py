@@ -150,7 +150,8 @@ class Coins:
         """Run `body(flip)` again and again until `accept` holds of its result: an endless loop, exactly.
 
         Theorem: with a = P[accept] > 0, round n accepts result v with probability (1 − a)^(n−1)·P[v], and the
-        geometric series sums to P[v]/a: nothing remains. `body` must depend on its coins alone.
+        geometric series sums to P[v]/a: nothing remains. `body` must depend on its coins alone, and keep nothing:
+        it is not run as often as the loop would run it, so that a count of rounds would be another.
         """
         outside = self._replay
         self._replay = _Refusing(self, "belongs outside of this loop: use the flip that the body is called with")

@@ -95,13 +95,14 @@ def load_csv(
         plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
-        casts = ", ".join(_cast(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)
+        casts = ", ".join(cast_text(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)
         connection.execute(f"CREATE TABLE {table} AS SELECT {casts} FROM {texts}")
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {texts}")
 
 
-def _cast(column: str, kind: Kind, separator: str) -> str:
+def cast_text(column: str, kind: Kind, separator: str = ",") -> str:
+    """A column of texts as one of a kind, cell by cell: what a cell is not is missing."""
     read = f"TRY_CAST({column} AS {_TYPES[kind]})"
     if separator == ";" and kind in {Kind.REAL, Kind.DECIMAL}:
         read = f"COALESCE({read}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"

@@ -120,6 +120,9 @@ class DuckDBEngine(SQLEngine):
     def unchanged(self) -> bool:
         return all(loaded.unchanged() for loaded in self._loaded.values())
 
+    def hold_to_content(self) -> None:
+        """Copies stay as they are, and files that are read in place are compared before and after each question."""
+
     def close(self) -> None:
         self._connection.close()
         self._scratch.remove()

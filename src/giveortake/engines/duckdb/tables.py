@@ -12,9 +12,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from giveortake.engines.duckdb.csv_files import load_csv, require_distinct, separator_of
+from giveortake.engines.duckdb.csv_files import cast_text, load_csv, require_distinct, separator_of
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
+from giveortake.engines.duckdb.pandas_objects import without_objects
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
@@ -76,7 +77,8 @@ def load(
         paths = [Path(each) for each in source]
         return told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
-        return _from_memory(connection, name, source)
+        texts, objects = without_objects(source, kinds)
+        return _from_memory(connection, name, texts, objects)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
@@ -307,13 +309,16 @@ class _Stream:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
-def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) -> Loaded:
-    """A copy, so that whoever holds the table cannot change it afterwards."""
+def _from_memory(
+    connection: duckdb.DuckDBPyConnection, name: str, source: Any, kinds: Mapping[str, Kind] | None = None
+) -> Loaded:
+    """A copy, so that whoever holds the table cannot change it afterwards; texts become the kinds that are said."""
     require_distinct(_names_in_memory(source), HIDDEN)
     view = "incoming_table"
     connection.register(view, source)
+    casts = ", ".join(cast_text(identifier(column), kind) for column, kind in (kinds or {}).items())
     try:
-        return _copied(connection, name, f"SELECT * FROM {view}", None)
+        return _copied(connection, name, f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM {view}", None)
     finally:
         connection.unregister(view)
 

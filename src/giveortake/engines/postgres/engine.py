@@ -78,6 +78,7 @@ class PostgresEngine(SQLEngine):
         self._constant_names: dict[object, str] = {}
         self._constant_texts: dict[str, str] = {}
         self._numbers = count()
+        self._is_held = False
         self._connection = self._connect()
         self._identity = f"postgresql {self._connection.info.server_version // 10_000}"
 
@@ -128,6 +129,9 @@ class PostgresEngine(SQLEngine):
                 self._stored[name] = checked
         return True
 
+    def hold_to_content(self) -> None:
+        self._is_held = True
+
     def close(self) -> None:
         with self._lock:
             self._connection.close()
@@ -141,7 +145,7 @@ class PostgresEngine(SQLEngine):
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
         with self._time.interrupting(self._cancel, grace=_GRACE):
-            return self._run(f"WITH {named} {text}" if named else text, self._limit())
+            return self._run(f"WITH {named} {text}" if named else text, self._limit(), held=self._is_held)
 
     def _limit(self) -> Mapping[str, str]:
         """The server gives up by itself when the time is over."""
@@ -196,8 +200,12 @@ class PostgresEngine(SQLEngine):
         ((schemas,),) = self._run("SELECT pg_catalog.current_schemas(false)", pinned=False)
         return [str(schema) for schema in schemas]
 
-    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True) -> list[tuple[Any, ...]]:
+    def _run(
+        self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True, held: bool = False
+    ) -> list[tuple[Any, ...]]:
         """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
+
+        With `held`, it fails if the tables that this transaction sees do not have the content that was registered.
 
         Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
         mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
@@ -206,17 +214,32 @@ class PostgresEngine(SQLEngine):
         local = "; ".join([*settings, *([_PINNED] if pinned else [])])
         try:
             self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-            found = self._connection.execute(text.encode()).fetchall()
+            is_other = held and not self._sees_content()
+            found = [] if is_other else self._read(text)
             self._connection.execute(b"COMMIT")
         except (psycopg.Error, UnicodeError, MemoryError) as error:
             kind, is_over = type(error), self._time.is_over
         else:
+            if is_other:
+                raise failure("changed")
             return found
         finally:
             self._end()
         if is_over or issubclass(kind, psycopg.errors.QueryCanceled):
             raise out_of_time(kind)  # out here, so that it does not hold the error of the server
         raise failure("memory" if issubclass(kind, _OUT_OF_MEMORY) else "other", kind)
+
+    def _read(self, text: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(text.encode()).fetchall()
+
+    def _sees_content(self) -> bool:
+        """Whether the transaction that was begun sees what was registered."""
+        for name, stored in self._stored.items():
+            held = stored.held(self._read)
+            if held is None:
+                return False
+            self._stored[name] = held
+        return True
 
     def _begin(self, begin: str) -> None:
         """Begin, and connect again if the connection was lost since it was last used."""

@@ -34,6 +34,7 @@ _WRITES = (
     "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
     "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
 )
+_SNAPSHOT = "SELECT CAST(s AS TEXT), txid_snapshot_xmin(s) = txid_snapshot_xmax(s) FROM txid_current_snapshot() AS s"
 
 
 def split(url: object) -> tuple[str, str | None]:
@@ -66,6 +67,7 @@ class Stored:
     columns: tuple[tuple[str, str], ...]
     is_watched: bool
     state: tuple[Any, ...]
+    compared_in: str | None = None  # the snapshot in which the content was last found to be the registered one
 
     def text(self) -> str:
         """How the table is read: each column as the one type of its kind."""
@@ -78,7 +80,8 @@ class Stored:
 
         Its file and the numbers of rows that were ever inserted, updated and deleted tell that nothing was written; if
         they differ, the content is compared. PostgreSQL counts what another connection wrote some seconds late, ten if
-        that connection stays idle, so that a release may still read it under the old name. No promise depends on that.
+        that connection stays idle, so that a release may still read it under the old name. Only what parts and counters
+        promise depends on that, and those ask `held`.
         """
         if _columns(run, self.oid) != self.columns:
             return None
@@ -86,6 +89,20 @@ class Stored:
         if state and state == self.state:
             return self
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
+
+    def held(self, run: Run) -> Stored | None:
+        """The same table if the transaction that `run` reads in sees the very content that was registered.
+
+        Guarantee: what is written gets a number, and a snapshot while nobody writes names the numbers of all that was
+        ever written: if it is the one in which the content was last compared, the content is the same. Else all of it
+        is read and compared, in this transaction.
+        """
+        ((snapshot, is_quiet),) = run(_SNAPSHOT)
+        if self.is_watched and is_quiet and snapshot == self.compared_in:
+            return self
+        if _columns(run, self.oid) != self.columns or _digest(run, self) != self.source.fingerprint:
+            return None
+        return replace(self, compared_in=snapshot if is_quiet else None)
 
 
 def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:

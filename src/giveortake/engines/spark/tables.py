@@ -198,7 +198,7 @@ class Files:
         return cls(frame, source if isinstance(source, str) else None, _states(frame))
 
     def unchanged(self) -> bool:
-        """Whether they are still there and the same. Differential privacy does not depend on it."""
+        """Whether they are still there and the same. What parts and counters promise depends on it."""
         with suppress(Exception):  # Spark and its gateway raise whatever they please about files that are gone
             frame = self.frame if self.table is None else self.frame.sparkSession.table(self.table)
             return _states(frame) == self.states

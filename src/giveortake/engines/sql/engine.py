@@ -78,7 +78,11 @@ class SQLEngine(ABC):
 
     @abstractmethod
     def unchanged(self) -> bool:
-        """Whether the data is still what it was when it was registered."""
+        """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
+
+    @abstractmethod
+    def hold_to_content(self) -> None:
+        """From now on a question is answered of the very content that was registered, or fails."""
 
     @abstractmethod
     def close(self) -> None:

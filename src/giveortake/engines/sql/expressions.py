@@ -129,13 +129,16 @@ class Expressions:
         return f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.minute(moment)})"
 
     def _alike(self, printed: list[str], kinds: list[Kind]) -> list[str]:
-        """Numbers of different kinds as doubles, dates beside moments as moments."""
-        same = len(set(kinds)) == 1 and kinds[0] is not Kind.DECIMAL  # decimals of two scales need not fit one another
-        if same or not all(kind.is_number for kind in kinds):
-            if set(kinds) == {Kind.DATE, Kind.TIMESTAMP}:
+        """Numbers of different kinds as doubles, dates beside moments as moments. A written NULL has no kind."""
+        null = self._dialect.literal(None)
+        known = {kind for text, kind in zip(printed, kinds, strict=True) if text != null}
+        same = len(known) == 1 and Kind.DECIMAL not in known  # decimals of two scales need not fit one another
+        if same or not all(kind.is_number for kind in known):
+            if known == {Kind.DATE, Kind.TIMESTAMP}:
                 return [f"CAST({text} AS {self._dialect.type_name(Kind.TIMESTAMP)})" for text in printed]
             return printed
-        return [self._dialect.real(text, kind) for text, kind in zip(printed, kinds, strict=True)]
+        pairs = zip(printed, kinds, strict=True)
+        return [text if text == null else self._dialect.real(text, kind) for text, kind in pairs]
 
     def _clamp(self, of: str, kind: Kind, domain: Domain) -> str:
         dialect, low, high = self._dialect, some(domain.low), some(domain.high)

@@ -106,7 +106,8 @@ def _code_of_integer(asked: VectorSum, place: int) -> str | None:
     if values != tuple(range(first, first + len(values))):
         return None
     key = f"r.k{place}"
-    return f"CASE WHEN {key} BETWEEN {first} AND {first + len(values) - 1} THEN {key} - {first} END"
+    place_of = f"CAST({key} AS BIGINT) - {first}"  # in 64 bits: the column may be of 8, in which it would overflow
+    return f"CASE WHEN {key} BETWEEN {first} AND {first + len(values) - 1} THEN {place_of} END"
 
 
 def _is_sampled(dialect: Dialect, sample: Sample, name: str) -> str:

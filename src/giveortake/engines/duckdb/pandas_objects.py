@@ -1,0 +1,37 @@
+"""Columns of pandas that hold objects of any kind: texts, until the custodian says what they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, dict[str, Kind]]:
+    """The table with texts in place of objects, and the kinds that those columns are said to be.
+
+    Guarantee: what a cell holds decides about that cell alone. DuckDB would look at all of them and choose the type of
+    the column, so that one row could change which rows of everybody count. Of a public table it may: `kinds` is None.
+    """
+    objects = [place for place, dtype in enumerate(getattr(frame, "dtypes", ())) if str(dtype) == "object"]
+    if kinds is None or not objects:
+        return frame, {}
+    texts = frame.copy(deep=False)
+    for place in objects:
+        texts.isetitem(place, frame.iloc[:, place].map(_text).astype("string"))
+    names = [str(frame.columns[place]) for place in objects]
+    return texts, {name: kinds[name] for name in names if kinds.get(name, Kind.TEXT) is not Kind.TEXT}
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as a file of texts would hold it; None where it is missing. 1.0 is 1: pandas writes it so beside 2.5."""
+    if isinstance(cell, float):
+        if cell != cell:  # noqa: PLR0124 (not a number)
+            return None
+        return str(int(cell)) if cell.is_integer() else repr(float(cell))
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    return str.__str__(cell) if isinstance(cell, str) else str(cell)
