@@ -59,12 +59,21 @@ def test_values_stay_what_they_are(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "＝1", "＋1", "－1", "＠1"]
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "＝1", "＋1", "－1", "＠1"]
 )
 def test_no_cell_of_a_csv_file_is_a_formula(text: str) -> None:
     written = Answer([Column(text, [text, "fine"]), Column("n", [-3, 4])]).to_csv()
     rows = list(csv.reader(io.StringIO(written, newline="")))
     assert rows == [[f"'{text}", "n"], [f"'{text}", "-3"], ["fine", "4"]]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_no_cell_is_a_formula_to_whoever_separates_cells_otherwise(separator: str) -> None:
+    text = f"x{separator}=1+cmd|' /C calc'!A0{separator}@y"
+    written = Answer([Column(text, [text]), Column("n", [1])]).to_csv() or ""
+    cells = [cell for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator) for cell in row]
+    assert len(cells) == 6
+    assert not any(cell.startswith(("=", "@")) for cell in cells)
 
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])

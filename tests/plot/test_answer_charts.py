@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import vl_convert
 
 import giveortake as gt
+from giveortake import plot
 from giveortake.answers import Answer, Column
 from giveortake.errors import InvalidParameter
 from giveortake.plot.theme import altair
@@ -207,3 +209,17 @@ def test_a_path_of_another_kind_is_named_with_the_kinds_that_are_written() -> No
     with pytest.raises(InvalidParameter, match=r"path = 'x.gif' ends like no picture that is written here") as told:
         gt.plot.titled_or_saved(lambda title: title, "x.gif")
     assert told.value.hint == "end it with .svg, .png, .html"
+
+
+@pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "<!-- <script>", "</SCRIPT >", "a</b"])
+def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook(evil: str, tmp_path: Path) -> None:
+    answer = Answer([Column("reason", [evil, "flu"]), Column(evil, [3, 4], [2, 3], [4, 5])])
+    page = plot.save(answer.plot(), tmp_path / "chart.html").read_text(encoding="utf-8")
+    shown = answer.plot().to_html()  # as altair shows it in a notebook
+    plain = Answer([Column("reason", ["fine", "flu"]), Column("n", [3, 4], [2, 3], [4, 5])]).plot()
+    for found, usual in (
+        (page, plot.save(plain, tmp_path / "plain.html").read_text("utf-8")),
+        (shown, plain.to_html()),
+    ):
+        for tag in ("</script", "<script", "<!--"):
+            assert found.lower().count(tag) == usual.lower().count(tag)

@@ -15,8 +15,10 @@ import pytest
 
 from demo_service import COUNT, LONGEST
 from giveortake.server import strict_json
-from giveortake.server.guard import cookie_name, token_of
+from giveortake.server.guard import Guard, cookie_name, token_of
 from giveortake.server.limits import InFlight, Rate
+from giveortake.server.refusals import Refused
+from giveortake.server.settings import WRONG_TOKENS
 
 if TYPE_CHECKING:
     from demo_service import Running
@@ -238,7 +240,8 @@ def test_rates_refill_and_are_kept_by_name() -> None:
     rate = Rate(2.0, 3.0, clock=lambda: now[0])
     assert [rate.takes("ann") for _ in range(4)] == [True, True, True, False]
     assert rate.takes("bob")
-    assert rate.is_empty("ann")
+    rate.gives_back("bob")
+    assert [rate.takes("bob") for _ in range(4)] == [True, True, True, False]
     now[0] = 0.5
     assert rate.takes("ann")
     assert not rate.takes("ann")
@@ -249,3 +252,30 @@ def test_as_many_are_under_way_as_may_be() -> None:
     assert [under_way.enters("ann") for _ in range(3)] == [True, True, False]
     under_way.leaves("ann")
     assert under_way.enters("ann")
+
+
+def test_many_wrong_tokens_at_once_are_not_all_looked_up() -> None:
+    looked_up: list[str] = []
+
+    class Service:
+        settings = SimpleNamespace(
+            fronts=1, requests_per_second=1, burst=1, in_flight=1, patience=1, secure_cookies=False
+        )
+        metrics = SimpleNamespace(denied=0)
+
+        def was_let_in(self, token: str) -> bool:
+            return False
+
+        async def authenticate(self, token: str) -> None:
+            looked_up.append(token)
+            await asyncio.sleep(0)  # as long as somebody else can come
+
+    async def flood() -> list[Any]:
+        service: Any = Service()
+        guard = Guard.of(service, service.settings)
+        scope = {"method": "GET", "client": ("10.0.0.1", 1), "headers": [(b"authorization", b"Bearer got_x")]}
+        return await asyncio.gather(*(guard.principal(scope) for _ in range(40)), return_exceptions=True)
+
+    refused = asyncio.run(flood())
+    assert all(isinstance(each, Refused) for each in refused)
+    assert len(looked_up) == WRONG_TOKENS[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # with which a spreadsheet begins to compute
+_FORMULA = re.compile(r"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?=[-=+@＝＋－＠])")  # where a spreadsheet begins to compute
 
 
 class Released(ABC):
@@ -156,8 +157,9 @@ class Released(ABC):
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell.
 
-        A text that a spreadsheet would run as a formula, because it begins with `=`, `+`, `-`, `@`, a tab or a carriage
-        return, gets an apostrophe in front. Numbers stay numbers. Other formats hold every text as it is.
+        Where a spreadsheet would run a text as a formula, it gets an apostrophe: before `=`, `+`, `-` or `@` at its
+        beginning, or behind a semicolon or a tab, which some of them take for the end of a cell. Numbers stay numbers.
+        Other formats hold every text as it is.
         """
         parts = self.to_dict()
         out = _Lines()
@@ -395,4 +397,4 @@ def _without(library: str) -> NotFound:
 
 def _inert(cell: Value) -> Value:
     """A cell of a CSV file that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+    return _FORMULA.sub("'", cell) if isinstance(cell, str) else cell

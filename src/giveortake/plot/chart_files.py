@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,13 @@ _PICTURES = (".svg", ".png", ".html", ".pdf", ".jpg", ".jpeg", ".gif", ".webp")
 SUFFIXES = (".svg", ".png", ".html")
 
 
+class _InScript(json.JSONEncoder):
+    """JSON that stands in a page's script: no text in it ends the script."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     """Write a chart; the suffix says how. An HTML file holds all that it needs and opens without a network."""
     place = Path(path)
@@ -27,7 +35,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
         case ".png":
             finished.save(str(place), scale_factor=2)
         case ".html":
-            finished.save(str(place), inline=True)
+            finished.save(str(place), inline=True, json_kwds={"cls": _InScript})
         case _:
             finished.save(str(place))
     return place

@@ -10,7 +10,7 @@ from giveortake.answers.faces import caps_of, facts, notes
 from giveortake.answers.printable import printable
 from giveortake.plot.forms import Categories, Form, Numbers, Times
 from giveortake.plot.rows import Rows
-from giveortake.plot.theme import altair
+from giveortake.plot.theme import altair, without_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,9 @@ def intervals(answer: Any, *, title: str | None = None) -> Any:
     lines = [part for line in [*_caption(answer), *told] for part in wrap(line, _CHARACTERS)]
     heading = alt.TitleParams(words, subtitle=lines, anchor="start", frame="group" if len(charts) == 1 else "bounds")
     if len(charts) == 1:
-        return charts[0].properties(title=heading)
+        return without_tags(charts[0].properties(title=heading))
     joined = alt.hconcat(*charts) if len(charts) <= _SIDE_BY_SIDE else alt.concat(*charts, columns=_SIDE_BY_SIDE)
-    return joined.properties(title=heading)
+    return without_tags(joined.properties(title=heading))
 
 
 def _form(keys: Sequence[Any], rows: int) -> Form:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import NotFound
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#666666")
 DASHES = ([1, 0], [8, 3], [2, 2], [8, 3, 2, 3], [16, 3, 2, 3, 2, 3], [4, 6], [1, 4], [6, 2, 1, 2, 1, 2])
 WIDTH, HEIGHT = 420, 300
+_TAG = re.compile(r"<(?=/|!--|script)", re.IGNORECASE)
 _FONT = "DejaVu Sans, Helvetica, Arial, sans-serif"
 
 
@@ -74,3 +76,17 @@ def configured(chart: Any) -> Any:
         .configure_legend(labelFontSize=12, orient="right")
         .configure_title(fontSize=15, subtitleFontSize=12, subtitleColor="#333333", offset=12)
     )
+
+
+def without_tags(part: Any) -> Any:
+    """A chart in which no text ends or begins a script where a notebook puts it on a page: keys are found in rows."""
+    if isinstance(part, str):
+        return _TAG.sub("＜", part)
+    if isinstance(part, dict):
+        return {key: without_tags(each) for key, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [without_tags(each) for each in part]
+    held = getattr(part, "_kwds", None)
+    if isinstance(held, dict):
+        held.update({key: without_tags(each) for key, each in held.items()})
+    return part

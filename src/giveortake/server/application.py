@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal, Result, Route
     from giveortake.server.service import Service
 
+_LONG = 0.5  # seconds after which it is asked once more whether a token was revoked
+
 
 @final
 @dataclass(slots=True)
@@ -106,12 +108,15 @@ class Application:
         if not guard.in_flight.enters(principal.token):
             raise Refused("too_many")
         try:
-            return _sent(await self._answered(route, trail, scope, receive))
+            sent = _sent(await self._answered(route, trail, scope, receive))
         finally:
             try:
                 await self._wait(trail, started)  # before anybody can notice that there is room for another request
             finally:
                 guard.in_flight.leaves(principal.token)
+        if time.monotonic() - started > _LONG:
+            await guard.require_still(scope)
+        return sent
 
     async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
         path, principal = trail.path, trail.principal

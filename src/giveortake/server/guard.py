@@ -73,14 +73,16 @@ class Guard:
         token, is_cookie = token_of(headers, cookie_name(self.service.settings))
         if token is None:
             raise Refused("unauthenticated", without_token=True)
-        if self.wrong.is_empty(address) and not self.service.was_let_in(token):
+        was_let_in = self.service.was_let_in(token)
+        if not was_let_in and not self.wrong.takes(address):  # before it is looked up: many may come at once
             self.service.metrics.denied += 1
             raise Refused("too_many")
         found = await self.service.authenticate(token)
         if found is None:
-            self.wrong.takes(address)
             self.service.metrics.denied += 1
             raise Refused("unauthenticated")
+        if not was_let_in:
+            self.wrong.gives_back(address)
         if is_cookie and scope["method"] not in _SAFE_METHODS and not _own_page(headers):
             raise Refused("foreign_page")
         if not self.tokens.takes(found.token):

@@ -34,9 +34,9 @@ class Rate:
             self._buckets.popitem(last=False)
         return allowed
 
-    def is_empty(self, name: str) -> bool:
-        """Whether there is no room for one more; nothing is taken."""
-        return not self.takes(name, 0.0) or self._buckets[name][0] < 1.0
+    def gives_back(self, name: str) -> None:
+        """What was taken was not needed."""
+        self.takes(name, -1.0)
 
 
 @final

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.plot.svg.scales import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.pages import at, patiently
-from giveortake.server.console.spends import most_of
+from giveortake.server.console.spends import most_of, number_said
 from giveortake.server.console.views import quote_view
 from giveortake.server.refusals import malformed
 
@@ -30,10 +29,10 @@ async def refinement(call: Call, form: Form, answer: Answer) -> dict[str, Any]:
     if not form.sql:
         standing: Any = await patiently(analyst_routes.budget, at(call))
         most = most_of(standing, form.currency)
-        try:
-            fits = most is None or Fraction(form.spend) <= most
-        except (ValueError, ZeroDivisionError):
-            raise malformed("the additional spend is no number", "write a number as 0.1") from None
+        more = number_said(form.spend)
+        if more is None:
+            raise malformed("the additional spend is no number", "write a number as 0.1")
+        fits = most is None or more <= most
         return {"price": form.price, "spend": form.spend, "admitted": fits, "leaves": "", "margins": []}
     quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
     standing = quote["standing"]

@@ -6,7 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.exact import shown, shown_down, sqrt_down, sqrt_up
+from giveortake.errors import InvalidParameter
+from giveortake.exact import rational, shown, shown_down, sqrt_down, sqrt_up
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.documents import promise_from_json
 
@@ -50,18 +51,28 @@ def currency_of(spend: Mapping[str, Any]) -> str:
     return "epsilon" if spend.get("delta") is None else "approximate"
 
 
+def number_said(spend: str) -> Fraction | None:
+    """The number that a form says, or None. One of a million digits is none: 1e1000000 is not written out.
+
+    >>> number_said("1/10"), number_said("1e1000000"), number_said("much")
+    (Fraction(1, 10), None, None)
+    """
+    try:
+        return rational("spend", spend)
+    except InvalidParameter:
+        return None
+
+
 def converted(spend: str, before: str, now: str) -> str:
     """About the same noise in another currency: a first proposal, which the quote then prices.
 
     >>> converted("0.2", "epsilon", "rho"), converted("0.02", "rho", "mu"), converted("x", "mu", "rho")
     ('0.02', '0.2', 'x')
     """
-    try:
-        amount = float(Fraction(spend))
-    except (ValueError, ZeroDivisionError, OverflowError):
+    said = number_said(spend)
+    if said is None or said <= 0 or (before == "rho") == (now == "rho"):
         return spend
-    if not 0 < amount < math.inf or (before == "rho") == (now == "rho"):
-        return spend
+    amount = float(said)
     return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
 
 

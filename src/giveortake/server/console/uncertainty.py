@@ -11,7 +11,7 @@ from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.exact import shown_down, shown_up
 from giveortake.plot.svg.scales import brief
-from giveortake.server.console.spends import CURRENCIES, most_of, needed
+from giveortake.server.console.spends import CURRENCIES, most_of, needed, number_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +76,8 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
 def _paid(answer: Answer, form: Form) -> Fraction | None:
     """What an answer has cost in the form's currency: all of it, also what it refines; None if that is not known."""
     total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
-    try:
-        stated = Fraction(form.spend)
-    except (ValueError, ZeroDivisionError):
-        return None
-    return stated if total is None or total == stated else None  # of several spends the sum does not say how sure it is
+    said = number_said(form.spend)
+    return said if total is None or total == said else None  # of several spends the sum does not say how sure it is
 
 
 def _end(number: Any) -> str:

@@ -20,6 +20,7 @@ from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.curve_chart import coefficient
 from giveortake.server.console.pages import sentence
+from giveortake.server.console.spends import number_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,7 +155,7 @@ def _leaves(quote: Mapping[str, Any], form: Form, *, paid: bool) -> str:
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
-        after, about = max(0.0, left - float(Fraction(form.spend))), "" if _is_pure(standing) else "about "
+        after, about = max(0.0, left - float(number_said(form.spend) or 0)), "" if _is_pure(standing) else "about "
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
