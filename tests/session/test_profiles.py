@@ -46,6 +46,20 @@ def test_people_are_counted_once_in_each_dimension() -> None:
     assert profile.caps("0.999") == {"rows_per_person": 320, "groups_per_person": 2, "rows_per_group": 320}
 
 
+def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
+    table = pl.DataFrame({"person": range(1000), "fine": [0.0] * 960 + [4.0] * 40})
+    said: Any = {"unit": "person", "budget": gt.PureDP(10_000), "rows_per_person": 1, "name": "t"}
+    with gt.protect(table, **said) as s:
+        dim = s.profile(epsilon="0.2", columns=["fine"])
+        assert (dim.bounds, dim.bounds_at("0.99")) == ({}, {})
+        assert "at this ε no bounds are seen of fine" in str(dim)
+        assert s.profile(epsilon=1000, columns=["fine"]).bounds_at("0.99") == {"fine": (0, 4)}
+        with pytest.raises(
+            InvalidParameter, match=r"is not a column of numbers\n\n  hint: columns of numbers are fine"
+        ):
+            s.profile(epsilon=1, columns=["fine,person"])
+
+
 def test_a_person_without_any_number_has_a_bin_of_their_own() -> None:
     table = pl.DataFrame({"person": [1, 2, 2, 3], "x": [None, 3.0, -1.0, 0.0]})
     with gt.protect(table, unit="person", budget=PLENTY, name="t", threads=1) as s:

@@ -37,7 +37,7 @@ def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     assert "would have to be larger" in str(mean.quote(epsilon=1, rows_per_group=1, n=3).worthless)
     assert mean.quote(epsilon=1, rows_per_group=1, n=3_000).worthless is None
     count = s.sql(COUNT)
-    assert "is as large as the 10 rows" in str(count.quote(epsilon="0.01", rows_per_group=1, n=10).worthless)
+    assert "is no smaller than the 10 rows" in str(count.quote(epsilon="0.01", rows_per_group=1, n=10).worthless)
     assert count.quote(epsilon="0.01", rows_per_group=1).worthless is None
     s.profile(epsilon=100)
     assert "by the profile" in str(count.quote(epsilon="0.0001", rows_per_group=40).worthless)

@@ -64,6 +64,8 @@ def show(out: Console, profile: Profile) -> None:
         )
     for column, (low, high) in profile.bounds.items():
         out.print(Text(printable(f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons")))
+    if profile.unseen:
+        out.print(Text(printable(profile.unseen)))
     for note in profile.notes:
         out.print(Text(printable(f"note: {note}")))
 

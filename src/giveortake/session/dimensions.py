@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import InvalidParameter, QueryRefused, meant
 from giveortake.plan import (
     Aggregate,
     AggregateKind,
@@ -135,7 +135,12 @@ class Magnitude(Dimension):
     def __post_init__(self) -> None:
         schema = self.relation.schema
         if self.column not in schema or not schema[self.column].kind.is_number:
-            raise InvalidParameter("columns", self.column, "is not a column of numbers")
+            numbers = [
+                name for name, domain in schema.items() if domain.kind.is_number and name != self.relation.person
+            ]
+            listed = ", ".join(numbers) or "none"
+            hint = f"{meant(self.column, numbers)}columns of numbers are {listed}; name each by itself"
+            raise InvalidParameter("columns", self.column, "is not a column of numbers", hint=hint)
 
     @property
     def name(self) -> str:
@@ -167,12 +172,18 @@ class Magnitude(Dimension):
         signs = ["no value", *["none below zero"] * len(powers), *["some below zero"] * len(powers)]
         return {"size_above": [None, *least, *least], "size_up_to": [None, *most, *most], "sign": signs}
 
-    def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float]:
-        """The least power of two within which that share of what was seen lies, on both sides of zero if need be."""
+    def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
+        """The least power of two within which that share of what was seen lies, on both sides of zero if need be.
+
+        None if that is the least of all: only zeros were seen, or nobody, and other numbers are hidden by the noise.
+        """
         count = len(_POWERS)
         positive, negative = seen[1 : 1 + count], seen[1 + count :]
         both = [one + other for one, other in zip(positive, negative, strict=True)]
-        power = _POWERS[_place(both, share)]
+        place = _place(both, share)
+        if place == 0:
+            return None
+        power = _POWERS[place]
         reach = 2**power if power >= 0 else 2.0**power
         return (-reach if sum(negative) > 0 else 0, reach)
 

@@ -82,14 +82,23 @@ class Profile:
         return self.bounds_at(_USUAL_SHARE)
 
     def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
-        """The same for another share of the people."""
+        """The same for another share of the people. Columns in which nothing but zeros is seen have none."""
         wanted = exact.open_probability("share", share)
         beyond = _BEYOND_NOISE * self._scale
-        return {
+        found = {
             each.column: each.bounds([count if count > beyond else 0 for count in counts], wanted)
             for each, counts in zip(self._dimensions, self._counts, strict=True)
             if isinstance(each, Magnitude)
         }
+        return {column: ends for column, ends in found.items() if ends is not None}
+
+    @property
+    def unseen(self) -> str | None:
+        """Which columns have no bounds, in words; None if all have some."""
+        names = [
+            each.column for each in self._dimensions if isinstance(each, Magnitude) and each.column not in self.bounds
+        ]
+        return f"at this ε no bounds are seen of {', '.join(names)}: a larger one may show them" if names else None
 
     def usual_magnitude(self, column: str) -> float | None:
         """About the greatest absolute value of a person in a column, in the mean; None if the profile has not seen it.
@@ -213,6 +222,8 @@ class Profile:
             lines.append(f"  {named} leave 95 % of persons as they are")
         if self.bounds:
             lines.append(f"  domains={self.bounds!r}")
+        if self.unseen:
+            lines.append(f"  {self.unseen}")
         lines.extend(f"note: {note}" for note in self.notes)
         return "\n".join(lines)
 

@@ -175,7 +175,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
     if n is not None:
         counts = [name for name, formula in made.formulas if formula.counts]
         remarks.extend(
-            f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
+            f"the margin of `{name}` is no smaller than the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts
             if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
