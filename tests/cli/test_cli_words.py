@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -150,3 +151,23 @@ def test_the_margin_of_a_mean_says_what_n_is(capsys: pytest.CaptureFixture[str])
     asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", *PROTECTED, "--domain", "cost=0:5000")
     assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "4"]) == 0
     assert "/ n (n: the rows of the group; ± " in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_analysts_were_given_counts_as_used_before_and_after_a_question(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("stays.csv", COUNT, "--unit", "who", "--budget", "1,1e-6", "--rows-per-person", "1", "--epsilon", "0.1")
+    with gt.protect("stays.csv", unit="who", budget=gt.ApproxDP(1, "1e-6"), ledger="stays.csv.ledger"):
+        pass
+    with gt.ledger.open("stays.csv.ledger") as book:
+        book.analyst("ann", datasets=["stays"], budget=gt.ApproxDP("0.5", "1e-7"))
+    capsys.readouterr()
+    assert cli.main(["quote", *asked]) == 0
+    told = capsys.readouterr().out
+    found = re.search(r"used so far +([\d.]+) %.*admitted[^;]*; ([\d.]+) %", told, re.DOTALL)
+    assert found is not None
+    used, then = map(float, found.groups())
+    assert "50 % given to analysts" in told
+    assert 50 <= used < then < 75
+    assert cli.main(["query", *asked]) == 0
+    assert f"{then:g} % of the budget is used (50 % given to analysts)" in capsys.readouterr().err

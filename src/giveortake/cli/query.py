@@ -12,7 +12,7 @@ from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.interruption import charged_since
 from giveortake.cli.streams import is_closed, report
-from giveortake.cli.wording import in_options, rest
+from giveortake.cli.wording import given, in_options, rest
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
 from giveortake.progress import progress
@@ -106,7 +106,7 @@ def _text(answer: Answer, kind: str) -> str:
 def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
     """One line on what is left, and where that is written down; a table has the answer's notes already."""
     standing, affordable = session.standing(), session.affordable
-    used = "" if standing.share is None else f"{shown(100 * standing.share, 3)} % of the budget is used"
+    used = "" if standing.used is None else f"{shown(100 * standing.used, 3)} % of the budget is used{given(standing)}"
     left = "" if affordable is None else f", {rest(affordable)}"
     kept = "kept nowhere: the ledger was in memory" if book == MEMORY else f"kept in {book}"
     free = not noted and any("nothing was charged" in note for note in answer.notes)

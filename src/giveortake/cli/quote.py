@@ -14,7 +14,7 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.wording import in_options, rest
+from giveortake.cli.wording import given, in_options, rest
 from giveortake.exact import shown
 from giveortake.progress import progress
 from giveortake.session.pages import cost_of, quote_facts, shown_margin
@@ -61,9 +61,9 @@ def show(out: Console, session: Session, quote: Quote) -> None:
 def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
     standing, affordable = session.rest()
-    if standing.share is not None:
+    if standing.used is not None:
         left = "" if affordable is None else f"; {rest(affordable)}"
-        facts.append(("used so far", f"{shown(100 * standing.share, 3)} %{left}"))
+        facts.append(("used so far", f"{shown(100 * standing.used, 3)} %{given(standing)}{left}"))
     return [*facts, *quote_facts(quote)]
 
 

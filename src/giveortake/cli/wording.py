@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from giveortake.ledger.standings import Standing
+
 CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "unit",
     "budget",
@@ -56,6 +58,11 @@ def rest(affordable: Fraction) -> str:
     a question of up to ε = 0.1 is left, nothing is left
     """
     return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
+
+
+def given(standing: Standing) -> str:
+    """The part of a budget that analysts hold, whether they have used it or not."""
+    return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
 
 
 def _in_options(text: str, known: Sequence[str]) -> str:

@@ -49,6 +49,11 @@ class Standing:
     given: Fraction = Fraction(0)
     own: Fraction | None = None
 
+    @property
+    def used(self) -> Fraction | None:
+        """The part of the whole budget that was spent or given away; None without a budget."""
+        return None if self.own is None else self.given + self.own
+
     def _repr_html_(self) -> str:
         return standings_page([self])
 
