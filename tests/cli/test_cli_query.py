@@ -143,7 +143,7 @@ def test_a_repeated_question_is_said_once_to_be_free(capsys: pytest.CaptureFixtu
 def test_the_line_in_the_readme_works_as_it_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "visits.csv").write_bytes(files("giveortake").joinpath("data", "visits.csv").read_bytes())
     readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
-    (line,) = (line for line in readme.splitlines() if line.startswith("giveortake query "))
+    (line,) = (line for line in readme.splitlines() if line.startswith(".venv/bin/giveortake query "))
     assert cli.main(shlex.split(line)[1:]) == 0
     assert "islands" in capsys.readouterr().out
 

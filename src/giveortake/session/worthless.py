@@ -133,7 +133,7 @@ def _no_count(
     if not drowned:
         return None
     margin, _, said = min(drowned)
-    return f"the margin, {margin:,.6g}, is as large as {said}: ask for more ε, lower caps or fewer groups"
+    return f"the margin, {margin:,.6g}, is no smaller than {said}: ask for more ε, lower caps or fewer groups"
 
 
 def _limits(
