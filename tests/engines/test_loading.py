@@ -165,6 +165,21 @@ def test_no_cell_of_a_pandas_column_of_objects_decides_its_type_or_which_rows_of
     assert kept([1] * 400) == kept([1] * 400 + [odd, odd])
 
 
+class Mute:
+    """An object without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_no_cell_of_a_pandas_column_of_objects_keeps_the_table_from_being_read() -> None:
+    cells = ["a", Mute(), 10**5000, "\ud800", b"\xff", [1], float("inf"), pd.NA]
+    frame = pd.DataFrame({"p": range(8), "x": pd.Series(cells, dtype=object)})
+    with gt.protect(frame, unit="p", budget=gt.PureDP(10**7), name="t", rows_per_person=1) as s:
+        found = s.sql("SELECT COUNT(*) AS n, COUNT(x) AS x FROM t").answer(epsilon=10**6).to_dict()
+        assert (found["n"], found["x"]) == ([8], [5])
+
+
 def test_pandas_columns_of_objects_are_what_their_domains_say() -> None:
     cells = [Decimal("1.5"), 2, "3.25", None, float("nan"), pd.NaT, "none"]
     frame = pd.DataFrame({"p": range(7), "x": pd.Series(cells, dtype=object)})

@@ -392,6 +392,21 @@ def test_parts_and_counters_are_of_one_content_however_late_the_server_counts(
         assert _first(parts["a"].sql(count).answer(rho=2)) > 50
 
 
+def test_what_was_computed_of_other_content_is_no_part_of_this_one(server: str, run: Callable[[str], Any]) -> None:
+    name = _name()
+    run(f"CREATE TABLE {name} (p bigint, k text)")
+    run(f"INSERT INTO {name} SELECT i, 'a' FROM generate_series(1, 100) AS i")
+    options: Any = {"unit": "p", "domains": {"k": ["a", "b"]}, "name": "t", "table": name, "rows_per_person": 1}
+    with gt.protect(server, budget=gt.ZCDP(100), **options) as s:
+        run(f"UPDATE {name} SET k = 'b'")
+        everybody = "SELECT COUNT(*) AS n FROM t"
+        _first(s.sql(f"{everybody} WHERE k = 'b'").answer(rho=1))  # before the server has told it, or after
+        run(f"UPDATE {name} SET k = 'a'")
+        parts = s.partition("k", parts_per_person=2)
+        found = {each: _first(parts[each].sql(everybody).answer(rho=1)) for each in ("a", "b")}
+        assert found["a"] > 50 > found["b"]
+
+
 @pytest.mark.parametrize("kind", ["table", "view", "partitioned"])
 @pytest.mark.parametrize("write", WRITES)
 def test_writes_are_noticed_and_others_forgiven(

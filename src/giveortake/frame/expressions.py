@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
-from giveortake.plan.domains import plain_word
+from giveortake.plan.domains import plain_text_or_time
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ def _value(value: object) -> Value:
             return value
         case str() | dt.date():
             try:
-                return plain_word("value", value)
+                return plain_text_or_time("value", value)
             except InvalidParameter as error:
                 raise QueryRefused(error.message, hint=error.hint) from None
         case int():

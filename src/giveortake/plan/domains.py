@@ -328,7 +328,7 @@ def compared(value: Value, kind: Kind) -> Any:
     return float(value) if is_double else value  # type: ignore[arg-type]  # (the values of numbers are numbers)
 
 
-def plain_word(name: str, value: str | dt.date) -> str | dt.date:
+def plain_text_or_time(name: str, value: str | dt.date) -> str | dt.date:
     """A text, a day or a time as every engine writes it, of Python's own kind and to the microsecond."""
     match value:
         case str():
@@ -351,7 +351,7 @@ def _plain(name: str, value: object) -> Value:
         case None | bool():
             return value
         case str() | dt.date():
-            return plain_word(f"domains[{name!r}]", value)
+            return plain_text_or_time(f"domains[{name!r}]", value)
         case int():
             return int(value)
         case float() | Decimal() | Fraction():

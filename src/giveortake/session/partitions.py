@@ -47,9 +47,9 @@ class Part:
         Which parts of a person are kept depends on the rows that count. So questions that count other rows are asked in
         another partition, whose price adds to that of this one. If all parts are kept, it is one whatever counts.
 
-        Guarantee: two partitions have two numbers. Whoever asks chooses the column and a cap of up to 10⁹, too few to
-        find two that share 128 bits of a hash. They found two that shared the 56 bits that 0.1 took, whose questions
-        had fixed caps; by those numbers its answers are found again.
+        Guarantee: two partitions have two numbers. Whoever asks chooses a column and a cap of up to 10⁹: too few to
+        find two that share 128 bits of a hash, and enough to find two that share 56. Those were the numbers of 0.1,
+        where no question had caps of its own; answers of 0.1 are found again by them.
         """
         rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
         hashed = hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()

@@ -16,9 +16,9 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
     Guarantee: what a cell holds decides about that cell alone. DuckDB would look at all of them and choose the type of
     the column, so that one row could change which rows of everybody count. Of a public table it may: `kinds` is None.
     """
-    objects = [place for place, dtype in enumerate(getattr(frame, "dtypes", ())) if str(dtype) == "object"]
-    if kinds is None or not objects:
+    if kinds is None or not hasattr(frame, "isetitem"):  # it is public, or no table
         return frame, {}
+    objects = [place for place, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
     texts = frame.copy(deep=False)
     for place in objects:
         texts.isetitem(place, frame.iloc[:, place].map(_text).astype("string"))
@@ -27,11 +27,18 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
 
 
 def _text(cell: Any) -> str | None:
-    """A cell as a file of texts would hold it; None where it is missing. 1.0 is 1: pandas writes it so beside 2.5."""
+    """A cell as a file of texts would hold it; None where it is missing, or has no text.
+
+    1.0 is 1, because pandas writes it so beside 2.5. Halves of letters, which no file holds, are question marks.
+    """
     if isinstance(cell, float):
         if cell != cell:  # noqa: PLR0124 (not a number)
             return None
         return str(int(cell)) if cell.is_integer() else repr(float(cell))
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return None
-    return str.__str__(cell) if isinstance(cell, str) else str(cell)
+    try:
+        text = str.__str__(cell) if isinstance(cell, str) else str(cell)
+    except Exception:  # noqa: BLE001 (objects raise what they please, and one of them must not decide about the others)
+        return None
+    return text.encode("utf-8", "replace").decode()

@@ -31,7 +31,7 @@ except ImportError:  # pragma: no cover (the tests install it)
     raise NotFound("a table of PostgreSQL needs psycopg", hint="pip install 'giveortake[postgres]'") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -122,15 +122,23 @@ class PostgresEngine(SQLEngine):
 
     def unchanged(self) -> bool:
         with self._lock:
-            for name, stored in self._stored.items():
-                checked = stored.checked(self._run)
-                if checked is None:
-                    return False
-                self._stored[name] = checked
-        return True
+            return self._still(lambda stored: stored.checked(self._run))
 
     def hold_to_content(self) -> None:
-        self._is_held = True
+        """What was computed before is forgotten: it may be of what was written since."""
+        with self._lock:
+            if not self._is_held:
+                self._results.clear()
+            self._is_held = True
+
+    def _still(self, look: Callable[[Stored], Stored | None]) -> bool:
+        """Whether every table is still there, as one looks at it."""
+        for name, stored in self._stored.items():
+            found = look(stored)
+            if found is None:
+                return False
+            self._stored[name] = found
+        return True
 
     def close(self) -> None:
         with self._lock:
@@ -214,7 +222,7 @@ class PostgresEngine(SQLEngine):
         local = "; ".join([*settings, *([_PINNED] if pinned else [])])
         try:
             self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-            is_other = held and not self._sees_content()
+            is_other = held and not self._still(lambda stored: stored.held(self._read))
             found = [] if is_other else self._read(text)
             self._connection.execute(b"COMMIT")
         except (psycopg.Error, UnicodeError, MemoryError) as error:
@@ -231,15 +239,6 @@ class PostgresEngine(SQLEngine):
 
     def _read(self, text: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(text.encode()).fetchall()
-
-    def _sees_content(self) -> bool:
-        """Whether the transaction that was begun sees what was registered."""
-        for name, stored in self._stored.items():
-            held = stored.held(self._read)
-            if held is None:
-                return False
-            self._stored[name] = held
-        return True
 
     def _begin(self, begin: str) -> None:
         """Begin, and connect again if the connection was lost since it was last used."""

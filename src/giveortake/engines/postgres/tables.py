@@ -26,7 +26,8 @@ _TABLES = (
     "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
 )
 _IS_WATCHED = (  # whether the server counts what is written to all that is read with the table
-    "(c.relkind = 'p' OR c.relkind IN ('r', 'm') AND NOT c.relhassubclass) "
+    "(c.relkind = 'p' AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) AS p JOIN pg_catalog.pg_class AS l "
+    "ON l.oid = p.relid WHERE l.relkind = 'f') OR c.relkind IN ('r', 'm') AND NOT c.relhassubclass) "
     "AND NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on'"
 )
 _WRITES = (
