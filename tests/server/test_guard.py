@@ -6,6 +6,8 @@ import asyncio
 import json
 import resource
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ import pytest
 from demo_service import COUNT, LONGEST
 from giveortake.server import strict_json
 from giveortake.server.guard import Guard, cookie_name, token_of
+from giveortake.server.latency import Departure
 from giveortake.server.limits import InFlight, Rate
 from giveortake.server.refusals import Refused
 from giveortake.server.settings import WRONG_TOKENS
@@ -138,6 +141,33 @@ def test_whoever_is_revoked_while_their_body_is_read_is_refused(
     raw.send(body[1:])
     assert raw.socket.recv(1 << 16).startswith(b"HTTP/1.1 401")
     raw.socket.close()
+
+
+@pytest.mark.parametrize("who", ["token", "analyst"])
+def test_whoever_is_revoked_while_their_answer_waits_for_its_time_is_told_nothing(
+    who: str, service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "eve"}).json()
+    service.tokens["waiting"] = made["token"]
+    paths = {"token": f"/v1/tokens/{made['id']}/revoke", "analyst": "/v1/analysts/eve/revoke"}
+    departed = threading.Event()
+
+    def late(arrived: float, done: float, _fixed: float) -> Departure:
+        departed.set()  # the answer is drawn and settled, and waits
+        return Departure(done + 1.5, 1)
+
+    monkeypatch.setitem(service.service.settings.latency, "visits", 1.0)
+    monkeypatch.setattr("giveortake.server.application.departure", late)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(service.answer, "waiting", COUNT, f"waits {who}", epsilon="0.001")
+        assert departed.wait(LONGEST)
+        assert service.call("custodian", "POST", paths[who], {"reason": "a test"}).status_code == 200
+        refused = answer.result()
+    assert (refused.status_code, cause(refused)) == {"token": (401, "unauthenticated"), "analyst": (403, "revoked")}[
+        who
+    ]
+    if who == "analyst":
+        assert service.call("custodian", "POST", "/v1/analysts/eve/readmit", {"reason": "a test"}).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["key", "terms"])

@@ -42,6 +42,7 @@ class Principal:
     token: str
     role: Role
     analyst: str | None = None
+    revoked: bool = False  # the analyst, who is told so
 
 
 @final
@@ -110,7 +111,8 @@ def authenticate(draft: Draft, text: object) -> Principal | None:
     matches = hmac.compare_digest(digest(given), _NOBODY if known is None else known.hash)
     if known is None or not matches or known.revoked or has_passed(known.expires, draft.moment()):
         return None
-    return Principal(known.id, "custodian" if known.analyst is None else "analyst", known.analyst)
+    is_revoked = known.analyst in draft.book.revoked
+    return Principal(known.id, "custodian" if known.analyst is None else "analyst", known.analyst, is_revoked)
 
 
 def listed(draft: Draft) -> list[TokenRecord]:

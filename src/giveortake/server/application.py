@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal, Result, Route
     from giveortake.server.service import Service
 
-_LONG = 0.5  # seconds after which it is asked once more whether a token was revoked
+_LONG = 0.5  # seconds after which it is asked once more whether somebody was revoked
 
 
 @final
@@ -115,7 +115,7 @@ class Application:
             finally:
                 guard.in_flight.leaves(principal.token)
         if time.monotonic() - started > _LONG:
-            await guard.require_still(scope)
+            await guard.require_still(scope, trail.dataset)
         return sent
 
     async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
@@ -127,7 +127,7 @@ class Application:
         query = self._guard.query(route, scope)
         body = await self._guard.body(route, scope, receive)
         if route.body is not None and principal is not None:
-            await self._guard.require_still(scope)
+            await self._guard.require_still(scope, trail.dataset)
         face: Face = "console" if route.page else "service"
         return await route.handler(Call(self.service, principal, path, query, body, face))
 

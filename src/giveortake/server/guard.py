@@ -79,6 +79,8 @@ class Guard:
             raise Refused("too_many")
         found = await self.service.authenticate(token)
         if found is None:
+            if was_let_in:
+                self.wrong.takes(address)
             self.service.metrics.denied += 1
             raise Refused("unauthenticated")
         if not was_let_in:
@@ -89,11 +91,14 @@ class Guard:
             raise Refused("too_many")
         return found
 
-    async def require_still(self, scope: Scope) -> None:
-        """Refuse whoever was revoked while their body was read, which may take as long as we are patient."""
+    async def require_still(self, scope: Scope, dataset: str | None) -> None:
+        """Refuse whoever was revoked while their body was read, or while what they are told about rows had to wait."""
         token, _ = token_of(headers_of(scope), cookie_name(self.service.settings))
-        if token is None or await self.service.authenticate(token) is None:
+        found = None if token is None else await self.service.authenticate(token)
+        if found is None:
             raise Refused("unauthenticated")
+        if found.revoked and dataset is not None:
+            raise Refused("revoked")
 
     @staticmethod
     def require_role(route: Route, principal: Principal) -> None:

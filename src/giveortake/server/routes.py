@@ -27,6 +27,7 @@ class Principal:
     role: Literal["analyst", "custodian"]
     analyst: str | None
     datasets: tuple[str, ...]
+    revoked: bool = False
 
 
 @final

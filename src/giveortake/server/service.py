@@ -114,7 +114,7 @@ class Service:
         found = document["principal"]
         if found is None:
             return None
-        return Principal(found["token"], found["role"], found["analyst"], tuple(found["datasets"]))
+        return Principal(**{**found, "datasets": tuple(found["datasets"])})
 
     def _forget(self) -> None:
         if len(self._believed) > 10_000:
