@@ -199,19 +199,10 @@ class Session:
             terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
         )
         if said.spend is None:
-            raise InvalidParameter(
-                "rho",
-                None,
-                "is missing: say what all periods may cost",
-                hint=_OF_COUNTERS,
-            )
+            raise InvalidParameter("rho", None, "is missing: say what all periods may cost", hint=_OF_COUNTERS)
         if said.spend.is_pure:
-            raise InvalidParameter(
-                "epsilon",
-                terms["epsilon"],
-                "needs a delta: the noise of a counter is Gaussian",
-                hint=_OF_COUNTERS,
-            )
+            problem = "needs a delta: the noise of a counter is Gaussian"
+            raise InvalidParameter("epsilon", terms["epsilon"], problem, hint=_OF_COUNTERS)
         asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
         return Counter(self._mechanism, asked, said.spend, said)
 
