@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from granted_ledgers import everyone
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_places import Place, place
@@ -27,8 +28,8 @@ from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.verification import Replay
-from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events
-from giveortake.privacy.events import Event, Gaussian, Laplace, Pure
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
+from giveortake.privacy.events import Gaussian, Laplace, Pure
 
 TENTH = Laplace(10)
 
@@ -337,16 +338,6 @@ def views(ledger: Ledger, analyst: str) -> object:
     return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]
 
 
-def everyone(budget: Guarantee, allotment: Guarantee, *who: str) -> Ledger:
-    ledger = open_ledger(":memory:")
-    ledger.population("people", budget=budget)
-    ledger.dataset("d", population="people")
-    for name in who:
-        ledger.dataset(f"of {name}", population="people")
-        ledger.analyst(name, datasets=[f"of {name}"], budget=allotment)
-    return ledger
-
-
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob", None]), st.sampled_from(STEPS)), max_size=14))
 def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
     asked: list[tuple[str | None, tuple[str, str]]],
@@ -405,87 +396,6 @@ def test_releases_have_names_that_count_nothing_and_belong_to_who_asked(place: P
         assert [entry.number for entry in ledger.entries(analyst="ann", after=1, limit=1)] == [2]
         assert "bob" not in json.dumps([dict(entry.content) for entry in ledger.entries(analyst="ann")])
         assert [entry.number for entry in ledger.entries(after=3, limit=2)] == [4, 5]
-
-
-# -- the theorem, exactly -----------------------------------------------------------------------------------------
-
-UNITS = (1, 2)  # a question costs one or two units of ε = 0.1; its answer moves the likelihood ratio by e^(±ε)
-
-
-def test_two_analysts_who_interleave_as_they_like_learn_no_more_than_the_sum_of_their_allotments() -> None:
-    """Every adaptive strategy of depth five, against randomised response: the exact log-likelihood of each transcript.
-
-    A strategy chooses who asks next and how much from the answers so far. The answers are the worst ones, each a step
-    of its full ε in one direction or the other; over all strategies that is every word over (who, how much, which way).
-    """
-    greatest = {"both": 0, "ann": 0, "bob": 0}
-    moves = list(itertools.product(("ann", "bob"), UNITS))
-    for number, strategy in enumerate(itertools.product(moves, repeat=4)):
-        with everyone(PureDP("0.7"), PureDP("0.3"), "ann", "bob") as ledger:
-            loss = {"ann": 0, "bob": 0}
-            for step, (who, units) in enumerate((*strategy, moves[number % len(moves)])):
-                for each in moves if step == 4 else ():  # a look changes nothing: the fifth step goes each way
-                    if is_admitted(ledger, loss, *each):
-                        after = {**loss, each[0]: loss[each[0]] + each[1]}
-                        seen = {"both": sum(after.values()), **after}
-                        greatest = {name: max(most, seen[name]) for name, most in greatest.items()}
-                if is_admitted(ledger, loss, who, units):
-                    ledger.reserve(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
-                    loss[who] += units
-            if set(strategy) == {moves[0]}:
-                ledger.verify()
-    assert greatest == {"both": 6, "ann": 3, "bob": 3}  # of the seven units that the people promised
-
-
-def is_admitted(ledger: Ledger, loss: dict[str, int], who: str, units: int) -> bool:
-    """What a ledger admits, which is what the asker has left: nobody else's choices matter."""
-    found = ledger.admits(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
-    assert found == (loss[who] + units <= 3)
-    return found
-
-
-def likely(ratio: Fraction, delta: Fraction) -> dict[str, tuple[Fraction, Fraction]]:
-    """The worst mechanism that is (ln ratio, δ)-DP, as the probabilities of its outputs on two neighbours."""
-    high, low = (1 - delta) * ratio / (1 + ratio), (1 - delta) / (1 + ratio)
-    return {"x": (delta, Fraction(0)), "a": (high, low), "b": (low, high), "y": (Fraction(0), delta)}
-
-
-def hockey_stick(ratio: Fraction, game: Callable[[tuple[str, ...]], str | None]) -> Fraction:
-    """δ at ln ratio, exactly, of the transcripts of a game that chooses which mechanism is asked next."""
-    kinds = {"ann": likely(Fraction(2), Fraction(1, 100)), "bob": likely(Fraction(3), Fraction(1, 50))}
-    reached: dict[tuple[str, ...], tuple[Fraction, Fraction]] = {(): (Fraction(1), Fraction(1))}
-    ended: list[tuple[Fraction, Fraction]] = []
-    while reached:
-        after = {}
-        for transcript, (p, q) in reached.items():
-            who = game(transcript)
-            if who is None:
-                ended.append((p, q))
-                continue
-            for output, (one, other) in kinds[who].items():
-                after[*transcript, f"{who} {output}"] = p * one, q * other
-        reached = after
-    return sum((max(Fraction(0), p - ratio * q) for p, q in ended), Fraction(0))
-
-
-def test_concurrent_allotments_keep_the_sum_of_their_epsilons_and_deltas_exactly() -> None:
-    """Each analyst's allotment is one worst (ε, δ) mechanism; whoever is asked first, and whether the other is at all,
-    depends on what came out: e^Σε = 6, and δ never exceeds the sum of both."""
-
-    def first(who: str, then: Callable[[str], bool]) -> Callable[[tuple[str, ...]], str | None]:
-        other = "bob" if who == "ann" else "ann"
-        return lambda seen: who if not seen else other if len(seen) == 1 and then(seen[0][-1]) else None
-
-    outputs = "xaby"
-    games = [
-        first(who, lambda output, chosen=chosen: output in chosen)  # type: ignore[misc]  # (a lambda's default)
-        for who in ("ann", "bob")
-        for size in range(5)
-        for chosen in itertools.combinations(outputs, size)
-    ]
-    worst = max(hockey_stick(Fraction(6), game) for game in games)
-    assert worst <= Fraction(1, 100) + Fraction(1, 50)
-    assert max(hockey_stick(Fraction(5), game) for game in games) > Fraction(1, 100) + Fraction(1, 50)  # and not less ε
 
 
 def test_a_chain_that_grants_without_taking_is_damaged() -> None:

@@ -5,72 +5,34 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_places import FilePlace, ServerPlace
+from kept_ledgers import TENTH, begin, charge, old, place
+from ledger_places import FilePlace
 
 from giveortake import cli
 from giveortake.errors import (
-    InvalidParameter,
     LedgerDamaged,
     LedgerForeign,
-    LedgerMismatch,
     LedgerMissing,
     LedgerRolledBack,
     LedgerTooNew,
     LedgerUnavailable,
-    NotFound,
 )
-from giveortake.ledger import Ledger, backup, move, pending, restore, upgrade
 from giveortake.ledger import open as open_ledger
+from giveortake.ledger import pending, restore, upgrade
 from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state import state_folder
-from giveortake.privacy import PureDP
-from giveortake.privacy.events import Laplace, Pure
-
-TENTH = Laplace(10)
-
-
-def begin(ledger: Ledger) -> None:
-    ledger.population("people", budget=PureDP(1))
-    ledger.dataset("d", population="people")
-    charge(ledger, "k0")
-
-
-def charge(ledger: Ledger, key: str) -> Any:
-    return ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> FilePlace:
-    (tmp_path / "house").mkdir()
-    found = FilePlace(tmp_path / "house")
-    with found.open() as ledger:
-        begin(ledger)
-    return found
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> FilePlace:
-    """A ledger as 0.1 left it: schema 1, and its mark beside it."""
-    place = FilePlace(tmp_path, beside=True)
-    with place.open() as ledger:
-        begin(ledger)
-    place.sql("UPDATE about SET value = '1'")
-    place.mark = None
-    return place
-
+from giveortake.privacy.events import Pure
 
 # -- the folder and the path --------------------------------------------------------------------------------------
 
@@ -327,113 +289,6 @@ def test_several_processes_move_a_mark_once(old: FilePlace) -> None:
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=False), range(4)))
     assert [(each.stdout, each.stderr) for each in done] == [("6\n", "")] * 4
-
-
-# -- backups and moves --------------------------------------------------------------------------------------------
-
-
-def test_a_backup_is_whole_and_has_no_mark_and_is_refused_once_it_is_old(place: FilePlace, tmp_path: Path) -> None:
-    point = backup(place.where, tmp_path / "monday.ledger")
-    assert (point.number, (tmp_path / "monday.ledger").stat().st_mode & 0o777) == (5, 0o600)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["house", "monday.ledger"]
-    with pytest.raises(LedgerMismatch, match="already"):
-        backup(place.where, tmp_path / "monday.ledger")
-    with place.open() as ledger:
-        charge(ledger, "k1")
-    with pytest.raises(LedgerRolledBack):
-        open_ledger(tmp_path / "monday.ledger")
-    shutil.copy(tmp_path / "monday.ledger", place.path)
-    restore(place.where, reason="back to Monday", charge=Pure("0.1"))
-    with place.open() as ledger:
-        ledger.verify()
-
-
-def test_a_backup_makes_the_folder_that_it_is_put_into(place: FilePlace, tmp_path: Path) -> None:
-    backup(place.where, tmp_path / "of" / "november" / "monday.ledger")
-    assert (tmp_path / "of" / "november").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_backup_while_others_write_is_one_state(place: FilePlace, tmp_path: Path) -> None:
-    with place.open() as ledger, ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(lambda: [charge(ledger, f"w{number}") for number in range(8)])
-        copies = [tmp_path / f"{number}.ledger" for number in range(8)]
-        for copy in copies:
-            backup(place.where, copy)
-        writing.result()
-    for copy in copies:
-        with closing(sqlite3.connect(copy)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            (last,) = connection.execute("SELECT max(number) FROM entries").fetchone()
-            assert connection.execute("SELECT count(*) FROM entries").fetchone() == (last,)
-
-
-def test_an_owner_who_moves_house_takes_everything_along(place: FilePlace, tmp_path: Path) -> None:
-    new = tmp_path / "new.ledger"
-    mark = place.mark_file()
-    move(place.where, new, reason="a larger disk")
-    assert not place.path.exists()
-    with pytest.raises(LedgerMissing, match=r"was moved to .*new\.ledger"):
-        place.open()
-    with open_ledger(new) as ledger:
-        assert ledger.history()[-1].content == {"what": "ledger", "reason": "a larger disk"}
-        charge(ledger, "k1")
-    assert mark.exists()
-    move(new, place.where, reason="back again", new_mark=tmp_path / "usb.mark")
-    assert not mark.exists()
-    with pytest.raises(LedgerForeign):
-        place.open()
-    place.mark = str(tmp_path / "usb.mark")
-    with place.open() as ledger:
-        assert ledger.population("people").spent == Fraction(2, 10)
-    move(place.where, new, reason="home", mark=place.mark)
-    assert not (tmp_path / "usb.mark").exists()
-    with open_ledger(new) as ledger:
-        ledger.verify()
-    with pytest.raises(NotFound):
-        move(tmp_path / "nothing.ledger", tmp_path / "x.ledger", reason="nothing is there")
-    with open_ledger(tmp_path / "other.ledger") as other:
-        begin(other)
-    (tmp_path / "other.ledger").unlink()
-    with pytest.raises(LedgerMismatch, match="another ledger was at"):
-        move(new, tmp_path / "other.ledger", reason="over another one's memory")
-
-
-@pytest.mark.parametrize("label", ["copied", "old mark voided", "mark begun", "places noted"])
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_move_that_is_killed_never_leaves_two_lives(
-    place: FilePlace, tmp_path: Path, label: str, elsewhere: bool
-) -> None:
-    new, mark = tmp_path / "new.ledger", tmp_path / "new.mark" if elsewhere else None
-
-    def stop(reached: str) -> None:
-        if reached == label:
-            raise KeyboardInterrupt
-
-    if not elsewhere and label in {"old mark voided", "mark begun"}:
-        move(place.where, new, reason="nothing to stop at", at=stop)
-        return
-    with pytest.raises(KeyboardInterrupt):
-        move(place.where, new, reason="killed", new_mark=mark, at=stop)
-    lives = []
-    for path, kept in ((place.path, None), (new, mark)):
-        try:
-            with open_ledger(path, mark=kept, create=False) as ledger:
-                charge(ledger, "k1")
-                lives.append(path)
-        except (LedgerRolledBack, LedgerForeign, LedgerMissing, NotFound):
-            continue
-    assert len(lives) <= 1
-
-
-def test_what_lies_in_a_server_is_neither_copied_nor_moved(server: str, tmp_path: Path) -> None:
-    place = ServerPlace(server)
-    with place.open() as ledger:
-        begin(ledger)
-        assert ledger.chain.mark.secret(create=True) == ledger.chain.mark.secret(create=False)
-    with pytest.raises(InvalidParameter, match="pg_dump"):
-        backup(place.where, tmp_path / "copy.ledger")
-    with pytest.raises(InvalidParameter, match="pg_dump"):
-        move(place.where, tmp_path / "copy.ledger", reason="out of the server")
 
 
 # -- versions -----------------------------------------------------------------------------------------------------
