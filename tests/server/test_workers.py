@@ -20,9 +20,10 @@ from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
+from giveortake.server import pipes
 from giveortake.server.pool import Pool, Worker, WorkerFailed
 from giveortake.server.refusals import Refused
-from giveortake.server.worker import failure
+from giveortake.server.worker import _done, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -302,3 +303,34 @@ def test_an_operation_that_is_not_known_is_an_error_of_ours_and_tells_its_kind_a
         asked_of(fragile.service.settings.ledger_task, "nothing", on_loss=losses.append)
     assert refused.value.cause.name == "internal"
     assert losses[0].startswith("toy: nothing: KeyError at ")
+
+
+def test_a_worker_that_ran_out_of_memory_is_asked_nothing_more(
+    fragile: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def give_up(_: object) -> dict[str, Any]:
+        raise MemoryError
+
+    reply, trusted = _done({"describe": give_up}, {"operation": "describe"})
+    assert not trusted
+
+    async def replied(*_: object) -> tuple[dict[str, Any], bytes]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(reply)
+        return await pipes.read(reader)
+
+    async def run() -> None:
+        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=30.0)
+        try:
+            await pool.open()
+            (first,) = pool.working
+            with monkeypatch.context() as patched:
+                patched.setattr(Worker, "ask", replied)
+                with pytest.raises(Refused, match="internal"):
+                    await pool.ask("describe")
+            assert first.process.returncode is not None, "it has been ended, before anybody else can ask it"
+            await pool.ask("levels", analyst=None)  # by another
+        finally:
+            await pool.close()
+
+    asyncio.run(run())

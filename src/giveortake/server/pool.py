@@ -199,6 +199,8 @@ class Pool:
         finally:
             if lost:
                 await self._lose(worker, _LOST[lost].format(request["operation"]))
+            elif reply[0].get("ends"):  # its state cannot be trusted: nobody else is to ask it
+                await self._lose(worker, "ended")
             else:
                 self._idle.put_nowait(worker)
         if lost:

@@ -88,13 +88,14 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
         cause, document = refusal_of(error, request.get("face", "service"))
         return packed({"refused": cause.name, "document": document, "kind": type(error).__name__}), True
     except MemoryError:
-        return _internal("MemoryError"), False
+        return _internal("MemoryError", ends=True), False
     except Exception as error:  # noqa: BLE001 (told by its class alone)
         return _internal(f"{type(error).__name__} at {_place(error)}"), True
 
 
-def _internal(kind: str) -> bytes:
-    return packed({"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind})
+def _internal(kind: str, *, ends: bool = False) -> bytes:
+    """A mistake of ours; `ends` says that this process is asked nothing more."""
+    return packed({"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind, "ends": ends})
 
 
 def _place(error: BaseException) -> str:

@@ -76,7 +76,6 @@ class DuckDBEngine(SQLEngine):
         self._threads = threads or os.cpu_count()
         self._copies = None if cache is None else LoadedCopies(CacheFolder(cache))
         self._loaded: dict[str, Loaded] = {}
-        self._tables: dict[object, str] = {}
         self._numbers = count()
         self._bounded: list[str] = []
         self._made: list[Relation] = []
@@ -240,11 +239,12 @@ class DuckDBEngine(SQLEngine):
         rows = self._rows(statements.values_statement(self._printer, relation, expression))
         return [row[0] for row in rows]
 
-    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
+    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
         lists = (parameters(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE))
-        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", lists)
+        table = f"key_table_{next(self._numbers)}"
+        self._fill(table, f"SELECT {self._unnested(typed)}", lists)
+        return table
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         typed = [(name, sql_type(domain)) for name, domain in columns]
@@ -261,16 +261,13 @@ class DuckDBEngine(SQLEngine):
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which no other value decides, as a place does."""
         plain = self._dictionary(values, domain)
+        known = self._constant_tables.get(("marked", plain))
+        if known is not None:
+            return known
         marked = mark(self._printer.dialect, "value", domain.kind)
-        return self._table(("marked", plain), f"SELECT value, code, {marked} AS mark FROM {plain}")
-
-    def _table(self, key: object, select: str, lists: Iterable[list[Any] | None] = (None,)) -> str:
-        known = self._tables.get(key)
-        if known is None:
-            known = f"key_table_{len(self._tables)}"
-            self._fill(known, select, lists)
-            self._tables[key] = known
-        return known
+        table = f"key_table_{next(self._numbers)}"
+        self._make(table, f"SELECT value, code, {marked} AS mark FROM {plain}")
+        return self._constant_tables.put(("marked", plain), table, 3 * len(values))
 
     def _fill(self, table: str, select: str, lists: Iterable[list[Any] | None]) -> None:
         """Make a table of what is selected with each of some parameters; none is left behind if that fails."""

@@ -75,7 +75,6 @@ class PostgresEngine(SQLEngine):
         super().__init__(PostgresDialect(), longest=_LONGEST, seconds=seconds)
         self._address, _ = split(url)
         self._stored: dict[str, Stored] = {}
-        self._constant_names: dict[object, str] = {}
         self._constant_texts: dict[str, str] = {}
         self._numbers = count()
         self._is_held = False
@@ -171,29 +170,24 @@ class PostgresEngine(SQLEngine):
             return [np.zeros(0, dtype=np.int64) for _ in range(3)]
         return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
 
-    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
-        key = (tuple(columns), tuple(tuple((type(value).__name__, value) for value in row) for row in rows))
-        name = self._constant_names.get(key)
-        if name is None:
-            arrays, shown = [], []
-            for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
-                kind = _ARRAYS[domain.kind]
-                arrays.append(f"CAST({_array(values)} AS {kind}[])")
-                collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
-                shown.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
-            listed = ", ".join(f"c{index}" for index in range(len(columns)))
-            name = f"constants_{next(self._numbers)}"
-            self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
-            self._constant_names[key] = name
+        arrays, shown = [], []
+        for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
+            kind = _ARRAYS[domain.kind]
+            arrays.append(f"CAST({_array(values)} AS {kind}[])")
+            collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
+            shown.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
+        listed = ", ".join(f"c{index}" for index in range(len(columns)))
+        name = f"constants_{next(self._numbers)}"
+        self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
         return name
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        return self._constants(columns, [row for rows in lists for row in rows])
+        return self._made_constants(columns, [row for rows in lists for row in rows])
 
     def _forget(self, listed: str) -> None:
-        self._constant_texts.pop(listed)
-        self._constant_names = {key: name for key, name in self._constant_names.items() if name != listed}
+        del self._constant_texts[listed]
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -39,13 +38,3 @@ def arrow_table(columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Valu
             plain = [float(value) if isinstance(value, Fraction) else value for value in values]
             arrays.append(pa.array(plain, types[domain.kind]))
     return pa.table(arrays, names=[name for name, _ in columns])
-
-
-def digest(table: pa.Table) -> str:
-    """What tells one table of constants from others."""
-    import pyarrow as pa  # noqa: PLC0415 (see above)
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return hashlib.sha256(sink.getvalue()).hexdigest()

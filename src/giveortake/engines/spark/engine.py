@@ -15,7 +15,7 @@ from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.protocol import Source
 from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.spark import key_weights
-from giveortake.engines.spark.constants import arrow_table, digest
+from giveortake.engines.spark.constants import arrow_table
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
 from giveortake.engines.spark.sessions import session_beside, silent
@@ -80,7 +80,7 @@ class SparkEngine(SQLEngine):
         self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._made)
         self._files: list[Files] = []
         self._without_heavy: set[tuple[Relation, Keys]] = set()
-        self._views: dict[object, str] = {}
+        self._views: dict[str, str | None] = {}  # and the key list that each reads, if it reads one
         self._numbers = count()
 
     @property
@@ -120,7 +120,7 @@ class SparkEngine(SQLEngine):
         """Files are compared before and after each question; any other DataFrame always gives the same rows."""
 
     def close(self) -> None:
-        for view in self._views.values():
+        for view in self._views:
             with suppress(Exception):  # the session may have been stopped before, and its views with it
                 self._own.sql(f"DROP VIEW IF EXISTS {view}")
         self._views.clear()
@@ -136,16 +136,16 @@ class SparkEngine(SQLEngine):
         database = str(self._own.conf.get("spark.sql.globalTempDatabase"))
         frame.createGlobalTempView(passing)
         try:
-            return self._view(("table", name), self._own.table(f"{database}.{passing}"))
+            return self._view(self._own.table(f"{database}.{passing}"))
         finally:
             frame.sparkSession.sql(
                 f"DROP VIEW {database}.{passing}"
             )  # the catalog's own way would empty a user's cache
 
-    def _view(self, key: object, frame: DataFrame) -> str:
+    def _view(self, frame: DataFrame, key_list: str | None = None) -> str:
         view = f"view_{next(self._numbers)}"
         frame.createOrReplaceTempView(view)
-        self._views[key] = view
+        self._views[view] = key_list
         return view
 
     def _fingerprint(self, frame: DataFrame, columns: tuple[tuple[str, Domain], ...], view: str) -> str:
@@ -209,7 +209,7 @@ class SparkEngine(SQLEngine):
                 self._without_heavy.add(asked)
                 yield None
                 return
-            view = self._view(uuid4().hex, kept.hint("broadcast") if count <= _MOST_BROADCAST else kept)
+            view = self._view(kept.hint("broadcast") if count <= _MOST_BROADCAST else kept)
             try:
                 yield view
             finally:
@@ -257,13 +257,9 @@ class SparkEngine(SQLEngine):
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        table = arrow_table(columns, rows)
-        key = digest(table)
-        if key not in self._views:
-            frame = self._made(table)
-            self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
-        return self._views[key]
+    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        frame = self._made(arrow_table(columns, rows))
+        return self._view(frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
 
     def _require_own_limits(self, asked: Asked) -> None:
         """Spark has none that a question could reach."""
@@ -278,17 +274,16 @@ class SparkEngine(SQLEngine):
         name = uuid4().hex
         try:
             frame = self._key_lists.frame(name, (arrow_table(columns, rows) for rows in lists))
-            return self._view(name, frame)
+            return self._view(frame, name)
         except BaseException:
             self._key_lists.forget(name)
             raise
 
     def _forget(self, listed: str) -> None:
         self._own.catalog.dropTempView(listed)
-        for key, view in self._views.items():
-            if view == listed:
-                self._key_lists.forget(str(key))
-        self._views = {key: view for key, view in self._views.items() if view != listed}
+        key_list = self._views.pop(listed)
+        if key_list is not None:
+            self._key_lists.forget(key_list)
 
     def _made(self, table: pa.Table) -> DataFrame:
         """Constants in the session of our own. To make them makes it active; who was active before is so again."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from giveortake.engines.public_tables import read_public_table
 from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.sql import statements, vector_statements
+from giveortake.engines.sql.kept import Kept
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.time_limits import TimeLimit, no_question
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Relation, Scan, Schema, Value
 
-_REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
-_MOST_REMEMBERED = 1 << 20  # integers of one of them
+_MOST_REMEMBERED = 1 << 21  # integers and keys of exact results, so that another price does not read the rows again
+_LARGEST_REMEMBERED = 1 << 20  # of one of them
+_RESULT = 1 << 15  # what each of them counts for at least: 64 questions are remembered, however small
+_MOST_CONSTANTS = 1 << 20  # values of constants that are tables already when a question comes
 _AT_ONCE = 1 << 18  # keys that occur, of which it is decided at once which are shown
 
 
@@ -50,7 +53,8 @@ class SQLEngine(ABC):
         self._longest = longest
         self._time = TimeLimit(seconds)
         self._lock = threading.RLock()
-        self._results: OrderedDict[object, Any] = OrderedDict()
+        self._results: Kept[Asked, Any] = Kept(_MOST_REMEMBERED)
+        self._constant_tables: Kept[object, str] = Kept(_MOST_CONSTANTS)
 
     # -- what engines provide -----------------------------------------------------------------------------------
 
@@ -101,12 +105,12 @@ class SQLEngine(ABC):
         """The columns of a statement, all of 64 bits."""
 
     @abstractmethod
-    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
+    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """A table of constants, as it can be read; made anew at each call. It has at least one row."""
 
     @abstractmethod
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        """A table of many constants, which come some at a time; made anew at each call."""
+        """The same of many constants, which come some at a time."""
 
     @abstractmethod
     def _forget(self, listed: str) -> None:
@@ -225,15 +229,15 @@ class SQLEngine(ABC):
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock, self._time.counted():
-            if remember and asked in self._results:
-                self._results.move_to_end(asked)
-                return self._results[asked]
+            known = self._results.get(asked) if remember else None
+            if known is not None:
+                return known
+            self._constant_tables.trim(self._forget)
             self._prepare(asked.relation)
             found = compute()
-            if remember and _count(found) <= _MOST_REMEMBERED:
-                self._results[asked] = found
-            if len(self._results) > _REMEMBERED:
-                self._results.popitem(last=False)
+            if remember and _count(found) <= _LARGEST_REMEMBERED:
+                self._results.put(asked, found, max(_count(found), _RESULT))
+                self._results.trim()
             return found
 
     # -- tables -------------------------------------------------------------------------------------------------
@@ -242,7 +246,7 @@ class SQLEngine(ABC):
         """Read a public table here, and send it as constants to where the others are."""
         found = read_public_table(name, source)
         columns = found.content.source.columns
-        self._sources[name] = self._constants(columns, found.rows or [(None,) * len(columns)])
+        self._sources[name] = self._made_constants(columns, found.rows or [(None,) * len(columns)])
         return found.content
 
     def _prepare(self, relation: Relation) -> None:
@@ -257,6 +261,15 @@ class SQLEngine(ABC):
             if bounded_name(scan) not in self._sources:
                 self._sources.setdefault(bounded_name(scan), self._few_rows(scan))
         return found
+
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """A table of constants, made once for equal ones. It is there until the next question at least."""
+        values = hashlib.sha256(repr(rows).encode(errors="surrogatepass")).digest()  # 1, 1.0 and True are three
+        key = tuple(columns), values
+        known = self._constant_tables.get(key)
+        if known is not None:
+            return known
+        return self._constant_tables.put(key, self._made_constants(columns, rows), len(rows) * len(columns))
 
     # -- keys as codes ------------------------------------------------------------------------------------------
 
