@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,43 @@ def test_of_a_sum_a_row_that_is_left_out_counts_as_a_usual_value_and_not_as_the_
     assert rows[cap] == pytest.approx(260, abs=15)  # of the one who has three hundred
     assert unknown[cap] == pytest.approx(rows[cap] / 2, rel=0.05)
     assert known[cap] == pytest.approx(rows[cap] / 2 * 2.7 / 50, rel=0.15)
+
+
+def _errors(question: str, **more: Any) -> dict[str, tuple[float, float]]:
+    left = profiled().sql(question).quote(epsilon=5, caps="best", **more).left_out
+    assert left is not None
+    return {line.caps: (line.margin, line.error) for line in left.lines}
+
+
+def test_every_column_is_weighed_as_what_it_is_and_several_alike() -> None:
+    asked = {
+        name: _errors(f"SELECT {text} FROM trips")
+        for name, text in [("count", "COUNT(*)"), ("mean", "AVG(amount)"), ("median", "MEDIAN(amount)")]
+    }
+    cap = "at most 24 rows of a person"
+    bias = {name: lines[cap][1] - lines[cap][0] for name, lines in asked.items()}
+    noise = {name: lines[cap][0] for name, lines in asked.items()}
+    assert bias["count"] == pytest.approx(0.39 * 2_100, rel=0.1)  # the rows that are left out
+    for name in ("mean", "median"):  # which differ from the others, and of which a mean has fewer
+        less = noise[name] * (1 / (1 - 0.39) - 1)
+        assert bias[name] == pytest.approx(bias["count"] / 4 + less, rel=0.1)
+    s = profiled()
+    mean, count = (
+        s.sql(f"SELECT {text} FROM trips").quote(epsilon=5, caps="best") for text in ("AVG(amount)", "COUNT(*)")
+    )
+    assert mean.contributions == "at most 40 rows of a person"
+    assert count.contributions == "at most 256 rows of a person"
+    assert any("caps are compared by the error of" in note for note in mean.remarks)
+    assert not any("caps are compared" in note for note in count.remarks)
+    both = _errors("SELECT SUM(amount) AS s, AVG(amount) AS m FROM trips")[cap]
+    assert both[1] < bias["count"]
+
+
+def test_a_number_of_persons_beside_rows_does_not_change_the_caps() -> None:
+    s = profiled()
+    alone = s.sql(COUNT).quote(epsilon=5, caps="best")
+    beside = s.sql("SELECT COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM trips").quote(epsilon=10, caps="best")
+    assert beside.contributions == alone.contributions
 
 
 def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_out() -> None:

@@ -34,7 +34,7 @@ def test_keys_that_nobody_could_show_are_seen_before_they_are_paid() -> None:
 def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     s = session()
     mean = s.sql("SELECT AVG(amount) AS m FROM trips")
-    assert "would have to be larger" in str(mean.quote(epsilon=1, rows_per_group=1, n=3).worthless)
+    assert "n is 3, and it takes more than 6" in str(mean.quote(epsilon=1, rows_per_group=1, n=3).worthless)
     assert mean.quote(epsilon=1, rows_per_group=1, n=3_000).worthless is None
     count = s.sql(COUNT)
     assert "is no smaller than the 10 rows" in str(count.quote(epsilon="0.01", rows_per_group=1, n=10).worthless)
@@ -42,6 +42,23 @@ def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     s.profile(epsilon=100)
     assert "by the profile" in str(count.quote(epsilon="0.0001", rows_per_group=40).worthless)
     assert count.quote(epsilon=1, rows_per_group=40).worthless is None
+
+
+def test_how_many_rows_a_mean_needs_is_said_before_it_is_paid_and_compared_with_a_profile() -> None:
+    s = session()
+    mean = s.sql("SELECT AVG(amount) AS m FROM trips")
+    unknown = mean.quote(epsilon=1, rows_per_group=40)
+    assert unknown.worthless is None
+    assert any("`m` says nothing of a group of fewer than about" in note for note in unknown.remarks)
+    s.profile(epsilon=100)
+    assert mean.quote(epsilon=1, rows_per_group=40).worthless is None
+    drowned = str(mean.quote(epsilon="0.01", rows_per_group=40).worthless)
+    assert "the profile tells of about " in drowned
+    assert "narrower bounds, larger groups" in drowned
+    beside = s.sql("SELECT COUNT(*) AS n, AVG(amount) AS m FROM trips")
+    few, many = (beside.quote(epsilon=1, rows_per_group=1, n=n) for n in (5, 5_000))
+    assert any("`m` says nothing" in note for note in few.remarks)
+    assert not any("`m` says nothing" in note for note in many.remarks)
 
 
 def test_a_sum_is_compared_with_the_greatest_sum_and_not_with_a_number_of_rows() -> None:

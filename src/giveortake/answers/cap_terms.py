@@ -19,7 +19,7 @@ class CapTerms(TypedDict, total=False):
       each table: `{"flights": 600, "planes": 1}`
     - `groups_per_person`: how many groups of the answer a person counts in
     - `rows_per_group`: how many rows of a person count in each group, or in all if there are no groups
-    - `caps`: `"best"` takes the caps of the least total error from a profile that was released
+    - `caps`: `"best"` takes the caps of the least total error of what is asked, by a profile that was released
     """
 
     rows_per_person: Number | Mapping[str, Number] | None

@@ -125,9 +125,9 @@ def _cap(name: str, value: Number | None) -> int | None:
 class CapLine:
     """One choice of caps: the margin of the noise, and bounds of the share of rows that it leaves out.
 
-    `error` is the margin and about what is left out, in rows: what `caps="best"` makes least. Of an answer in groups,
-    which `grouped` tells, both are about one group. Where keys have to be found, the rows of a group that has just too
-    few persons to be shown are part of it.
+    `error` is the margin and about what is left out, in rows: what `caps="best"` makes least. One row of a sum is its
+    greatest value, and all rows of a mean are its range. Of an answer in groups, which `grouped` tells, both are about
+    one group. Where keys have to be found, the rows of a group that has just too few persons to be shown are part of it.
     """
 
     caps: str

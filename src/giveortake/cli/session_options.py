@@ -280,7 +280,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
     caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
     caps.add_argument(
-        "--caps", choices=["best"], help="take the caps with the least total error, by a released profile"
+        "--caps", choices=["best"], help="take the caps with the least error of what is asked, by a released profile"
     )
     add_people(parser)
 

@@ -49,6 +49,7 @@ FACES: dict[Kind, Face] = {
     Kind.TIMESTAMP: "time",
 }
 
+_AS_WIDE = 0.95  # of the bounds: an interval from there on says nothing
 
 ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
 
@@ -311,18 +312,20 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
-    """Which quotients, as means of hardly any rows, may be anything that they ever could."""
+    """Which quotients, as means of hardly any rows, may be about anything that they ever could."""
     by_name = {column.name: column for column in columns}
     found: list[str] = []
     for name, formula in made.formulas:
         if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
             low, high = float(formula.low), float(formula.high)
-            whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
-            if next(whole, None) is not None:
-                ends = f"{shown(low)} to {shown(high)}"
+            starts, ends = (np.asarray(each, dtype=np.float64) for each in (by_name[name].low, by_name[name].high))
+            wide = int(np.count_nonzero(ends - starts >= _AS_WIDE * (high - low))) if low < high else 0
+            if wide:
+                where = "" if len(starts) == 1 else f" in {wide:,} of {len(starts):,} rows"
                 found.append(
                     Remark(
-                        f"where the interval of `{name}` reaches over all of {ends}, the answer says nothing about it"
+                        f"the interval of `{name}` is as wide as its bounds, {shown(low)} to {shown(high)}{where}, and "
+                        "says nothing about it: ask for more ε, narrower bounds or larger groups"
                     )
                 )
     return found

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, final
 from giveortake import exact
 from giveortake.answers.caps import CapLine, LeftOut
 from giveortake.compile import Caps
-from giveortake.compile.measures import RowCount, ValueSum
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian
-from giveortake.mechanisms.tails import quantile
 from giveortake.plan import ColumnReference
+from giveortake.session.cap_errors import margin_and_error
 from giveortake.session.size_estimates import USUAL, mean_size, people
 
 if TYPE_CHECKING:
@@ -195,9 +194,10 @@ class Candidates:
         left = left_out_by(self.profile, self.question, caps, self.table, self.terms.confidence)
         if left.low is None or left.high is None or left.estimate is None:
             return None
-        margin = _margin_in_rows(made, self._miss)
         _, total = self._rows.left_estimates(self._miss)
-        error = margin + left.estimate * self._rows_of_group(made, total) * self._worth_of_row(made)
+        margin, error = margin_and_error(
+            made, self.profile, self._miss, left.estimate, self._rows_of_group(made, total)
+        )
         if made.selection is not None:  # a group that is just not shown is wrong by all its rows
             groups = self.profile.groups
             each = 1.0 if groups is None else mean_size(groups, self._miss)
@@ -245,19 +245,6 @@ class Candidates:
         keys = made.keys.size if made.selection is None else self._least_keys
         return total / math.sqrt(max(keys, 1))
 
-    def _worth_of_row(self, made: Measurement) -> float:
-        """How much a row that is left out takes from the answer, in units of the most that it could.
-
-        One of a count. Of a sum the usual value beside the greatest: a half, if nothing is known; where the profile has
-        the column, half of the greatest value of a person, in the mean of all persons.
-        """
-        measure = made.measures[_place_of_margin(made)]
-        if not isinstance(measure, ValueSum):
-            return 1.0
-        greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
-        known = self.profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
-        return 0.5 if known is None or not greatest else 0.5 * min(1.0, known / float(greatest))
-
     def _measured(self, caps: Caps) -> Measurement:
         resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
         if self.terms.spend is None:
@@ -286,16 +273,3 @@ def _some(edges: Sequence[int], most: int) -> Sequence[int]:
     """The last of them, and not too many of the others."""
     step = max(1, -(-len(edges) // most))
     return edges[(len(edges) - 1) % step :: step]
-
-
-def _place_of_margin(made: Measurement) -> int:
-    return next((place for place, each in enumerate(made.measures) if isinstance(each, RowCount)), 0)
-
-
-def _margin_in_rows(made: Measurement, miss: float) -> float:
-    """The margin of a number of rows; of what else is measured, as many rows as its noise hides."""
-    place = _place_of_margin(made)
-    measure, noise = made.measures[place], made.noises[place]
-    l1, l2 = made.stability.sensitivity(0, 1)
-    one = l2 / measure.l2 if isinstance(noise, Gaussian) else l1 / measure.l1
-    return quantile([noise.tail], miss) * float(one)

@@ -13,15 +13,15 @@ from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
+from giveortake.session.cap_errors import what_is_weighed
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
 from giveortake.session.pages import ASKED_BEFORE, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
-from giveortake.session.worthless import doubt_about_keys, worthless
+from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, worthless
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import LeftOut
     from giveortake.compile import Measurement, Terms
-    from giveortake.exact import Number
     from giveortake.ledger.outlooks import Outlook
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced
@@ -111,6 +111,10 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
     for name, formula in made.formulas:
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
+    left_out = left_out_of(
+        mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
+    )
+    weighed = what_is_weighed(made) if left_out is not None and left_out.lines else None
     return Quote(
         cost=made.promise(mechanism.budget.unit),
         spend=str(asked.spend),
@@ -125,14 +129,12 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         advice=tuple(_advice(made)),
         remarks=(
             *no_price(share, mechanism.budget, made.event),
-            *(each for each in (asked.why, asked.refusal) if each is not None),
+            *(each for each in (asked.why, asked.refusal, weighed) if each is not None),
             *undeclared_values(asked.question),
-            *_remarks(made, margins, n),
+            *_remarks(made, margins, terms),
             *([] if outlook.admitted or outlook.paid else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
         ),
-        left_out=left_out_of(
-            mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
-        ),
+        left_out=left_out,
         worthless=worthless(mechanism, asked.question, made, terms, margins),
         doubt=doubt_about_keys(mechanism, asked.question, made, terms),
         used_after=_used_after(outlook),
@@ -163,7 +165,7 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
     return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
 
 
-def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
+def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
     """What a joint release saves [PDP21, Ex. 1.4, 1.5], and whether the noise would drown the answer (L1.7)."""
     remarks = []
     if any(measure.sections is not None for measure in made.measures):
@@ -172,12 +174,20 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
     if keys is not None and times > 1 and made.columns:
         told = exact.shown(times, 3)
         remarks.append(f"the {keys:,} groups are one release; one by one, each would get {told} times the noise")
+    n = None if terms.n is None else exact.positive("n", terms.n)
+    remarks.extend(
+        f"`{name}` says nothing of a group of fewer than about {rows:,.0f} rows: its interval is as wide as its bounds "
+        "there; more ε or narrower bounds help"
+        for name, rows in rows_that_means_need(made, terms).items()
+        if n is None or (n <= rows and len(made.formulas) > 1)
+    )
     if n is not None:
         counts = [name for name, formula in made.formulas if formula.counts]
         remarks.extend(
-            f"the margin of `{name}` is no smaller than the {n} rows there are: ask for more ε, or for fewer columns"
+            f"the margin of `{name}` is no smaller than the {terms.n} rows there are: ask for more ε, or for fewer "
+            "columns"
             for name in counts
-            if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
+            if isinstance(margin := margins[name], int | float) and margin >= float(n)
         )
     return remarks
 

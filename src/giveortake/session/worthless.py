@@ -12,6 +12,7 @@ from giveortake.compile.postprocessing import of_units
 from giveortake.compile.releases import without_data
 from giveortake.session.best_caps import paid_profiles, profile_for, profiled_table
 from giveortake.session.cap_candidates import key_columns
+from giveortake.session.margins import quoted_miss
 from giveortake.session.size_estimates import mean_size
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def worthless(
     profiles = [] if table is None else paid_profiles(mechanism, table)
     known = profile_for(profiles, question)
     told = None if known is None else _Told(known, question, float(1 - terms.confidence), whole=not changed)
-    return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, margins, n, terms)
+    return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, n, told, terms)
 
 
 def doubt_about_keys(
@@ -82,6 +83,12 @@ class _Told:
     def rows(self) -> float | None:
         """About so many rows there are, of which a question may be about some."""
         return None if self.profile.rows is None else self.profile.rows.left_estimates(self.miss)[1]
+
+    def rows_of_group(self, made: Measurement) -> float | None:
+        """About so many rows a group has, if all groups are alike; None if the question is not about all rows."""
+        if not self.whole or self.rows is None:
+            return None
+        return self.rows / max(made.keys.size if made.selection is None else self.keys, 1)
 
     @property
     def keys(self) -> int:
@@ -155,9 +162,7 @@ def _limits(
         return
     if isinstance(measure, PersonCount):
         yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
-    elif told.whole and told.rows is not None and n is None:
-        keys = made.keys.size if made.selection is None else told.keys
-        rows = told.rows / max(keys, 1)
+    elif n is None and (rows := told.rows_of_group(made)) is not None:
         yield rows * each, f"{of} {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
 
 
@@ -166,21 +171,32 @@ def _greatest(measure: Measure) -> float:
     return float(max(abs(measure.quantum.low), abs(measure.quantum.high))) if isinstance(measure, ValueSum) else 1.0
 
 
-def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float | None, terms: Terms) -> str | None:
-    """The margin of every mean is as wide as the range in which it lies anyway; so many rows would be needed."""
-    measures, needed = without_data(made.measures, made.noises), []
-    for name, formula in made.formulas:
-        if not isinstance(formula, Ratio) or formula.low is None or formula.high is None:
-            return None
-        margin, spread = margins[name], float(formula.high - formula.low)
-        if n is None or not isinstance(margin, int | float) or margin < spread / 2 or spread == 0:
-            return None
-        whole = formula.margin(measures, float(1 - terms.confidence), 1.0)
-        needed.append((name, 2 * (whole or 0.0) / spread))
-    if not needed:
+def _no_mean(made: Measurement, n: float | None, told: _Told | None, terms: Terms) -> str | None:
+    """The interval of every mean is as wide as the range in which it lies anyway; so many rows would be needed."""
+    needed = rows_that_means_need(made, terms)
+    rows = told.rows_of_group(made) if n is None and told is not None else n
+    if rows is None or not needed or len(needed) < len(made.formulas):
         return None
-    name, rows = min(needed, key=lambda pair: pair[1])
+    name, least = min(needed.items(), key=lambda pair: pair[1])
+    if rows > least:
+        return None
+    known = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
     return (
-        f"the interval of `{name}` is as wide as its range: n is {n:,.0f}, and would have to be larger than "
-        f"{rows:,.0f}; ask for more ε, narrower bounds or lower caps"
+        f"the interval of `{name}` is as wide as its range: {known}, and it takes more than {least:,.0f}; "
+        "ask for more ε, narrower bounds, larger groups or lower caps"
     )
+
+
+def rows_that_means_need(made: Measurement, terms: Terms) -> dict[str, float]:
+    """How many rows a group needs so that the interval of a mean is narrower than its range; no row is looked at."""
+    miss = quoted_miss(made, terms.confidence)
+    if miss is None:
+        return {}
+    measures = without_data(made.measures, made.noises)
+    found = {}
+    for name, formula in made.formulas:
+        if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+            whole, spread = formula.margin(measures, miss, 1.0), float(formula.high - formula.low)
+            if whole is not None and spread > 0:
+                found[name] = 2 * whole / spread
+    return found

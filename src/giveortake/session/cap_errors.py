@@ -1,0 +1,134 @@
+"""How wrong an answer is under caps, in rows: what noise adds to its columns, and what rows that are left out take.
+
+Every column is weighed as what it is. Of a count a row that is left out takes one. Of a sum it takes its value, and one
+row is the greatest value. A mean or a quantile moves only as far as the rows that are left out differ from the others;
+its whole range is as many rows as there are. Several columns count alike.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from giveortake.compile.measures import MeasureOfSteps, PersonCount
+from giveortake.compile.outputs import Linear, QuantileOf, Ratio, margin
+from giveortake.compile.releases import without_data
+from giveortake.compile.sides import Side
+from giveortake.compile.weights import parts_of
+from giveortake.plan import ColumnReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from giveortake.compile import Measurement
+    from giveortake.compile.outputs import Formula
+    from giveortake.compile.releases import Combined
+    from giveortake.session.profile import Profile
+
+_Weighed: TypeAlias = "Linear | Ratio | QuantileOf"
+
+_USUAL_VALUE = 0.5  # of the greatest one, if nothing is known
+_USUAL_DISTANCE = 0.5  # of values from their mean, beside the usual value
+_LEAST_KEPT = 1e-3  # of the rows: a mean of fewer says nothing anyway
+
+
+def margin_and_error(
+    made: Measurement, profile: Profile, miss: float, left_out: float, rows: float
+) -> tuple[float, float]:
+    """The margin of the noise and the whole error, in rows, in a group of so many of which that share is left out."""
+    measures, found = without_data(made.measures, made.noises), _columns(made)
+    margins = [_margin_in_rows(made, each, measures, miss) for each in found]
+    kept = [1.0 if isinstance(each, Linear) else max(1 - left_out, _LEAST_KEPT) for each in found]
+    taken = [left_out * rows * _worth_of_row(made, each, profile) for each in found]
+    errors = [noise / share + bias for noise, share, bias in zip(margins, kept, taken, strict=True)]
+    return sum(margins) / len(found), sum(errors) / len(found)
+
+
+def what_is_weighed(made: Measurement) -> str | None:
+    """In what the errors of caps are given, where not only rows are counted."""
+    if all(isinstance(each, Linear) and not _summed(made, each) for each in _columns(made)):
+        return None
+    names = ", ".join(f"`{name}`" for name, _ in made.formulas)
+    return (
+        f"caps are compared by the error of {names}, in rows: a sum's greatest value is one row, the range of a mean "
+        "is all of them"
+    )
+
+
+def _columns(made: Measurement) -> list[_Weighed]:
+    """What is weighed: the numbers that are asked for; of functions of several the parts."""
+    found = [each for _, formula in made.formulas for each in _parts(formula)]
+    if not made.question.keys:  # whoever has fewer rows is still there
+        found = [each for each in found if not _counts_persons(made, each)] or found
+    return found or [Linear({place: Fraction(1)}, Fraction(0)) for place in range(len(made.measures))]
+
+
+def _parts(formula: Formula) -> Iterator[_Weighed]:
+    if isinstance(formula, Ratio) and (formula.low is None or formula.high is None or formula.low >= formula.high):
+        yield from _parts(formula.over)
+        yield from _parts(formula.under)
+    elif isinstance(formula, Ratio | QuantileOf):
+        yield formula
+    elif isinstance(formula, Linear):
+        if formula.weights:
+            yield formula
+    else:
+        for part in parts_of(formula):
+            yield from _parts(part)
+
+
+def _counts_persons(made: Measurement, formula: _Weighed) -> bool:
+    return isinstance(formula, Linear) and all(isinstance(made.measures[at], PersonCount) for at in formula.weights)
+
+
+def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int, Combined], miss: float) -> float:
+    """As many rows as the noise of a column hides."""
+    if isinstance(formula, QuantileOf):
+        distribution = measures[formula.measure].distribution
+        assert distribution is not None  # noqa: S101 (bins have one)
+        return distribution.rank_margin(formula.quantile, miss)
+    if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+        whole = formula.margin(measures, miss, 1.0) or 0.0
+        return whole / float(formula.high - formula.low)
+    assert isinstance(formula, Linear)  # noqa: S101 (what is left)
+    greatest = max(abs(weight) * _greatest(made, place) for place, weight in formula.weights.items())
+    return margin(formula, measures, miss) / float(greatest or 1)
+
+
+def _worth_of_row(made: Measurement, formula: _Weighed, profile: Profile) -> float:
+    """How much a row that is left out takes from a column, in units of the most that it could.
+
+    One of a count. Of a sum the usual value beside the greatest: a half, if nothing is known; where the profile has the
+    column, half of the greatest value of a person, in the mean of all persons. Of a mean or a quantile half of that.
+    """
+    if isinstance(formula, Linear):
+        summed = _summed(made, formula)
+        return _usual_value(summed, profile) if summed else 1.0
+    places = (formula.measure,) if isinstance(formula, QuantileOf) else formula.over.weights
+    return _USUAL_DISTANCE * _usual_value(_of_values(made, places), profile)
+
+
+def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
+    for measure in measures:
+        greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
+        known = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
+        if known is not None and greatest:
+            return _USUAL_VALUE * min(1.0, known / float(greatest))
+    return _USUAL_VALUE
+
+
+def _summed(made: Measurement, formula: Linear) -> list[MeasureOfSteps]:
+    """The values that a column adds up; none of a count, to which every row adds the same whatever it holds."""
+    found = _of_values(made, formula.weights)
+    distances = [weight for place, weight in formula.weights.items() if isinstance(made.measures[place], Side)]
+    return [] if len(distances) == len(found) and not sum(distances) else found
+
+
+def _of_values(made: Measurement, places: Iterable[int]) -> list[MeasureOfSteps]:
+    return [measure for place in places if isinstance(measure := made.measures[place], MeasureOfSteps)]
+
+
+def _greatest(made: Measurement, place: int) -> Fraction:
+    """How much one row adds at most to a measure."""
+    measure = made.measures[place]
+    return measure.quantum.reach * measure.quantum.granularity if isinstance(measure, MeasureOfSteps) else Fraction(1)
