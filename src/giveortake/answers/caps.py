@@ -127,7 +127,7 @@ class CapLine:
 
     `error` is the margin and about what is left out, in rows: what `caps="best"` makes least. One row of a sum is its
     greatest value, and all rows of a mean are its range. Of an answer in groups, which `grouped` tells, both are about
-    one group. Where keys have to be found, the rows of a group that has just too few persons to be shown are part of it.
+    one group. Where keys have to be found, the rows of a group that has just too few persons to be shown are in it.
     """
 
     caps: str
