@@ -152,4 +152,48 @@ def test_a_new_section_of_people_whom_nobody_names_is_ill_and_of_one_that_is_nam
     assert (code, found["configuration", "giveortake.toml: ledger"]["state"]) == (1, "ill")
     assert "the ledger knows people already" in found["configuration", "giveortake.toml: ledger"]["told"]
     (folder / "giveortake.toml").write_text(TOML + FROZEN)
+    (folder / "stays.csv").write_text("who,ward,nights,born,code\n")
     assert told(capsys)[0] == 0
+
+
+def test_a_column_that_was_renamed_in_the_file_is_named(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """By the header alone: rows are not looked at, and those here could not even be read."""
+    (folder / "giveortake.toml").write_text(TOML + '[stays.domains]\nward = ["surgery", "eyes"]\n')
+    assert told(capsys)[0] == 0
+    (folder / "stays.csv").write_text('who,wards\n"')
+    code, found = told(capsys)
+    section = found["configuration", "giveortake.toml"]
+    assert (code, section["state"]) == (1, "ill")
+    assert section["told"].endswith("stays.csv has no column `ward`")
+    assert section["hint"] == "did you mean `wards`? its columns are who, wards"
+    (folder / "stays.csv").write_text("person,ward\n")
+    assert "has no column `who`" in told(capsys)[1]["configuration", "giveortake.toml"]["told"]
+
+
+@pytest.mark.parametrize("is_in_toml", [True, False])
+def test_a_column_that_the_ledger_knows_and_the_file_lost_is_named(
+    capsys: pytest.CaptureFixture[str], folder: Path, is_in_toml: bool
+) -> None:
+    (folder / "stays.csv").write_text("who,ward,nights\n1,surgery,2\n")
+    text = '[stays]\nsource = "stays.csv"\nunit = "who"\nbudget = { epsilon = "1" }\nledger = "stays.csv.ledger"\n'
+    (folder / "giveortake.toml").write_text(text + "[stays.domains]\nnights = { bounds = [0, 30] }\n")
+    with from_toml("giveortake.toml"):
+        pass
+    if not is_in_toml:
+        (folder / "giveortake.toml").unlink()
+    assert told(capsys)[0] == 0
+    (folder / "stays.csv").write_text("who,unit,nights\n1,surgery,2\n")
+    code, found = told(capsys)
+    assert code == 1
+    ill = found["configuration", "giveortake.toml"] if is_in_toml else found["ledgers", "stays.csv.ledger"]
+    assert "has no column `ward`" in ill["told"]
+
+
+def test_the_ledger_of_a_configuration_that_names_none_is_the_one_beside_it(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "giveortake.toml").write_text('[stays]\nsource = "stays.csv"\nunit = "who"\nbudget = { epsilon = "1" }\n')
+    asked = ["query", "giveortake.toml", "SELECT COUNT(*) AS n FROM stays", "--epsilon", "1", "--rows-per-person", "1"]
+    assert cli.main(asked) == 0
+    capsys.readouterr()
+    assert told(capsys)[1]["ledgers", "giveortake.toml.ledger"]["state"] == "well"

@@ -184,5 +184,61 @@ def test_who_says_less_than_before_is_told_what_the_ledger_has(
         options = shlex.split(told[1])
         assert options[:4] == said[:4]
         assert sorted(options[4:]) == sorted(said[4:])
-    assert cli.main(["publish", "codes.csv.ledger", "--to", "a.duckdb"]) == 2
-    assert "hint: say the same as before: --unit who --budget 1,1e-8 --domain" in capsys.readouterr().err
+    assert cli.main(["publish", "codes.csv.ledger", "--to", "a.duckdb"]) == 2  # which takes no caps
+    assert "--rows-per-person" not in (printed := capsys.readouterr().err)
+    assert "hint: say the same as before: --unit who --budget 1,1e-8 --domain" in printed
+
+
+def test_what_is_told_to_say_again_can_be_pasted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "my trips.csv").write_text("a person,town\n1,x\n")
+    keys = ",".join(f"town {n}" for n in range(40))
+    asked = ["query", "my trips.csv", "SELECT town, COUNT(*) AS n FROM my_trips GROUP BY town", "--epsilon", "0.1"]
+    said = ["--unit", "a person", "--budget", "1", "--neighbours", "change-one", "--domain", f"town={keys}"]
+    caps = ["--rows-per-person", "my_trips=3", "--groups-per-person", "2"]
+    assert cli.main([*asked, *said, *caps]) == 0
+    first = capsys.readouterr().out
+    for less in ([], ["--unit", "a person", "--budget", "2"], ["--unit", "row", "--budget", "1"]):
+        assert cli.main([*asked, *less]) == 2
+        told = re.search("hint: say the same as before: ([^;\\n]*)", capsys.readouterr().err)
+        assert told is not None
+        assert cli.main([*asked, *shlex.split(told[1])]) == 0
+        assert capsys.readouterr().out.splitlines()[:2] == first.splitlines()[:2]
+    assert cli.main([*asked, "--unit", "row", "--budget", "1"]) == 2
+    assert "with another unit: 'a person', not single rows" in (printed := capsys.readouterr().err)
+    assert "`giveortake admin budget change` changes a budget" in printed
+    assert cli.main([*asked, *said[:4]]) == 2
+    assert "another budget: ε = 1 under change-one, not ε = 1\n" in capsys.readouterr().err
+
+
+def test_a_table_that_is_named_as_a_ledger_is_called_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["trips.csv", COUNT, "--unit", "user_id", "--budget", "1,1e-6", "--epsilon", "0.1"]
+    asked += ["--rows-per-person", "1"]
+    for action in ("show", "verify"):
+        assert cli.main(["ledger", action, "trips.csv"]) == 2
+        assert (
+            "trips.csv is not a ledger\n\n  hint: there is none at trips.csv.ledger either" in capsys.readouterr().err
+        )
+    assert cli.main(["query", *asked, "--ledger", "trips.csv"]) == 2
+    told = "--ledger = 'trips.csv' is the table itself\n\n  hint: leave it out: trips.csv.ledger, the usual ledger, is "
+    assert f"{told}begun by the first question" in capsys.readouterr().err
+    assert cli.main(["query", *asked]) == 0
+    for action in (["show"], ["verify"], ["show", "--mark", "none.mark"]):
+        assert cli.main(["ledger", *action[:1], "trips.csv", *action[1:]]) == 2
+        assert "trips.csv is not a ledger\n\n  hint: did you mean trips.csv.ledger?" in capsys.readouterr().err
+    for command in ("query", "quote"):
+        assert cli.main([command, *asked, "--ledger", "./trips.csv"]) == 2
+        assert "is the table itself" in capsys.readouterr().err
+    (folder / "junk.ledger").write_text("junk")
+    assert cli.main(["ledger", "show", "junk.ledger"]) == 2
+    assert "has no mark here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["query", "quote"])
+@pytest.mark.parametrize("text", [COUNT, "with t as (select 1) select 2", "@weekly.sql", "-"])
+def test_a_question_before_its_table_is_told_where_the_table_comes(
+    command: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([command, text, "trips.csv", "--unit", "user_id", "--budget", "1", "--epsilon", "1"]) == 2
+    printed = capsys.readouterr().err
+    assert "the table comes first, and then the question" in printed
+    assert f"hint: giveortake {command} trips.csv {shlex.quote(text)}" in printed

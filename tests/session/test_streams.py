@@ -103,6 +103,13 @@ def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monke
         assert isinstance(again.guarantee, gt.ApproxDP)
 
 
+def test_a_ledger_in_memory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with gt.ledger.open(":memory:") as book, session(ledger=book) as s:
+        assert columns(s.sql(TEXT).stream(**SPEND))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parts_survive_the_session_beside_the_ledger(tmp_path: Path) -> None:
     ledger = tmp_path / "t.ledger"
     with session(ledger=ledger) as s:

@@ -1,4 +1,7 @@
-"""Whether a ledger would take a table as a TOML file describes it. It is tried on a copy, and no table is opened."""
+"""Whether a ledger would take a table as a TOML file describes it, and the file has the columns that both speak of.
+
+The ledger is tried on a copy. Of a table nothing but the names of its columns is read.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from giveortake import ledger as ledgers
+from giveortake.answers.printable import printable
 from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError
+from giveortake.errors import GiveOrTakeError, meant
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW
-from giveortake.session.registration import own_domains
+from giveortake.session.ledgers_beside import files_of
+from giveortake.session.registration import own_domains, table_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from giveortake.ledger import Ledger
     from giveortake.session.configuration import Configuration
 
@@ -35,6 +43,56 @@ def refusal(section: Configuration, place: str) -> GiveOrTakeError | None:
     with suppress(GiveOrTakeError, OSError), rehearsal(place, mark=section.mark) as book:
         return _refused(section, book)
     return None
+
+
+def lost_columns(section: Configuration, places: Iterable[str]) -> tuple[str, str] | None:
+    """Which columns that a section or its ledger speaks of its files do not have, and what may be meant; else None."""
+    said, source = section.said, section.said["source"]
+    domains, held = said.get("domains", {}), _held(section, places)
+    for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
+        own = domains.get(table, {}) if isinstance(source, Mapping) else domains
+        spoken_of = {*(own if isinstance(own, Mapping) else ()), *held.get(table, ())}
+        for file in files_of(files):
+            found = _lost(file, said["unit"].column, spoken_of, said.get("table"))
+            if found is not None:
+                return found
+    return None
+
+
+def _held(section: Configuration, places: Iterable[str]) -> Mapping[str, Any]:
+    """The columns that the ledger has a section's tables with; none if it does not know them, or cannot be read."""
+    for place in places:
+        if not is_address(place) and Path(place).is_file():
+            with (
+                suppress(GiveOrTakeError, OSError),
+                ledgers.open(place, mark=section.mark, create=False, read_only=True) as book,
+            ):
+                return book.domains(section.name) or {}
+    return {}
+
+
+def columns_lost_since(file: str, book: Ledger) -> tuple[str, str] | None:
+    """Which columns a file does not have that the ledger beside it, which holds one table, has it with."""
+    held = [level for level in book.levels() if level.kind == "data set"]
+    if len(held) != 1 or table_name(file, None, None) != held[0].name:
+        return None
+    columns = (book.domains(held[0].name) or {}).get(held[0].name, {})
+    return _lost(file, held[0].unit.column, set(columns), None)
+
+
+def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None) -> tuple[str, str] | None:
+    from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
+
+    try:
+        there = columns_of(Path(file), table)
+    except GiveOrTakeError:  # a folder, a pattern, or what no header tells: asking it says what is wrong
+        return None
+    lost = [each for each in (*filter(None, [person]), *sorted(spoken_of)) if each not in there]
+    if not lost:
+        return None
+    named = ", ".join(f"`{printable(each)}`" for each in dict.fromkeys(lost))
+    hint = f"{meant(lost[0], there)}its columns are {', '.join(there)}"
+    return f"{printable(file)} has no column {named}", printable(hint)
 
 
 def _refused(section: Configuration, book: Ledger) -> GiveOrTakeError | None:

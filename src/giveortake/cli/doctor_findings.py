@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, final
 import giveortake as gt
 from giveortake.advice import on
 from giveortake.answers.printable import printable
-from giveortake.cli.doctor_comparison import refusal
+from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
 from giveortake.engines.registry import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, shown
 from giveortake.ledger.state import State, state_folder
@@ -250,12 +250,14 @@ def _configuration(place: str) -> Iterator[Finding]:
         where = f"[{printable(name)}] of {printable(place)}"
         if lost:
             yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
+        elif (columns := lost_columns(section, _ledgers_of(section, place))) is not None:
+            yield Finding("configuration", where, "ill", *columns)
         else:
             yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
             if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
                 told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
                 yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
-        for ledger in _ledgers_of(section):
+        for ledger in _ledgers_of(section, place):
             ledgers[ledger, section.mark] = None
             refused = None if lost else refusal(section, ledger)
             if refused is not None:
@@ -270,10 +272,10 @@ def _hint_in_file(refused: GiveOrTakeError) -> str | None:
     return refused.hint if command is None or "--" in command else command
 
 
-def _ledgers_of(section: Configuration) -> list[str]:
-    """Where a section keeps its ledger: where it says, else beside its first file."""
+def _ledgers_of(section: Configuration, place: str) -> list[str]:
+    """Where a section keeps its ledger: where it says, else where the command line does, beside the TOML file."""
     if section.ledger is None:
-        return [usual_ledger(file) for file in files_of(section.said["source"])[:1]]
+        return [usual_ledger(place)]
     return [] if section.ledger == MEMORY else [section.ledger]
 
 
@@ -287,11 +289,15 @@ def _ledger(place: str, mark: str | None) -> Finding:
             return Finding("ledgers", name, "absent", "not begun yet; the first question, or the service, begins it")
         except (GiveOrTakeError, OSError) as error:
             return _refused("ledgers", name, error)
+    table = place.removesuffix(".ledger") if place.endswith(".ledger") else ""
     try:
         with gt.ledger.open(place, mark=mark, create=False, read_only=True) as ledger:
             report = ledger.verify()
+            columns = columns_lost_since(table, ledger) if Path(table).is_file() else None
     except (GiveOrTakeError, OSError, ImportError) as error:
         return _refused("ledgers", name, error)
+    if columns is not None:
+        return Finding("ledgers", name, "ill", f"whole, but {columns[0]}, which it has there", columns[1])
     answers = f"{report.answers} answer{'s' * (report.answers != 1)}"
     told = f"whole: {report.entries} entries, {answers}, {report.levels} levels, and its mark agrees"
     return Finding("ledgers", name, "well", told)

@@ -1,4 +1,4 @@
-"""What a ledger holds of a table (whom it protects, its budget and its domains), as the options that said it."""
+"""What a ledger holds of a table (whom it protects, its budget, domains and last caps), as the options that said it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,47 @@ from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from giveortake.privacy import Guarantee
 
-_MOST_KEYS = 12  # of a column that a hint lists
+_MOST_KEYS = 200  # of a column that a hint lists
 
 
-def said_before(place: str, mark: str | None, table: str, reads: Callable[[str], object]) -> str | None:
+def said_before(
+    place: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
+) -> str | None:
     """The options; None if the ledger does not know the table. `reads` is how an option's domain is understood."""
     if place == MEMORY or "://" in place or not Path(place).exists():
         return None
     with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
-        found = [level for level in book.levels() if level.kind == "data set" and level.name == table]
-        if not found:
+        levels = {(level.kind, level.name): level for level in book.levels()}
+        if ("data set", table) not in levels:
             return None
-        budgets = [level.budget for level in book.levels() if level.kind == "population"]
-        unit = "row" if found[0].unit == ROW else str(found[0].unit.column)
+        with book.chain.looking() as draft:
+            people = levels["population", draft.book.dataset(table).population]
+        whom = levels["data set", table].unit
+        unit = "row" if whom == ROW else str(whom.column)
         options = [f"--unit {shlex.quote(unit)}"]
-        if len(budgets) == 1 and (budget := _budget(budgets[0])) is not None:
+        if (budget := _budget(people.budget)) is not None:
             options.append(f"--budget {budget}")
+        if people.budget is not None and people.budget.neighbours != "add-remove":
+            options.append(f"--neighbours {people.budget.neighbours}")
         domains: Mapping[str, Any] = (book.domains(table) or {}).get(table, {})
-        told = [_domain(column, said, reads) for column, said in domains.items() if column != unit]
-        return " ".join([*options, *(each for each in told if each)])
+        options += [
+            each for column, said in domains.items() if column != unit and (each := _domain(column, said, reads))
+        ]
+        return " ".join([*options, *(_caps(book, table) if with_caps else ())])
     return None
+
+
+def _caps(book: ledgers.Ledger, table: str) -> Iterator[str]:
+    """How much of a person counted in the last question to a table."""
+    for last in book.releases(dataset=table, limit=1, newest_first=True):
+        (first, *_) = (last.record or {}).get("questions") or [{}]
+        for name, cap in (first.get("caps") or {}).items():
+            said = ",".join(f"{each}={most}" for each, most in cap.items()) if isinstance(cap, dict) else str(cap)
+            yield f"--{name.replace('_', '-')} {shlex.quote(said)}"
 
 
 def _budget(budget: Guarantee | None) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
+import shlex
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
+from giveortake.advice import on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.cli.said_before import said_before
@@ -88,15 +91,17 @@ def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
     try:
         return _protected(arguments, book)
     except LedgerMismatch as refusal:
-        before = _as_before(arguments) if "other domains" in refusal.message else None
+        before = _as_before(arguments) if "is in the ledger with" in refusal.message else None
         if before is not None:
-            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{before}; {refusal.hint}")
+            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{before}; {on(refusal.hint, 'command')}")
         raise
 
 
 def _as_before(arguments: argparse.Namespace) -> str | None:
     """The hint to say what the ledger has already, if it knows the table."""
-    said = said_before(ledger_place(arguments), mark_place(arguments), expected_name(arguments), _domain)
+    asks = "rows_per_person" in arguments and all(getattr(arguments, name) is None for name in CAP_TERMS)
+    place, mark = ledger_place(arguments), mark_place(arguments)
+    said = said_before(place, mark, expected_name(arguments), _domain, with_caps=asks)
     return None if said is None else f"say the same as before: {said}"
 
 
@@ -163,6 +168,12 @@ def ledger_place(arguments: argparse.Namespace) -> str:
         return said or usual_ledger(expected_name(arguments))
     elif said is None:
         require_no_other_configuration(arguments.file)
+    elif said != MEMORY and os.path.realpath(said) == os.path.realpath(arguments.file):
+        usual = usual_ledger(arguments.file)
+        there = "is there already" if Path(usual).exists() else "is begun by the first question"
+        raise InvalidParameter(
+            "--ledger", said, "is the table itself", hint=f"leave it out: {usual}, the usual ledger, {there}"
+        )
     return said or usual_ledger(arguments.file)
 
 
@@ -224,6 +235,11 @@ def expected_name(arguments: argparse.Namespace) -> str:
 def question(arguments: argparse.Namespace) -> str:
     """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
     text: str = arguments.sql
+    if not os.path.exists(arguments.file) and (_ASKS.match(arguments.file) or os.path.exists(text)):  # noqa: PTH110 (a question may be too long for a path)
+        raise GiveOrTakeError(
+            "the table comes first, and then the question",
+            hint=f"giveortake {arguments.command} {shlex.quote(text)} {shlex.quote(arguments.file)}",
+        )
     if text == "-":
         try:
             text = sys.stdin.read()
@@ -403,6 +419,7 @@ def _number(text: str) -> Any:
     return number.numerator if number.denominator == 1 else number
 
 
+_ASKS = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 _MISSING = {
     "unit": "--unit user_id names the column of the person; --unit row protects single rows",
     "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',

@@ -104,6 +104,7 @@ def _listed(values: list[Any]) -> str:
 def short(value: object, limit: int = 120) -> str:
     """A value as an error quotes it."""
     if isinstance(value, dict) and "promise" in value:
-        return str(promise_from_json(value)).partition(" (")[0]
+        under = "" if value.get("neighbours") == "add-remove" else " under change-one"
+        return str(promise_from_json(value)).partition(" (")[0] + under
     text = "none" if value is None else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

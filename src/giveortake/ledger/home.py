@@ -23,7 +23,7 @@ from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
 from giveortake.ledger.files import VARIABLE, sync_folder
 from giveortake.ledger.marks import FileMark
-from giveortake.ledger.sqlite import is_ledger
+from giveortake.ledger.sqlite import SQLiteStore, is_ledger
 from giveortake.ledger.state import Seen, State, state_folder
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from giveortake.ledger.store import Notice, Store
 
 UNMARKED = Advice(RESTORE, f"if its mark is kept elsewhere, pass {{mark}} or set {VARIABLE}", between="; ")
+
+USUAL = ".ledger"  # how the name of a ledger ends, unless somebody chose another
 
 
 @final
@@ -114,7 +116,7 @@ class Home:
         found = mark.read()
         if found is None:
             if there:
-                raise _unmarked(store)
+                raise unmarked(store)
             raise LedgerMissing(f"the ledger {store.name} is gone, and its mark as well", hint=RESTORE)
         if found.number and not there and not store.exists():
             if seen.moved_to is not None:
@@ -130,10 +132,10 @@ class Home:
         found = mark.read()
         if found is None:
             if old is None or old.ledger != ledger:
-                raise _unmarked(store)
+                raise unmarked(store)
             if read_only:
                 if not self._is_of_0_1(store):
-                    raise _unmarked(store)
+                    raise unmarked(store)
                 return self.beside, old
             found = self._take_over(store, mark, old)
         if not read_only:
@@ -142,7 +144,7 @@ class Home:
 
     def _id(self, store: Store) -> str:
         if not is_ledger(self.path):
-            raise _unmarked(store)
+            raise unmarked(store)
         try:
             with store.reading() as transaction:
                 transaction.outdated()
@@ -150,7 +152,7 @@ class Home:
         except LedgerDamaged as error:
             raise LedgerForeign(f"{store.name} is not a ledger, or its beginning is damaged", hint=RESTORE) from error
         if first is None:
-            raise _unmarked(store)
+            raise unmarked(store)
         return str(first.content.get("ledger"))
 
     def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
@@ -164,7 +166,7 @@ class Home:
         if not self._is_of_0_1(store):
             begun = mark.read()
             if begun is None:
-                raise _unmarked(store)
+                raise unmarked(store)
             return begun
         if not old.number:
             return mark.begin(old)
@@ -175,7 +177,7 @@ class Home:
                     book.apply(entry)
                 book.agrees_with(old)
                 if book.moved is not None:
-                    raise _unmarked(store)
+                    raise unmarked(store)
                 return mark.begin(old)
         return self._take_over(store, mark, old)
 
@@ -196,7 +198,13 @@ def _missing(store: Store, mark: Point) -> LedgerMissing:
     return LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {mark.number} entries", hint=RESTORE)
 
 
-def _unmarked(store: Store) -> LedgerForeign:
+def unmarked(store: Store, hint: str = UNMARKED) -> LedgerForeign:
+    """The error about a file that nobody here remembers as a ledger: the table itself, say, or a copy."""
+    path = store.path if isinstance(store, SQLiteStore) else None
+    if path is not None and path.suffix != USUAL and not is_ledger(path):
+        usual = path.with_name(f"{path.name}{USUAL}")
+        meant = f"did you mean {usual.name}?" if usual.exists() else f"there is none at {usual.name} either: {BEGIN}"
+        return LedgerForeign(f"{store.name} is not a ledger", hint=meant)
     return LedgerForeign(
-        f"{store.name} has no mark here: it is not a ledger, or a copy, or its mark is lost", hint=UNMARKED
+        f"{store.name} has no mark here: it is not a ledger, or a copy, or its mark is lost", hint=hint
     )

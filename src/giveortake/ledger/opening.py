@@ -11,7 +11,7 @@ from giveortake.ledger.chain import Chain
 from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
 from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
-from giveortake.ledger.home import Home
+from giveortake.ledger.home import Home, unmarked
 from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
@@ -115,9 +115,7 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
     if found is None and there:
         found = keeper.read()
     if found is None and there:
-        raise LedgerForeign(
-            f"{store.name} has no mark: it is not a ledger, or a copy, or its mark is lost", hint=RESTORE
-        )
+        raise unmarked(store, RESTORE)
     if found is None:
         if not create:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)

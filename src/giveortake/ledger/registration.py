@@ -270,10 +270,12 @@ def _same(
         if field not in ignore and canonical(first.get(field, _BEFORE_0_2.get(field))) != canonical(value):
             if field == "domains":
                 raise other_domains(draft, known.name, first, value)
+            before, now = (
+                "single rows" if field == "unit" and said is None else short(said)
+                for said in (first.get(field, _BEFORE_0_2.get(field)), value)
+            )
             raise LedgerMismatch(
-                f"the {what} {known.name!r} is in the ledger with another {field}: "
-                f"{short(first.get(field, _BEFORE_0_2.get(field)))}, "
-                f"not {short(value)}",
+                f"the {what} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
                 hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 

@@ -257,7 +257,7 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
     """Where large answers are kept: beside the ledger; if it is in memory, nowhere for long."""
     if spool is not None:
         return Path(spool)
-    if ledger is None or str(ledger) == MEMORY:
+    if _place(ledger) in {None, MEMORY}:
         return None
     if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")
