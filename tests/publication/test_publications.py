@@ -228,6 +228,37 @@ def test_a_page_in_a_browser_is_as_wide_as_a_phone_and_complains_about_nothing(
     page.close()
 
 
+def test_a_refinement_shows_the_question_that_it_refines(session: gt.session.Session) -> None:
+    for record in session.releases()[:2]:
+        assert "SELECT region, COUNT(*)" in gt.report(session, record.id)
+    with gt.protect(ROWS, name="visits", unit=gt.ROW, budget=gt.PureDP(9), domains=DOMAINS) as other:
+        _, mean = other.batch(["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS m FROM visits"], epsilon=1)
+        page = gt.report(other, str(mean.refine(epsilon=1).refine(epsilon=1).release_id))
+    assert "SELECT AVG(amount) AS m FROM visits" in page
+    assert "SELECT COUNT(*)" not in page
+
+
+def test_a_table_for_a_spreadsheet_is_csv_in_which_nothing_runs(session: gt.session.Session, tmp_path: Path) -> None:
+    place, refined = tmp_path / "region.csv", session.releases()[1]
+    for _ in range(2):  # what was published is replaced
+        assert "1 table is published" in str(gt.publish(session, place, release=refined.id))
+    content = place.read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfregion,")
+    assert b"'=1+1" in content
+    assert b"\n=1+1" not in content
+    assert "ε = 2 (pure)".encode() in content
+    assert [each.name for each in tmp_path.iterdir()] == ["region.csv"]
+    place.write_text("who,release_id\n1,2\n")
+    with pytest.raises(InvalidParameter, match="was not published by giveortake"):
+        gt.publish(session, place, release=refined.id)
+    with pytest.raises(InvalidParameter, match="can hold one table"):
+        gt.publish(session, tmp_path / "all.csv")
+    with pytest.raises(InvalidParameter, match="cannot be written"):
+        gt.publish(session, tmp_path / "none" / "a.csv", release=refined.id)
+    with pytest.raises(InvalidParameter, match=r"is a workbook[^\n]*\n\n  hint: spreadsheets open .*region\.csv"):
+        gt.publish(session, tmp_path / "region.xlsx", release=refined.id)
+
+
 def test_names_are_never_cut_off_by_a_database_nor_taken_twice() -> None:
     made = column_names(["n", "N", "n_2", "x" * 100, "x" * 99, "a\nb", "é" * 60])
     assert len({each.casefold() for each in made}) == len(made)
@@ -248,7 +279,7 @@ def test_what_cannot_be_reached_is_refused_before_anything_is_read(tmp_path: Pat
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(name)
 
-    for to in ("x.csv", "ftp://x/y"):
+    for to in ("x.xlsx", "x.txt", "ftp://x/y"):
         with pytest.raises(GiveOrTakeError):
             gt.publish(Nobody(), to)
     with pytest.raises(InvalidParameter, match="cannot be the name of a schema"):

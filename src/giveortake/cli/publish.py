@@ -1,4 +1,4 @@
-"""`giveortake publish`: settled releases as Parquet, DuckDB or PostgreSQL, and one of them as a page."""
+"""`giveortake publish`: settled releases as Parquet, CSV, DuckDB or PostgreSQL, and one of them as a page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--to",
         metavar="PLACE",
-        help="one table: FILE.parquet; all: a folder/, FILE.duckdb, or postgresql://…/database",
+        help="one table: FILE.parquet or FILE.csv; all: a folder/, FILE.duckdb, or postgresql://…/database",
     )
     where.add_argument(
         "--release", action="append", default=[], metavar="ID", help="publish only this release; may be repeated"
@@ -102,17 +102,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="releases as Parquet, DuckDB or PostgreSQL for other programs, or as a page",
+    summary="releases as Parquet, CSV, DuckDB or PostgreSQL for other programs, or as a page",
     description=(
-        "Write settled releases where psql, Metabase, Superset or Excel read them: each with the ends of intervals,\n"
-        "margins, promise and caps as columns and comments, and a catalogue, `releases`. Publishing again replaces\n"
-        "them in one transaction. Nothing is charged."
+        "Write settled releases where psql, Metabase, Superset or pandas read them, and one as CSV for Excel: each\n"
+        "with the ends of intervals, margins, promise and caps as columns and comments, and a catalogue, `releases`.\n"
+        "Publishing again replaces them in one transaction. Nothing is charged."
     ),
     examples=(
         "giveortake publish trips.toml --to answers.duckdb",
         "giveortake publish trips.csv.ledger --to answers/ --unit user_id --budget 1",
         "giveortake publish trips.toml --to postgresql://me@host/reports --analyst ann",
-        "giveortake publish trips.toml --release 8a7afee9774886ca498d9cb1 --report release.html",
+        "giveortake publish trips.toml --release 8a7afee9774886ca498d9cb1 --to region.csv --report release.html",
     ),
     add_arguments=_add_arguments,
     run=run,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -15,7 +16,7 @@ from giveortake.exact import counted
 from giveortake.publication.duckdb_file import duckdb_schema
 from giveortake.publication.names import LONGEST
 from giveortake.publication.postgres_schema import postgres_schema
-from giveortake.publication.tables import CATALOGUE, catalogue, collected
+from giveortake.publication.tables import CATALOGUE, TOLD_COLUMNS, catalogue, collected
 from giveortake.publication.targets import ABOUT, write
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
 _SCHEMA = "giveortake"
 _SERVERS = ("postgresql://", "postgres://")
 _DATABASES = frozenset({".duckdb", ".ddb", ".db"})
-_ONE_TABLE = frozenset({".parquet", ".pq"})
-_WHERE = "answers.parquet for one table, answers/ for a folder of them, answers.duckdb, or postgresql://…/database"
+_ONE_TABLE = frozenset({".parquet", ".pq", ".csv"})
+_WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
+_WHERE = (
+    "answers.parquet or answers.csv for one table, answers/ for a folder of them, answers.duckdb, or "
+    "postgresql://…/database"
+)
+_PUBLISHED = re.compile(rb"(_[0-9]+)?,".join(map(str.encode, TOLD_COLUMNS)) + rb"(_[0-9]+)?\s*$")  # a header's end
+_FOREIGN = "exists, and was not published by giveortake"
 
 
 @final
@@ -59,11 +66,12 @@ def publish(
 ) -> Publication:
     """Write the releases of a session where other programs read them: an analyst's own, or all of the custodian's.
 
-    `to` is a Parquet file for one table, a folder for one file each, a DuckDB file, or the URL of a PostgreSQL
-    database; of the latter two, `schema` is what they are written into. `release` names one release, or some. Each
-    table has the ends of intervals, margins, promise and caps as columns, and says what they are in comments (Parquet:
-    in its metadata `giveortake`). The table `releases` lists them all, and what holds no table and why. Publishing
-    again replaces what was published, in one transaction, and nothing else. No budget is spent: everything was paid.
+    `to` is a Parquet or CSV file for one table, a folder for a Parquet file each, a DuckDB file, or the URL of a
+    PostgreSQL database; of the latter two, `schema` is what they are written into. `release` names one release, or
+    some. Each table has the ends of intervals, margins, promise and caps as columns, and says what they are in comments
+    (Parquet: in its metadata `giveortake`; CSV has none). The table `releases` lists them all, and what holds no table
+    and why. Publishing again replaces what was published, in one transaction, and nothing else. No budget is spent:
+    everything was paid.
     """
     place = str(to)
     if not schema or len(schema.encode()) > LONGEST or not schema.isprintable():
@@ -89,6 +97,9 @@ def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[Lef
         return lambda tables, left: _into_duckdb(path, schema, tables, left)
     if path.suffix.lower() in _ONE_TABLE:
         return lambda tables, _left: _into_file(path, tables)
+    if path.suffix.lower() in _WORKBOOKS:
+        csv = path.with_suffix(".csv")
+        raise InvalidParameter("to", place, "is a workbook, and none is written", hint=f"spreadsheets open {csv}")
     if path.is_dir() or place.endswith(("/", os.sep)):
         return lambda tables, left: _into_folder(path, tables, left)
     raise InvalidParameter("to", place, "has a name that does not say what to write", hint=_WHERE)
@@ -112,7 +123,31 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
             f"can hold one table, and there are {len(tables)}",
             hint=f'release="{tables[0].record.id}" publishes one; {path.with_suffix("")}/ is a folder of all',
         )
-    _replace([(path, tables[0].table, tables[0].metadata)])
+    if path.suffix.lower() == ".csv":
+        _replace_csv(path, str(tables[0].table.to_csv()).encode("utf-8-sig"))  # by which spreadsheets know UTF-8
+    else:
+        _replace([(path, tables[0].table, tables[0].metadata)])
+
+
+def _replace_csv(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, in the place of one whose columns end as those of what is published."""
+    try:
+        if path.exists():
+            with path.open("rb") as file:
+                if not _PUBLISHED.search(file.readline(1 << 20)):
+                    raise InvalidParameter("to", str(path), _FOREIGN, hint="name another file")
+        draft = _draft_of(path)
+        try:
+            draft.write_bytes(content)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError:
+        raise InvalidParameter("to", str(path), "cannot be written", hint="does its folder exist?") from None
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid4().hex}.draft")
 
 
 def _into_folder(folder: Path, tables: list[PublishedTable], left: list[LeftOut]) -> None:
@@ -129,10 +164,8 @@ def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
     """Write files, and put each into its place once all of them are whole; only what was published is replaced."""
     foreign = without_metadata(path for path, _, _ in files if path.exists())
     if foreign is not None:
-        raise InvalidParameter(
-            "to", str(foreign), "exists, and was not published by giveortake", hint="name another file"
-        )
-    drafts = [path.with_name(f".{path.name}.{uuid4().hex}.draft") for path, _, _ in files]
+        raise InvalidParameter("to", str(foreign), _FOREIGN, hint="name another file")
+    drafts = [_draft_of(path) for path, _, _ in files]
     try:
         write_parquets((draft, table, told) for draft, (_, table, told) in zip(drafts, files, strict=True))
         for draft, (path, _, _) in zip(drafts, files, strict=True):

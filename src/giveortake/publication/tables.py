@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from giveortake.ledger import ReleaseRecord
 
 CATALOGUE = "releases"
+TOLD_COLUMNS = ("release_id", "confidence", "guarantee", "caps")  # the last ones of every table
 _PAGE = 500
 
 
@@ -118,11 +120,24 @@ def _records(session: Releasing) -> Iterator[ReleaseRecord]:
 
 def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTable]:
     answers = session.release_tables(record.id)
-    questions = record.record.get("questions", []) if isinstance(record.record, dict) else []
+    texts = _texts(session, record)
     for place, answer in enumerate(answers):
-        said = questions[place].get("sql") if place < len(questions) else None
+        said = texts[place] if place < len(texts) else None
         number = place if len(answers) > 1 else None
         yield published(record, answer, said or _words(record, place, len(answers), answer), number)
+
+
+def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
+    """The questions of a release as they were written in SQL; of a refinement, that of what it refines."""
+    content = record.record if isinstance(record.record, dict) else {}
+    texts = [each.get("sql") for each in content.get("questions", [])]
+    refines = (record.request or {}).get("refines") if "refined" in content else None
+    if not refines or any(texts):
+        return texts
+    with suppress(GiveOrTakeError):  # what 0.1 wrote has no question
+        place = int(content["refined"])
+        return _texts(session, session.release_record(refines[0]))[place : place + 1]
+    return []
 
 
 def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str:
@@ -140,12 +155,13 @@ def published(record: ReleaseRecord, answer: Answer, asked: str, place: int | No
     for column in answer.columns:
         columns += _with_margin(column, answer)
     rows = len(answer)
-    for name, value, comment in (
-        ("release_id", answer.release_id or record.id, "the release that these numbers belong to"),
-        ("confidence", float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
-        ("guarantee", "" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
-        ("caps", caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
-    ):
+    told: tuple[tuple[Any, str], ...] = (
+        (answer.release_id or record.id, "the release that these numbers belong to"),
+        (float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
+        ("" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
+        (caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
+    )
+    for name, (value, comment) in zip(TOLD_COLUMNS, told, strict=True):
         columns.append((Column(name, [value] * rows, kind="float" if name == "confidence" else "text"), comment))
     names = column_names(column.name for column, _ in columns)
     written = [Column(name, column.values, kind=column.kind) for name, (column, _) in zip(names, columns, strict=True)]
