@@ -80,6 +80,12 @@ def shown(value: object) -> object:
     return HIDDEN if _ADDRESS.search(_written(value)) else value
 
 
+def extra(name: str) -> str:
+    """How to add an extra: to any installation, and to the environment of a checkout, which has no pip of its own."""
+    own = f"python3 -m pip --python .venv/bin/python install '.[{name}]'"
+    return f"pip install 'giveortake[{name}]'; in a checkout whose .venv is not activated: {own}"
+
+
 def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) -> str:
     """How a hint begins if a name is probably another one, misspelt; empty if it resembles none.
 

@@ -125,7 +125,7 @@ def test_a_clean_environment_says_which_extras_it_lacks(clean: Path) -> None:
     done = run(clean, "giveortake", "doctor")
     assert (done.returncode, done.stderr) == (0, "")
     for extra in ("postgres", "spark", "plot", "learn", "server"):
-        assert f'pip install "giveortake[{extra}]"' in done.stdout
+        assert f"pip install 'giveortake[{extra}]'" in done.stdout
 
 
 def extras() -> set[str]:

@@ -206,7 +206,7 @@ def test_a_quote_says_the_charge_and_which_contestants_it_ends() -> None:
         assert quote.admitted
         assert {"ε", "μ²"} <= set(quote.ends)
         assert "one charge of ρ" in repr(quote)
-        assert "this ends: ε" in repr(quote)
+        assert "this ends those of ε" in repr(quote)
     with _session(budget=gt.ApproxDP("1/2", "1e-6")) as session:
         assert not gt.synth.quote(session, **ASKED).admitted
         with pytest.raises(BudgetExceeded):

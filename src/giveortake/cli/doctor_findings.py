@@ -18,7 +18,7 @@ from giveortake.advice import on
 from giveortake.answers.printable import printable
 from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
 from giveortake.engines.registry import GROUP, is_address
-from giveortake.errors import GiveOrTakeError, NotFound, shown
+from giveortake.errors import GiveOrTakeError, NotFound, extra, shown
 from giveortake.ledger.state import State, state_folder
 from giveortake.privacy import ROW
 from giveortake.session.configuration import configurations
@@ -85,22 +85,22 @@ def _package() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, words in _FOR.items():
-        parts = [_installed("extras", name, least, None) for name, least, _ in _needed(extra)]
+    for name, words in _FOR.items():
+        parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
         told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
         if missing:
-            yield Finding("extras", extra, "absent", told, f'pip install "giveortake[{extra}]"')
+            yield Finding("extras", name, "absent", told, extra(name))
         else:
-            yield Finding("extras", extra, "well", told)
+            yield Finding("extras", name, "well", told)
 
 
-def _needed(extra: str | None) -> list[tuple[str, str, str | None]]:
+def _needed(of: str | None) -> list[tuple[str, str, str | None]]:
     """What the package, or one of its extras, says that it needs: name, least version, extra."""
     found = []
     for line in metadata.requires("giveortake") or ():
         match = _REQUIREMENT.match(line)
-        if match is not None and match[3] == extra:
+        if match is not None and match[3] == of:
             found.append((match[1].partition("[")[0], match[2] or "0", match[3]))
     return found
 
@@ -150,13 +150,13 @@ def _duckdb() -> Finding:
 
 def _postgres() -> Finding:
     if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("postgres")):
-        return Finding("engines", "postgres", "absent", "needs the extra", 'pip install "giveortake[postgres]"')
+        return Finding("engines", "postgres", "absent", "needs the extra", extra("postgres"))
     return Finding("engines", "postgres", "well", "ready for postgresql:// addresses; no server was asked")
 
 
 def _spark() -> Finding:
     if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("spark")):
-        return Finding("engines", "spark", "absent", "needs the extra", 'pip install "giveortake[spark]"')
+        return Finding("engines", "spark", "absent", "needs the extra", extra("spark"))
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     found = None if java is None else _java_version(java)

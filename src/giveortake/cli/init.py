@@ -92,7 +92,7 @@ def draft(
 # (without --rows-per-person if unit = "row", or if it is said below). Which number is good can be found, at a price:
 #   giveortake profile {file} --epsilon 0.1 --most-rows 1000
 # Let analysts in before that if their budgets have a delta: what you ask yourself fixes how the rest of delta is used.
-# What is said below about columns holds from the first answer on; another word about them is another table.
+# The first answer freezes what is said below about columns. To say something else later, give the table another name.
 
 [{name}]
 source = {quoted(source)}

@@ -123,8 +123,9 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
         asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
         if each.steps:
             asked += f" and {each.steps:,} step{'s' * (each.steps != 1)} of runs"
-        counted = f"{each.failed} of {each.allowed} allowed, among {asked}"
-        grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
+        counted = f"{each.failed} failed, {each.allowed} may"
+        tells = f"which of {asked} failed tells at most {float(each.bits):.1f} bits, beside what ε counts"
+        grid.add_row(Text(f"  {asker}"), f"{counted}; {tells}")
     out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
     out.print(grid)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.cli.command import Command, terminal
-from giveortake.errors import GiveOrTakeError, NotFound
+from giveortake.errors import GiveOrTakeError, NotFound, extra
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from giveortake.server import running, settings  # noqa: PLC0415 (an extra, which may not be installed)
     except ImportError as error:
-        raise NotFound(f"a service needs {error.name}", hint='pip install "giveortake[server]"') from None
+        raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
     out = terminal()
     if arguments.demo == (arguments.file is not None):
         raise GiveOrTakeError("either a TOML file or --demo is served", hint="giveortake serve --demo")

@@ -10,7 +10,7 @@ import numpy as np
 
 from giveortake.compile.spends import spend_of
 from giveortake.engines.duckdb.database import held
-from giveortake.errors import HIDDEN, InvalidParameter, NotFitted
+from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.session import protect
 from giveortake.session.vector_run import LearningData
@@ -93,7 +93,7 @@ def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], 
         from sklearn.utils.validation import validate_data  # noqa: PLC0415 (scikit-learn, when asked for)
     except ImportError:
         raise InvalidParameter(
-            "X", type(rows).__name__, "needs scikit-learn", hint="pip install 'giveortake[learn]', or fit(session)"
+            "X", type(rows).__name__, "needs scikit-learn", hint=f"fit(session) needs none; {extra('learn')}"
         ) from None
     if learner.kind in {"classifier", "regressor"} and target is None:
         name = type(learner).__name__

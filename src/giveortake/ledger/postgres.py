@@ -22,6 +22,7 @@ from giveortake.errors import (
     LedgerMissing,
     LedgerUnavailable,
     NotFound,
+    extra,
 )
 from giveortake.ledger.entries import RESTORE, Point
 from giveortake.ledger.store import MIGRATIONS, Transaction, silent
@@ -31,7 +32,7 @@ try:
     from psycopg import errors as refusals
     from psycopg.pq import TransactionStatus
 except ImportError as missing:  # pragma: no cover (the tests install it)
-    raise NotFound("a PostgreSQL ledger needs psycopg", hint="pip install 'giveortake[postgres]'") from missing
+    raise NotFound("a PostgreSQL ledger needs psycopg", hint=extra("postgres")) from missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import NotFound
+from giveortake.errors import NotFound, extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ def altair() -> Any:
     try:
         import altair  # noqa: PLC0415 (heavy, and optional)
     except ImportError:
-        raise NotFound("charts need altair and vl-convert", hint="pip install 'giveortake[plot]'") from None
+        raise NotFound("charts need altair and vl-convert", hint=extra("plot")) from None
     return altair
 
 

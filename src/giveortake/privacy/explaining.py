@@ -144,9 +144,9 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
         together = promise.group(count)
         found = beliefs(together, prior)
     except Unprovable:
-        return f"About {count} people at once this promises nothing useful."
+        return f"To {count} people together this promises nothing useful."
     if found is None:
-        return f"About {count} people at once no belief is bounded: what is promised to each is too little for so many."
+        return f"To {count} people together this promises nothing: a belief about all of them may move to anything."
     low, high, failure = found
     whole_group = "are all in the data or all not" if promise.neighbours == "add-remove" else "change their entries"
     they = "they are" if promise.neighbours == "add-remove" else "their entries are these and not those"

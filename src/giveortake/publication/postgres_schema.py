@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, extra
 from giveortake.publication.tables import CATALOGUE
 from giveortake.publication.targets import Target
 
@@ -45,7 +45,7 @@ def postgres_schema(address: str, schema: str) -> Iterator[Target]:
         import psycopg  # noqa: PLC0415 (heavy)
         from psycopg import sql  # noqa: PLC0415 (heavy)
     except ImportError:
-        raise NotFound("PostgreSQL needs psycopg", hint='pip install "giveortake[postgres]"') from None
+        raise NotFound("PostgreSQL needs psycopg", hint=extra("postgres")) from None
     try:
         with psycopg.connect(address) as connection:
             connection.execute(_ONE_AT_A_TIME, [schema])

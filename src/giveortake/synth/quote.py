@@ -33,14 +33,17 @@ class SynthesisQuote:
         worst = max(self.single_columns, key=lambda name: self.single_columns[name])
         budget = f"ε = {shown(self.promise.epsilon)}, δ = {shown(self.promise.delta)}"
         lines = [
-            f"one charge of ρ = {shown(self.rho, 4)}: what the race of {budget} admits",
+            f"one charge of ρ = {shown(self.rho, 4)}: the most that a budget of {budget} admits at once",
             f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
             f"about {self.rounds} rounds: one of {self.tables} tables each, ± {self.of_round:,.0f} rows",
         ]
         if self.too_large:
             lines.append(f"{self.too_large} pairs of columns have too many cells, and are never measured")
         if self.ends:
-            lines.append(f"of the race that guards the budget this ends: {', '.join(self.ends)}")
+            lines.append(
+                f"several sums guard the budget side by side: this ends those of {', '.join(self.ends)}, and the "
+                "others go on"
+            )
         if not self.admitted:
             lines.append("the budget does not admit it now")
         return "\n".join(lines)

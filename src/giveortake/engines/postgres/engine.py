@@ -20,7 +20,7 @@ from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
 from giveortake.engines.postgres.limits import require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
 from giveortake.engines.sql.engine import SQLEngine
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused, extra
 from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
@@ -28,7 +28,7 @@ try:
     import psycopg
     from psycopg.pq import TransactionStatus
 except ImportError:  # pragma: no cover (the tests install it)
-    raise NotFound("a table of PostgreSQL needs psycopg", hint="pip install 'giveortake[postgres]'") from None
+    raise NotFound("a table of PostgreSQL needs psycopg", hint=extra("postgres")) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

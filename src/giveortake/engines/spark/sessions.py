@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from giveortake.engines.spark.tables import connect
-from giveortake.errors import GiveOrTakeError, NotFound
+from giveortake.errors import GiveOrTakeError, NotFound, extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def session_of(source: object) -> SparkSession:
     except GiveOrTakeError:
         raise
     except ImportError:
-        raise NotFound("a table of Spark needs pyspark", hint="pip install 'giveortake[spark]'") from None
+        raise NotFound("a table of Spark needs pyspark", hint=extra("spark")) from None
     except Exception:  # noqa: BLE001 (Spark raises whatever it pleases, with addresses in it)
         raise NotFound(
             "Spark cannot be started or reached",
