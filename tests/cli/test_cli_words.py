@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import polars as pl
+import polars as pl
 import pytest
 
 import giveortake as gt
@@ -131,6 +132,33 @@ def test_what_a_newcomer_mistypes_is_told_with_the_option_to_write(capsys: pytes
     told = refused(capsys, *by_ward, "--epsilon", "0.1", "--rows-per-person", "4")
     assert "--delta is missing" in told
     assert "hint: use a budget with a δ (--budget 1,1e-6), of which a part pays for it, or declare the domain" in told
+
+
+def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("stays.csv").write_text("who,ward,cost,day\n1,surgery,2,2024-01-01\n")
+    asked = ("quote", "stays.csv", "SELECT AVG(cost) AS m FROM stays", "--unit", "who", "--epsilon", "0.1")
+    protected = (*asked, "--budget", "1", "--rows-per-person", "4")
+    for option, value, told in (
+        ("--budget", "eps=1", "--budget = 'eps=1' is not a budget\n"),
+        ("--budget", "epsilon=1,epsilon=2", "--budget = 'epsilon=1,epsilon=2' is not a budget\n"),
+        ("--budget", "1,delta=1e-6", "--budget = '1,delta=1e-6' is not a budget\n"),
+        ("--budget", "epsilon=x", "--budget = 'epsilon=x' is not a budget: epsilon = 'x' is not a number"),
+        ("--domain", "cost=9:0", "hint: the lower one comes first: 0:9\n"),
+        ("--domain", "day=2024-12-31:2024-01-01", "--domain day = (2024-12-31, 2024-01-01) has its lower bound above"),
+        ("--domain", "day=1.1.2024:31.12.2024", "or --domain day=2024-01-01:2024-12-31; one --domain for each column"),
+        ("--unti", "who", "hint: did you mean `--unit`? `giveortake quote --help` shows"),
+    ):
+        assert told in refused(capsys, *protected, option, value)
+    assert "is declared, such as --domain cost=0:500\n" in refused(capsys, *protected)
+    assert cli.main([*protected, "--budget", "epsilon=1, delta=1e-6", "--domain", "cost=0:9"]) == 0
+    pl.DataFrame({"who": [1], "cost": [2.0]}).write_parquet("stays.parquet")
+    told = refused(capsys, "quote", "stays.parquet", *protected[2:])
+    assert "hint: narrow it: CLAMP(x, lower, upper), or declare its domain, such as --domain cost=0:500\n" in told
+    Path("stays.xlsx").touch()
+    assert "hint: CSV files end in .csv" in refused(capsys, "quote", "stays.xlsx", *protected[2:])
+    assert "hint: CSV files end in .csv" in refused(capsys, "quote", ".", *protected[2:])
+    written = ("query", *protected[1:], "--domain", "cost=0:9", "--output", "none/a.csv")
+    assert "hint: make the folder none first" in refused(capsys, *written)
 
 
 def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(

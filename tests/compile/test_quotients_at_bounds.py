@@ -91,7 +91,7 @@ def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothin
             is_wide = column.high[1] - column.low[1] >= 95
             at_bounds += is_wide and column[1] in {0, 100}
             notes = [note for note in answer.notes if "says nothing about it" in note]
-            told = "the interval of `m` is as wide as its bounds, 0 to 100 in 1 of 2 rows, and says nothing about it"
+            told = "in 1 of 2 rows the interval of `m` is as wide as its bounds, 0 to 100, and says nothing about it"
             assert notes == ([f"{told}: ask for more ε, narrower bounds or larger groups"] if is_wide else [])
             said += notes
     assert len(said) > 10  # 19 in twenty, of a group without rows

@@ -132,11 +132,15 @@ class _Parser(argparse.ArgumentParser):
         """Whatever is not known is refused by the command that was given it, whose own help then is the hint."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            guess = meant(unknown[0].partition("=")[0], self._option_string_actions)
+            raise self._refusal(f"unrecognized arguments: {' '.join(unknown)}", guess)
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        raise GiveOrTakeError(message, hint=f"`{self.prog} --help` shows what it takes")
+        raise self._refusal(message)
+
+    def _refusal(self, message: str, guess: str = "") -> GiveOrTakeError:
+        return GiveOrTakeError(message, hint=f"{guess}`{self.prog} --help` shows what it takes")
 
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:

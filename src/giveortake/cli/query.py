@@ -59,7 +59,8 @@ def _format(arguments: argparse.Namespace) -> str:
     if kind == "parquet" and arguments.output is None:
         raise InvalidParameter("--format", kind, "is not for terminals", hint="add --output answer.parquet")
     if arguments.output is not None and not Path(arguments.output).absolute().parent.is_dir():
-        raise InvalidParameter("--output", arguments.output, "lies in a folder that does not exist")
+        hint = f"make the folder {Path(arguments.output).parent} first"
+        raise InvalidParameter("--output", arguments.output, "lies in a folder that does not exist", hint=hint)
     if arguments.output is not None and Path(arguments.output).is_dir():
         raise InvalidParameter("--output", arguments.output, "is a folder", hint="name a file in it")
     if arguments.output is None and is_closed(sys.stdout):

@@ -355,16 +355,15 @@ def promise(text: str, delta: str | None) -> Guarantee:
 def _budget(text: str, delta: str | None) -> dict[str, str]:
     """A budget as it is written.
 
-    >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("1", "1e-8")
+    >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("epsilon=1, delta=1e-8", None)
     ({'epsilon': '1', 'delta': '1e-8'}, {'rho': '0.1'}, {'epsilon': '1', 'delta': '1e-8'})
     """
-    name, sign, value = text.partition("=")
-    if sign and name.strip() in {"epsilon", "rho", "mu"}:
-        said = {name.strip(): value.strip()}
-    else:
-        said = dict(zip(("epsilon", "delta"), (part.strip() for part in text.split(",")), strict=False))
-        if sign or text.count(",") > 1:
-            raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
+    parts = [part.partition("=") for part in text.split(",")]
+    named = all(sign for _, sign, _ in parts)
+    names = [name.strip() for name, _, _ in parts] if named else ["epsilon", "delta"][: len(parts)]
+    said = {name: (value if sign else whole).strip() for name, (whole, sign, value) in zip(names, parts, strict=False)}
+    if (len(said) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(said) not in _BUDGETS:
+        raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
     if delta is None:
         return said
     if "delta" in said or "epsilon" not in said:
@@ -392,7 +391,10 @@ def _domain(text: str) -> tuple[str, Any]:
             with suppress(InvalidParameter, ValueError):
                 return column, tuple(read(end.strip()) for end in ends)
         raise InvalidParameter(
-            "--domain", text, "has bounds that are neither numbers nor dates", hint=f"--domain {column}=0:500"
+            "--domain",
+            text,
+            "has bounds that are neither numbers nor dates",
+            hint=f"--domain {column}=0:500, or --domain {column}=2024-01-01:2024-12-31; one --domain for each column",
         )
     span = span_of(said)
     if span is not None:
@@ -419,8 +421,9 @@ def _number(text: str) -> Any:
     return number.numerator if number.denominator == 1 else number
 
 
+_BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])
 _ASKS = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 _MISSING = {
     "unit": "--unit user_id names the column of the person; --unit row protects single rows",
-    "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',
+    "budget": '--budget 1, or --budget "1,1e-8" (ε and δ), for everything that will ever be asked',
 }

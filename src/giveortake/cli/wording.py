@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+import shlex
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +47,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     except GiveOrTakeError as error:
         hint = on(error.hint, "command")
         given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
-        hint = None if hint is None else _in_options(hint, known)
+        hint = None if hint is None else _about(error.message, _in_options(hint, known))
         GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
         raise
 
@@ -87,6 +89,12 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         text = text.replace("unit=gt.ROW", "--unit row")
         text = re.sub(r"declare `([^`]*)` from (\S+) to (\S+)$", r"--domain \1=\2:\3", text)
         text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
+        text = text.replace("let the custodian declare its domain", f"declare its domain, {_DECLARED}")
+        text = re.sub(
+            r"datetime\.date\((\d+), (\d+), (\d+)\)", lambda found: str(dt.date(*map(int, found.groups()))), text
+        )
+        text = text.replace("of the grouping columns", "of the grouping columns (--domain region=north,south)")
+        text = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: \1:\2", text)
     text = re.sub(rf"^({names}) is missing", lambda found: f"{_option(found[1])} is missing", text)
     text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
 
@@ -94,8 +102,18 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         value = found["quoted"] if found["quoted"] is not None else found["bare"]
         return f"{_option(found['name'])} {_quoted(value)}".rstrip()
 
-    no_column = r"(?<![\w-])(?<!--domain )(?<!--domain ')"
+    no_column = r"(?<![\w'-])(?<!--domain )(?<!--domain ')"
     return re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+
+
+def _about(message: str, hint: str) -> str:
+    """A hint about the column that an error names.
+
+    >>> _about("the mean of `my fee` needs numbers", f"declare it, {_DECLARED}")
+    "declare it, such as --domain 'my fee=0:500'"
+    """
+    column = re.search(r"`([^`]+)` needs (?:numbers|bounds)", message)
+    return hint if column is None else hint.replace(_DECLARED, f"such as --domain {shlex.quote(f'{column[1]}=0:500')}")
 
 
 def _option(name: str) -> str:

@@ -321,10 +321,10 @@ def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
             starts, ends = (np.asarray(each, dtype=np.float64) for each in (by_name[name].low, by_name[name].high))
             wide = int(np.count_nonzero(ends - starts >= _AS_WIDE * (high - low))) if low < high else 0
             if wide:
-                where = "" if len(starts) == 1 else f" in {wide:,} of {len(starts):,} rows"
+                where = "" if len(starts) == 1 else f"in {wide:,} of {len(starts):,} rows "
                 found.append(
                     Remark(
-                        f"the interval of `{name}` is as wide as its bounds, {shown(low)} to {shown(high)}{where}, and "
+                        f"{where}the interval of `{name}` is as wide as its bounds, {shown(low)} to {shown(high)}, and "
                         "says nothing about it: ask for more ε, narrower bounds or larger groups"
                     )
                 )
