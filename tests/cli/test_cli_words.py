@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 import polars as pl
-import polars as pl
 import pytest
 
 import giveortake as gt

@@ -102,7 +102,7 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         value = found["quoted"] if found["quoted"] is not None else found["bare"]
         return f"{_option(found['name'])} {_quoted(value)}".rstrip()
 
-    no_column = r"(?<![\w'-])(?<!--domain )(?<!--domain ')"
+    no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
     return re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
 
 
