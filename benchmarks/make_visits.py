@@ -2,7 +2,8 @@
 
 Nobody in it exists. The seed makes the file reproducible: running this script again writes the same bytes. The table
 has what makes privacy interesting: people with several visits, regions of different size, reasons typed by hand
-(some of them held by very few people), and amounts with a long tail.
+(some of them held by very few people), and amounts with a long tail. Rows are sorted, persons are numbered in the order
+of the rows, and amounts have one place: so the table takes a fifth less room in the wheel.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ def main() -> None:
     people = np.repeat(np.arange(PEOPLE), visits_each)
     weights = np.array(list(REASONS.values()))
     reasons = rng.choice(list(REASONS), size=people.size, p=weights / weights.sum())
-    amounts = np.clip(np.round(rng.lognormal(mean=4.3, sigma=0.75, size=people.size), 2), 5, 500)
-    identifiers = rng.permutation(np.arange(10_000, 10_000 + 3 * PEOPLE))[:PEOPLE]
+    amounts = np.clip(rng.lognormal(mean=4.3, sigma=0.75, size=people.size), 5, 500)
+    rows = sorted(
+        (regions[person], reason, f"{amount:.1f}", person)
+        for person, reason, amount in zip(people.tolist(), reasons, amounts, strict=True)
+    )
+    numbers = {person: 10_001 + number for number, person in enumerate(dict.fromkeys(row[-1] for row in rows))}
     with TARGET.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["person_id", "region", "reason", "amount"])
-        for row in rng.permutation(people.size):
-            person = people[row]
-            writer.writerow([identifiers[person], regions[person], reasons[row], f"{amounts[row]:.2f}"])
+        writer.writerows([numbers[person], *row] for *row, person in rows)
 
 
 if __name__ == "__main__":

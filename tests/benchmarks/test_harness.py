@@ -10,12 +10,20 @@ from pathlib import Path
 import pytest
 
 import giveortake
+import make_visits
 from giveortake.errors import NotFound
 from harness import evidence, pages, results, schedule
 from harness.peer import Peer
 from harness.processors import Watch
 from harness.report import above_floor, below, duration, faster, slower_at_most
 from harness.schedule import Schedule
+
+
+def test_the_bundled_table_is_what_its_script_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundled = make_visits.TARGET.read_bytes()
+    monkeypatch.setattr(make_visits, "TARGET", tmp_path / "visits.csv")
+    make_visits.main()
+    assert (tmp_path / "visits.csv").read_bytes() == bundled
 
 
 def test_a_peer_that_dies_is_an_error_not_a_wait(tmp_path: Path) -> None:

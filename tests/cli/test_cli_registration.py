@@ -222,8 +222,8 @@ def test_a_table_that_is_named_as_a_ledger_is_called_none(folder: Path, capsys: 
     told = "--ledger = 'trips.csv' is the table itself\n\n  hint: leave it out: trips.csv.ledger, the usual ledger, is "
     assert f"{told}begun by the first question" in capsys.readouterr().err
     assert cli.main(["query", *asked]) == 0
-    for action in (["show"], ["verify"], ["show", "--mark", "none.mark"]):
-        assert cli.main(["ledger", *action[:1], "trips.csv", *action[1:]]) == 2
+    for line in (["show", "trips.csv"], ["verify", "trips.csv"], ["show", "trips.csv", "--mark", "none.mark"]):
+        assert cli.main(["ledger", *line]) == 2
         assert "trips.csv is not a ledger\n\n  hint: did you mean trips.csv.ledger?" in capsys.readouterr().err
     for command in ("query", "quote"):
         assert cli.main([command, *asked, "--ledger", "./trips.csv"]) == 2

@@ -154,10 +154,11 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
     told = refused(capsys, "quote", "stays.parquet", *protected[2:])
     assert "hint: narrow it: CLAMP(x, lower, upper), or declare its domain, such as --domain cost=0:500\n" in told
     Path("stays.xlsx").touch()
+    Path("none").mkdir()
     assert "hint: CSV files end in .csv" in refused(capsys, "quote", "stays.xlsx", *protected[2:])
-    assert "hint: CSV files end in .csv" in refused(capsys, "quote", ".", *protected[2:])
-    written = ("query", *protected[1:], "--domain", "cost=0:9", "--output", "none/a.csv")
-    assert "hint: make the folder none first" in refused(capsys, *written)
+    assert "hint: CSV files end in .csv" in refused(capsys, "quote", "none", *protected[2:])
+    written = ("query", *protected[1:], "--domain", "cost=0:9", "--output", "nowhere/a.csv")
+    assert "hint: make the folder nowhere first" in refused(capsys, *written)
 
 
 def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(

@@ -39,7 +39,7 @@ s = gt.protect(
 BY_REGION = "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region"
 BY_REASON = "SELECT reason, COUNT(*) AS n FROM visits GROUP BY reason ORDER BY n DESC"
 COSTS = "SELECT AVG(amount) AS mean, COUNT(DISTINCT person_id) AS people FROM visits"
-ROWS = "SELECT * FROM visits WHERE person_id = '14984'"
+ROWS = "SELECT * FROM visits WHERE person_id = '12345'"
 
 NEXT_STEPS = """\
 import giveortake as gt
