@@ -32,13 +32,15 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as served:
         measure(report, "", served, requests)
     kept = os.environ.get("LEDGER_BENCH")
-    ledgers = [] if kept is None else sorted(Path(kept).glob("*.ledger"), key=lambda path: path.stat().st_size)
+    ledgers = (
+        [] if kept is None else sorted(Path(kept).glob("*.checkpoints.ledger"), key=lambda path: path.stat().st_size)
+    )
     if not ledgers:
         report.note("LEDGER_BENCH names no folder with a ledger: nothing was measured with a million charges behind.")
         return
     os.environ["GIVEORTAKE_STATE"] = f"{kept}/state"
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), ledger=ledgers[-1]) as served:
-        measure(report, f"{int(ledgers[-1].stem):,} charges behind: ", served, requests)
+        measure(report, f"{int(ledgers[-1].name.partition('.')[0]):,} charges behind: ", served, requests)
 
 
 def measure(report: Report, place: str, served: Served, requests: int) -> None:

@@ -21,7 +21,15 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.ledger.book import Book
-from giveortake.ledger.checkpoints import EVERY, book_at, checkpoint_of, content_of, is_known, require_derived
+from giveortake.ledger.checkpoints import (
+    EVERY,
+    advance,
+    book_at,
+    checkpoint_of,
+    content_of,
+    is_known,
+    require_derived,
+)
 from giveortake.ledger.drafts import Draft, Filters, clock
 from giveortake.ledger.entries import RESTORE, Entry
 from giveortake.ledger.forks import watch
@@ -279,8 +287,8 @@ class Chain:
 
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
-        found = transaction.checkpoint(mark.number) if transaction.indexed() else None
-        begun = self._book.hashes.base + 1
+        begun = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
+        found = transaction.checkpoint(max(mark.number, begun)) if transaction.indexed() else None
         if begun > 1 and (found is None or found[0] < begun):
             self._book, begun = Book(), 1  # indexes were derived anew meanwhile
         if found is None or found[0] <= begun:
@@ -299,7 +307,8 @@ class Chain:
     def _write_checkpoint(self) -> None:
         """Write a checkpoint if one is due. What was charged is safe already: whoever fails here leaves it to others.
 
-        It is derived from a book that the entries led to. The mark is moved after it, as after everything.
+        It is derived from a book that the entries led to, which goes on from it. The mark is moved after it, as after
+        everything.
         """
         if self._book.head.number - self._book.hashes.base < self._every:
             return
@@ -313,6 +322,8 @@ class Chain:
                 transaction.keep_checkpoint(draft.next_number(), found.text, found.chunks)
                 draft.add("checkpoint", content_of(found.text))
                 self._at("checkpoint written")
+                self._is_unsure = True
+                advance(self._book, found, forget=True)
                 self._take(draft)
             self._is_unsure = False
             self._at("checkpoint committed")

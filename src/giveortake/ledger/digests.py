@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from giveortake.ledger.entries import canonical, digest
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     from giveortake.ledger.entries import Entry
 
 
+@lru_cache(maxsize=1024)
 def entries_of(analyst: str) -> str:
     """The name of the list of an analyst's entries."""
     return canonical(["entries", analyst])
 
 
+@lru_cache(maxsize=1024)
 def asked_of(analyst: str | None, dataset: str | None) -> str:
     """The name of the list of reservations, of everybody or of one analyst, of all data sets or of one."""
     return canonical(["asked", analyst, dataset])

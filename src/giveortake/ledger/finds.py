@@ -12,6 +12,7 @@ LedgerDamaged for whoever would have been misled. Pairs since the checkpoint are
 from __future__ import annotations
 
 from hashlib import sha256
+from struct import Struct
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 BUCKETS = 1 << 16
 _MOST_KEPT = 512  # buckets
 _NAME = 16  # bytes
+_PLACES = Struct(">4I")  # a name as four places in a sieve
+_BITS = 16  # of a sieve for every name: one in three hundred that it lets through was never added
 
 
 def name_of(kind: str, *parts: Json) -> bytes:
@@ -45,11 +48,36 @@ def chained(before: bytes, number: int, name: bytes) -> bytes:
 
 
 @final
-class Finds:
-    """Everything that can be looked up: since entry `base` in memory, before that in the database."""
+class Sieve:
+    """Names that were added, in two bytes each, and a few that were not [Blo70].
 
-    def __init__(self, base: int = 0, buckets: Array | None = None) -> None:
+    Guarantee: every name that was added is in it, however many there are; so whoever is not in it was never added.
+    """
+
+    def __init__(self, names: int) -> None:
+        self._mask = (1 << min(32, (_BITS * names).bit_length())) - 1
+        self._bits = bytearray((self._mask >> 3) + 1)
+
+    def add(self, name: bytes) -> None:
+        """One more name."""
+        for place in _PLACES.unpack(name):
+            self._bits[(place & self._mask) >> 3] |= 1 << (place & 7)
+
+    def __contains__(self, name: bytes) -> bool:
+        bits, mask = self._bits, self._mask
+        return all(bits[(place & mask) >> 3] >> (place & 7) & 1 for place in _PLACES.unpack(name))
+
+
+@final
+class Finds:
+    """Everything that can be looked up: since entry `base` in memory, before that in the database.
+
+    With a `sieve`, which has to be there from the first name on, only what it lets through is looked up there.
+    """
+
+    def __init__(self, base: int = 0, buckets: Array | None = None, sieve: Sieve | None = None) -> None:
         self.base = base
+        self._sieve = sieve
         self.buckets = buckets or Array("finds")
         self._pairs: list[tuple[int, int, bytes]] = []  # bucket, number, name: since the hashes of buckets were sealed
         self._here: dict[bytes, list[int]] = {}
@@ -60,12 +88,14 @@ class Finds:
         row = bucket_of(name), number, name
         self._pairs.append(row)
         self._here.setdefault(name, []).append(number)
+        if self._sieve is not None:
+            self._sieve.add(name)
         return row
 
     def numbers(self, name: bytes, reader: Transaction | None) -> list[int]:
         """The entries that are found by a name, in order."""
         here = self._here.get(name, [])
-        if not self.base:
+        if not self.base or (self._sieve is not None and name not in self._sieve):
             return here
         bucket = bucket_of(name)
         known = self._read.get(bucket)

@@ -13,12 +13,12 @@ from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import charged_for, larger, require_addable, require_same_kind, require_sound, rest
 from giveortake.ledger.book import Book
-from giveortake.ledger.checkpoints import advance, is_known, require_derived
+from giveortake.ledger.checkpoints import EVERY, advance, checkpoint_of, is_known, require_derived
 from giveortake.ledger.digests import charges
 from giveortake.ledger.drafts import snapshot_of, used
 from giveortake.ledger.entries import INDEX, NOTHING, RESTORE, digest, read_entry
 from giveortake.ledger.events import event_from_dict
-from giveortake.ledger.finds import folded
+from giveortake.ledger.finds import Finds, Sieve, folded
 from giveortake.ledger.grants import require_ungranted
 from giveortake.ledger.promises import promise_from_json, restated
 from giveortake.ledger.reservations import level_event, levels_of
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 _PAGE = 1000  # rows that are read at once
+_LONG = 4 * EVERY  # entries, after which those are forgotten that no checkpoint follows
+_NAMES = 3  # that an entry is found by: a question has three or four, its answer two
 
 
 @final
@@ -57,7 +59,7 @@ def verified(reader: Transaction, states: Mapping[int, str | None], head: Point,
     the chain, what is stored as spent is what these charges add up to, and every checkpoint and every index says what
     the entries before it say. Nobody who writes meanwhile waits for it.
     """
-    replay = Replay(reader if indexed else None)
+    replay = Replay(reader, head.number) if indexed else Replay()
     answers = 0
     for entry in entries_of(reader, head.number):
         replay.take(entry)
@@ -152,9 +154,11 @@ def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]
 class Replay:
     """The state that the entries taken so far lead to, every filter decision made again."""
 
-    def __init__(self, reader: Transaction | None = None) -> None:
-        """With a `reader`, what entries lead to is looked up there and checked, and not kept in memory."""
+    def __init__(self, reader: Transaction | None = None, entries: int = 0) -> None:
+        """With a `reader`, what so many entries lead to is looked up there and checked, and not kept in memory."""
         self.book = Book(reader=reader)
+        if reader is not None:
+            self.book.finds = Finds(sieve=Sieve(_NAMES * entries))
         self.guards: dict[int, Filter] = {}
         self._charged: dict[int, list[Event]] = {}
 
@@ -168,8 +172,7 @@ class Replay:
             raise
         except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error
-        if is_known(entry):
-            advance(self.book, require_derived(self.book, entry), forget=self.book.reader is not None)
+        self._forget(entry)
         self.book.apply(entry)
         stated = entry.content.get("snapshots", {})
         touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
@@ -178,6 +181,14 @@ class Replay:
         shares = {level: used(self.guards[int(level)]) for level in derived} if "used" in entry.content else None
         if stated != derived or entry.content.get("used") != shares:
             raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
+
+    def _forget(self, entry: Entry) -> None:
+        """Check a checkpoint and go on from it; where none comes for long, as from one that nobody wrote down."""
+        is_read = self.book.reader is not None
+        if is_known(entry):
+            advance(self.book, require_derived(self.book, entry), forget=is_read)
+        elif is_read and self.book.hashes.head - self.book.hashes.base >= _LONG:
+            advance(self.book, checkpoint_of(self.book), forget=True)
 
     def _check(self, entry: Entry) -> None:
         content = entry.content
