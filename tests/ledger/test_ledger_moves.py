@@ -7,6 +7,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,50 @@ def test_a_move_that_is_killed_never_leaves_two_lives(
         except (LedgerRolledBack, LedgerForeign, LedgerMissing, NotFound):
             continue
     assert len(lives) <= 1
+
+
+@pytest.mark.parametrize("there", ["an old copy", "nothing", "the ledger"])
+def test_a_mark_elsewhere_does_not_pass_by_the_one_that_remembers_the_path(
+    place: FilePlace, tmp_path: Path, there: str
+) -> None:
+    """An old copy with a mark as old as itself would be believed, and what was spent since then be forgotten."""
+    elsewhere = tmp_path / "elsewhere.mark"
+    copy = place.backup()
+    shutil.copy(place.mark_file(), elsewhere)
+    with place.open() as ledger:
+        charge(ledger, "k1")
+    if there == "an old copy":
+        place.put_back(copy)
+    if there == "nothing":
+        place.delete()
+        elsewhere.unlink()
+    before = place.path.exists() and place.backup()
+    for attempt in (open_ledger, partial(open_ledger, read_only=True), partial(restore, reason="an old copy")):
+        with pytest.raises(LedgerMismatch, match=r"is in the state folder .* and remembers 7 entries") as told:
+            attempt(place.where, mark=elsewhere)
+        assert "--new-mark" in str(told.value.hint)
+    assert (place.path.exists() and place.backup()) == before
+    if there == "the ledger":
+        with open_ledger(place.where, mark=place.mark_file()) as ledger:  # it is the same mark, however it is said
+            charge(ledger, "k2")
+        place.open().close()
+
+
+def test_a_mark_elsewhere_is_believed_once_the_ledger_was_moved_to_it(
+    place: FilePlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, elsewhere = tmp_path / "new.ledger", tmp_path / "elsewhere.mark"
+    move(place.where, target, new_mark=elsewhere, reason="to another disk")
+    move(target, place.where, mark=elsewhere, new_mark=tmp_path / "again.mark", reason="and back")
+    open_ledger(place.where, mark=tmp_path / "again.mark").close()
+    monkeypatch.delenv("GIVEORTAKE_STATE")
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setattr(Path, "home", no_home)
+    open_ledger(place.where, mark=tmp_path / "again.mark").close()  # who has no state folder remembers nothing
+
+
+def no_home() -> Path:
+    raise RuntimeError
 
 
 def test_what_lies_in_a_server_is_neither_copied_nor_moved(server: str, tmp_path: Path) -> None:

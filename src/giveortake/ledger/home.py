@@ -7,6 +7,8 @@
 | seen | the ledger that was seen | its mark decides |
 | seen | not there | it is missing, unless its mark is still at 0 |
 | seen | another ledger | it is foreign |
+
+Whoever says that the mark is elsewhere is refused where the path was seen and its mark is here.
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from giveortake.advice import Advice
-from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMissing, NotFound
+from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMismatch, LedgerMissing, LedgerUnavailable, NotFound
 from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
 from giveortake.ledger.files import VARIABLE, sync_folder
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.sqlite import SQLiteStore, is_ledger
 from giveortake.ledger.state import Seen, State, state_folder
+from giveortake.ledger.store import silent
 
 if TYPE_CHECKING:
     from giveortake.ledger.chain import Chain
     from giveortake.ledger.store import Notice, Store
 
+ELSEWHERE = Advice("leave {mark} out; `giveortake ledger move` with `--new-mark` keeps it elsewhere from then on")
 UNMARKED = Advice(RESTORE, f"if its mark is kept elsewhere, pass {{mark}} or set {VARIABLE}", between="; ")
 
 USUAL = ".ledger"  # how the name of a ledger ends, unless somebody chose another
@@ -192,6 +196,30 @@ class Home:
         with suppress(LedgerDamaged):  # some other file that ends in .mark
             return self.beside.read()
         return None
+
+
+def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
+    """Refuse a mark elsewhere for a path whose mark is in the state folder, which may remember more than that one does.
+
+    Guarantee: of a path that this state folder has a mark for, no other mark is believed, neither by whoever opens the
+    ledger nor by whoever restores it. A folder that this user cannot read, or does not have, remembers nothing.
+    """
+    with suppress(LedgerUnavailable):
+        home = Home(path, silent)
+        seen = home.state.seen(home.path)
+        kept = None if seen is None or seen.moved_to is not None else home.state.mark(seen.ledger)
+        found = None if kept is None else kept.read()
+        if kept is None or found is None or found.hash == NOTHING or _is_same(kept.path, mark):  # begun, or moved away
+            return
+        raise LedgerMismatch(
+            f"the mark of {path} is in the state folder {home.state.folder} and remembers {found.number} entries; "
+            "another one is not believed",
+            hint=ELSEWHERE,
+        )
+
+
+def _is_same(path: Path, mark: str | os.PathLike[str]) -> bool:
+    return os.path.realpath(path) == os.path.realpath(mark)
 
 
 def _missing(store: Store, mark: Point) -> LedgerMissing:

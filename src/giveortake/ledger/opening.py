@@ -11,7 +11,7 @@ from giveortake.ledger.chain import Chain
 from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
 from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
-from giveortake.ledger.home import Home, unmarked
+from giveortake.ledger.home import Home, require_unremembered, unmarked
 from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
@@ -143,8 +143,13 @@ def store_at(where: str | os.PathLike[str], **options: Any) -> Store:
 
 
 def home_of(store: Store, mark: str | os.PathLike[str] | None, at: Notice = silent) -> Home | None:
-    """The state folder for a ledger in a file, unless somebody says where its mark is."""
-    return Home(store.path, at) if isinstance(store, SQLiteStore) and store.path is not None and mark is None else None
+    """The state folder for a ledger in a file, unless somebody says where else its mark is, and that is not refused."""
+    if not isinstance(store, SQLiteStore) or store.path is None:
+        return None
+    if mark is None:
+        return Home(store.path, at)
+    require_unremembered(store.path, mark)
+    return None
 
 
 def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, at: Notice = silent) -> Mark:

@@ -50,11 +50,11 @@ def restore(
     store = store_at(where)
     keeper: Home | _Kept | None = None
     try:
+        keeper = home_of(store, mark) or _Kept(mark_at(where, mark))
         if export is not None:
             _write_anew(store, export)
         if not store.exists():
             raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
-        keeper = home_of(store, mark) or _Kept(mark_at(where, mark))
         with store.writing() as transaction:
             if transaction.outdated():
                 transaction.migrate()
