@@ -35,6 +35,39 @@ def same_when_opened_again(ledger: Ledger, place: Place) -> bool:
         return bool(told(ledger) == told(other))
 
 
+def test_a_look_is_few_statements_and_the_text_of_a_checkpoint_is_read_once(tmp_path: Path) -> None:
+    with opened(str(tmp_path / "l"), every=4) as ledger:
+        begin(ledger)
+    with opened(str(tmp_path / "l"), every=10**9) as ledger:
+        ledger.levels()
+        connection: Any = ledger.chain.store._connection  # type: ignore[attr-defined]
+        said: list[str] = []
+        connection.set_trace_callback(said.append)
+        ledger.levels()
+        assert len(said) == 5, said  # begin, what the ledger says of itself, the last checkpoint, entries, commit
+        said.clear()
+        ledger.settle(ledger.reserve(TENTH, dataset="d", key="next"), [2])
+        asked = [statement for statement in said if statement.startswith("SELECT") and "FROM finds" not in statement]
+        assert len(asked) == 8, asked  # three of each change, as above, and the last entry before each move of the mark
+
+
+def test_a_mark_is_moved_past_what_another_wrote_in_between(tmp_path: Path) -> None:
+    where = str(tmp_path / "l")
+    with opened(where) as other:
+        begin(other)
+        paid: list[Any] = []
+
+        def write(label: str) -> None:
+            if label == "committed" and not paid:
+                paid.append(other.reserve(TENTH, dataset="d", key="in between"))
+
+        with opened(where, at=write) as ledger:
+            mine = ledger.reserve(TENTH, dataset="d", key="mine")
+            assert (mine.fresh, paid[0].fresh) == (True, True)
+            assert told(ledger) == told(other)
+            assert ledger.chain.mark.read() == other.chain.head == ledger.chain.head
+
+
 @pytest.mark.parametrize(
     ("kind", "content"),
     [

@@ -15,7 +15,9 @@ because of what another has asked, and so tell one about the other.
 The rest of an (ε, δ) budget is guarded by a race, whose δⱼ are fixed when it begins. As long as the custodian has
 charged nothing to it, an allotment begins it anew, with less. From the custodian's first charge on it stays as it is,
 and an allotment is charged to it like a question, as the one interactive mechanism that it is: dealing out a race's ε
-and δ anew after seeing how the loss grew would prove nothing.
+and δ anew after seeing how the loss grew would prove nothing. Nor is a raise charged by its difference d alone: an
+(ε + d)-DP mechanism is more than an ε-DP one and a d-DP one together (randomized response with ε + d tells the truth
+more often), so that only twice the race's δ could be promised.
 """
 
 from __future__ import annotations

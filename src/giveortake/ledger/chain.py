@@ -288,14 +288,11 @@ class Chain:
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
         begun = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
-        found = transaction.checkpoint(max(mark.number, begun)) if transaction.indexed() else None
-        if begun > 1 and (found is None or found[0] < begun):
+        found = transaction.last_checkpoint(max(mark.number, begun)) if transaction.indexed() else None
+        if begun > 1 and (found is None or found < begun):
             self._book, begun = Book(), 1  # indexes were derived anew meanwhile
-        if found is None or found[0] <= begun:
-            return
-        number, text = found
-        if is_known(transaction.entry(number)):
-            self._book = book_at(transaction, number, text)
+        if found is not None and found > begun and is_known(transaction.entry(found)):
+            self._book = book_at(transaction, found, transaction.checkpoint(found))
 
     def _derived(self, entries: Iterable[Entry], mark: Point) -> Iterator[Entry]:
         """The entries, of which a checkpoint that the mark does not remember yet has to follow from those before it."""
@@ -356,7 +353,13 @@ class Chain:
         mark, head = self.mark.read(), self._book.head
         if mark is None or mark.number < head.number:
             with self.store.writing() as transaction:
-                self._caught_up(transaction, writable=True)
+                last = [entry.hash for entry in transaction.entries(head.number, None, head.number + 1)]
+                if last == [head.hash] and self.mark.read() == self._vouched:  # nobody wrote anything meanwhile
+                    self.mark.move(head)
+                    self._vouched = head
+                    self._at("mark moved")
+                else:
+                    self._caught_up(transaction, writable=True)
         elif mark != head:
             with self.store.reading() as transaction:
                 self._caught_up(transaction, writable=False)

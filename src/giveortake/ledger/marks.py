@@ -139,15 +139,18 @@ class FileMark:
         self.path = path
         self._secret = path.with_name(f"{path.name}.secret")
         self._at = at
+        self._last: tuple[bytes, Point] | None = None  # what was read, and what it says
 
     def read(self) -> Point | None:
-        content = content_of(self.path)
+        content, last = content_of(self.path), self._last
         if content is None:
             return None
-        points = [point for slot in (0, 1) if (point := _read_slot(content, slot)) is not None]
-        if not points:
-            raise LedgerDamaged(f"the mark {self.path} is damaged", hint=RESTORE)
-        return max(points, key=lambda point: point.number)
+        if last is None or last[0] != content:
+            points = [point for slot in (0, 1) if (point := _read_slot(content, slot)) is not None]
+            if not points:
+                raise LedgerDamaged(f"the mark {self.path} is damaged", hint=RESTORE)
+            last = self._last = content, max(points, key=lambda point: point.number)
+        return last[1]
 
     def begin(self, point: Point) -> Point:
         write_once(self.path, _slot(point) * 2)

@@ -47,6 +47,7 @@ _DURABLE = (
 )
 _CAUTIOUS = ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")
 _EXTRA = 3
+_READING = "BEGIN"
 _TYPES = {"bytes": "BLOB", "packed": " WITHOUT ROWID"}
 _abandoned: list[sqlite3.Connection] = []  # of parent processes: closing one here could end their transactions
 
@@ -96,7 +97,7 @@ class SQLiteStore:
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN") as transaction:
+        with self._transaction(_READING) as transaction:
             yield transaction
 
     def glancing(self) -> AbstractContextManager[Transaction] | None:
@@ -293,6 +294,9 @@ def is_ledger(path: Path) -> bool:
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
     """Wait for the turn to write, asking every few milliseconds: SQLite itself sleeps up to a tenth of a second."""
+    if begin == _READING:
+        connection.execute(begin)  # which locks nothing yet
+        return
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         deadline, pause = time.monotonic() + _PATIENCE, 0.0005

@@ -96,19 +96,20 @@ class Transaction:
         self._execute = execute
         self._words = prefix, types["bytes"], types["packed"]  # what stands for the names of tables and types
         self._migrations = migrations
+        self._said: dict[str, str] | None = None  # what the ledger says about itself, once it was asked
 
     def create_tables(self, extras: Sequence[str] = ()) -> None:
         """The tables of a new ledger, and what the backend adds to protect them."""
         for statement in (*TABLES, *INDEXES, *extras):
             self._run(statement)
         self._run("INSERT INTO {s}about VALUES ('schema', ?), (?, '1')", str(self._newest()), _INDEXED)
+        self._said = None
 
     def schema(self) -> int:
         """The version of the tables."""
-        for (value,) in self._run("SELECT value FROM {s}about WHERE name = 'schema'"):
-            text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
-            if isinstance(text, str) and text.isascii() and text.isdigit():
-                return int(text)
+        text = self._about().get("schema", "")
+        if text.isascii() and text.isdigit():
+            return int(text)
         raise LedgerDamaged("the ledger does not say which schema it has", hint=RESTORE)
 
     def outdated(self) -> bool:
@@ -127,10 +128,17 @@ class Transaction:
             for statement in self._migrations.get(version, ()):
                 self._run(statement)
         self._run("UPDATE {s}about SET value = ? WHERE name = 'schema'", str(self._newest()))
+        self._said = None
 
     def indexed(self) -> bool:
         """Whether what follows from the entries is kept beside them; 0.1 kept none of it."""
-        return any(True for _ in self._run("SELECT 1 FROM {s}about WHERE name = ?", _INDEXED))
+        return _INDEXED in self._about()
+
+    def _about(self) -> dict[str, str]:
+        """What the ledger says about itself, which stays as it is for a transaction unless it changes it itself."""
+        if self._said is None:
+            self._said = {_text(name): _text(value) for name, value in self._run("SELECT name, value FROM {s}about")}
+        return self._said
 
     def create_indexes(self) -> None:
         """Empty tables for what follows from the entries, in the place of what was there."""
@@ -140,6 +148,7 @@ class Transaction:
             self._run(statement)
         self._run("DELETE FROM {s}about WHERE name = ?", _INDEXED)
         self._run("INSERT INTO {s}about VALUES (?, '1')", _INDEXED)
+        self._said = None
 
     def entries(self, start: int, previous: str | None, stop: int = _LAST) -> Iterator[Entry]:
         """All entries from number `start` to `stop`, each checked against its own hash and the entry before it."""
@@ -226,12 +235,16 @@ class Transaction:
         )
         return [(number, _text(share)) for number, share in self._run(wanted, level, after, stop, most)]
 
-    def checkpoint(self, until: int) -> tuple[int, str] | None:
-        """The number and content of the last checkpoint up to an entry, unchecked."""
-        wanted = "SELECT number, content FROM {s}checkpoints WHERE number <= ? ORDER BY number DESC LIMIT 1"
-        for number, content in self._run(wanted, until):
-            return number, _text(content)
-        return None
+    def last_checkpoint(self, until: int) -> int | None:
+        """The number of the last checkpoint up to an entry, unchecked."""
+        ((number,),) = self._run("SELECT MAX(number) FROM {s}checkpoints WHERE number <= ?", until)
+        return number if isinstance(number, int) else None
+
+    def checkpoint(self, number: int) -> str:
+        """The content of a checkpoint, unchecked."""
+        for (content,) in self._run("SELECT content FROM {s}checkpoints WHERE number = ?", number):
+            return _text(content)
+        raise LedgerDamaged(f"the checkpoint at entry {number} is missing", hint=RESTORE)
 
     def chunk(self, name: str, place: int, until: int) -> bytes | None:
         """A chunk as a checkpoint left it, unchecked."""
