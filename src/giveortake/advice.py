@@ -6,11 +6,12 @@ in its own words, by the one table below. Whatever reads alike everywhere is a p
 
 from __future__ import annotations
 
+import json
 from string import Formatter
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Face: TypeAlias = Literal["python", "command", "console", "service"]
 FACES: tuple[Face, ...] = ("python", "command", "console", "service")
@@ -23,6 +24,7 @@ FIELDS = {  # arguments that a page has a field for, and what is written beside 
     "rho": "ρ to spend",
     "mu": "μ to spend",
     "confidence": "Sure with",
+    "caps": "Caps",
     "rows_per_person": "Rows of a person",
     "groups_per_person": "Groups of a person",
     "rows_per_group": "Rows in each group",
@@ -30,62 +32,100 @@ FIELDS = {  # arguments that a page has a field for, and what is written beside 
     "n": "Rows of a group, if that is public",
 }
 ARGUMENTS = frozenset(
-    {*FIELDS, "margin", "share", "key_delta", "caps", "ledger", "mark", "population", "new_population"}
+    {*FIELDS, "margin", "share", "key_delta", "minimise", "ledger", "mark", "population", "new_population"}
 )
 
 _PROFILE, _SHOW = "`giveortake profile FILE --epsilon 0.1 --most-rows N`", "`giveortake ledger show PATH`"
 _CHANGE = "`giveortake admin budget change`"
 _MOMENT = 'expires="2027-01-31", expires="2027-01-31T12:00:00+00:00", or expires=timedelta(days=30)'
 
-# what is done: in Python, by a command, in a browser; None where a face cannot
-# (of a service as in Python, but for what `SERVICE` says)
-DEEDS: dict[str, tuple[str | None, str | None, str | None]] = {
+_AT = "/v1/datasets/NAME"
+
+
+def _terms(said: str) -> str:
+    return f'"terms": {{{said}}}'
+
+
+# what is done: in Python, by a command, in a browser, over HTTP; None where a face cannot
+DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
     # -- by whoever asks
-    "pass": ("pass", "pass", "fill in"),
-    "state": ("state", "state", "fill in"),
-    "cap": ("answer(…, rows_per_person=10)", "--rows-per-person 10", "“Rows of a person”: 10"),
+    "pass": ("pass", "pass", "fill in", "send"),
+    "state": ("state", "state", "fill in", "send"),
+    "cap": (
+        "answer(…, rows_per_person=10)",
+        "--rows-per-person 10",
+        "“Rows of a person”: 10",
+        _terms('"rows_per_person": 10'),
+    ),
     "caps_in_groups": (
         "answer(…, groups_per_person=4, rows_per_group=4)",
         "--groups-per-person 4, --rows-per-group 4",
         "“Groups of a person”: 4 with “Rows in each group”: 4",
+        _terms('"groups_per_person": 4, "rows_per_group": 4'),
     ),
-    "for_all": ("gt.protect(…, rows_per_person=10)", "a TOML configuration", "the custodian"),
-    "profile": ('s.profile(epsilon="0.1")', _PROFILE, "the page Profile"),
-    "profiles": ("session.profile", _PROFILE, "the page Profile"),
-    "releases": ("session.releases()", _SHOW, "the page Releases"),
-    "refine": ('answer.refine(epsilon="0.1")', None, "a number beside “Refine”"),
+    "for_all": ("gt.protect(…, rows_per_person=10)", "a TOML configuration", "the custodian", "the custodian"),
+    "profile": ('s.profile(epsilon="0.1")', _PROFILE, "the page Profile", f"POST {_AT}/profile"),
+    "profiles": ("session.profile", _PROFILE, "the page Profile", f"POST {_AT}/profile"),
+    "releases": ("session.releases()", _SHOW, "the page Releases", f"GET {_AT}/releases"),
+    "refine": ('answer.refine(epsilon="0.1")', None, "a number beside “Refine”", _terms('"epsilon": "0.1"')),
+    "workload": ("session.workload(…)", None, None, f"POST {_AT}/workload"),
+    "norm": ("s.workload(w, norm=10)", None, None, '"norm": 10 in "workload"'),
+    "fewer_tables": ("a smaller up_to=", None, None, "fewer tables"),
+    "spool": (
+        "pass the folder in which answers were stored: gt.protect(…, spool=…)",
+        None,
+        "the custodian can name the folder in which answers were stored: spool in the configuration",
+        "the custodian can name the folder in which answers were stored: spool in the configuration",
+    ),
     "raise": (
         "the custodian can raise the budget",
         f"the custodian can raise the budget, with {_CHANGE}; {_SHOW} says what is left",
         "the custodian can grant more",
+        "the custodian can raise the budget",
     ),
     # -- by the custodian
     "what_fits": (
         "`ledger.affordable` says which ε still fits; `ledger.change_budget` is the custodian's",
         f"{_SHOW} says which ε still fits; {_CHANGE} is the custodian's",
         "“left” says which ε still fits; “Change a promise” is the custodian's",
+        f"GET {_AT}/budget says which ε still fits; POST /v1/budgets/LEVEL is the custodian's",
     ),
-    "change_budget": ("`ledger.change_budget`", _CHANGE, "“Change a promise”"),
-    "readmit": ("`ledger.readmit`", "`giveortake admin analyst readmit`", "the button Readmit"),
-    "admit": ("`ledger.analyst`", "`giveortake admin analyst add`", "“Let somebody ask”"),
-    "tokens": ("`ledger.tokens()`", "`giveortake admin token list`", "the list of tokens"),
-    "levels": ("`ledger.levels()`", _SHOW, "the list of budgets"),
+    "change_budget": ("`ledger.change_budget`", _CHANGE, "“Change a promise”", "POST /v1/budgets/LEVEL"),
+    "readmit": (
+        *("`ledger.readmit`", "`giveortake admin analyst readmit`", "the button Readmit"),
+        "POST /v1/analysts/NAME/readmit",
+    ),
+    "admit": ("`ledger.analyst`", "`giveortake admin analyst add`", "“Let somebody ask”", "POST /v1/analysts"),
+    "tokens": ("`ledger.tokens()`", "`giveortake admin token list`", "the list of tokens", "GET /v1/tokens"),
+    "levels": ("`ledger.levels()`", _SHOW, "the list of budgets", "GET /v1/budgets"),
     "budget_with_delta": (
         "use an ApproxDP budget",
         "use a budget with a δ (--budget 1,1e-6)",
         "ask the custodian for a budget with a δ",
+        "ask the custodian for a budget with a δ",
     ),
-    "allotment": ("pass budget=", "pass --budget", "fill in an allotment"),
-    "pooled": ('register people with analysts="pooled", where one sees what others spend', None, None),
-    "new_version": ("`ledger.new_version`", "a new version of the table", "a restart of the service"),
-    "trial": ('ledger=":memory:"', "--ledger :memory:", None),
-    "people": (None, None, "“Who is in it” says which they are"),
-    "confirm": ("pass owner_confirms=, which is recorded", None, None),  # a TOML configuration can say it
-    "moment": (_MOMENT, "--expires 2027-01-31", "choose how long it lasts"),
-}
-
-SERVICE = {  # where somebody asks a service: what is otherwise than in Python; None where they cannot
-    "for_all": "the custodian",
+    "allotment": ("pass budget=", "pass --budget", "fill in an allotment", 'send "budget": {"epsilon": "1"}'),
+    "pooled": ('register people with analysts="pooled", where one sees what others spend', None, None, None),
+    "new_version": (
+        *("`ledger.new_version`", "a new version of the table", "a restart of the service"),
+        "a restart of the service",
+    ),
+    "register_again": (
+        "call gt.protect again: it registers a new version",
+        "ask again: that registers a new version",
+        "the custodian restarts the service, which registers a new version",
+        "the custodian restarts the service, which registers a new version",
+    ),
+    "trial": ('ledger=":memory:"', "--ledger :memory:", None, None),
+    "people": (None, None, "“Who is in it” says which they are", None),
+    "confirm": ("pass owner_confirms=, which is recorded", None, None, None),  # a TOML configuration can say it
+    "moment": (_MOMENT, "--expires 2027-01-31", "choose how long it lasts", '"expires": "2027-01-31T12:00:00+00:00"'),
+    "analyst_token": (
+        'role="analyst", analyst="ann"',
+        "--role analyst --analyst ann",
+        "name the analyst",
+        '"role": "analyst", "name": "ann"',
+    ),
 }
 
 
@@ -119,8 +159,25 @@ class Advice(str):
         """The ways that a face has, in its words; None if it has none."""
         return self._said[face]
 
+    def rewritten(self, write: Callable[[str], str]) -> Advice:
+        """The same with the words of each face written anew."""
+        return Advice.spoken({face: None if said is None else write(said) for face, said in self._said.items()})
+
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)  # elsewhere it is what Python says
+
+
+def declaring(column: str, python: str, command: str) -> Advice:
+    """That the custodian may declare what a column holds, which a query of one's own table does itself."""
+    custodian = f"the custodian can declare them: {column}"
+    return Advice.spoken(
+        {
+            "python": f'domains={{"{column}": {python}}} in gt.protect declares them',
+            "command": f"--domain {column}={command} declares them",
+            "console": custodian,
+            "service": custodian,
+        }
+    )
 
 
 def on(hint: str | None, face: Face) -> str | None:
@@ -153,17 +210,27 @@ def _way(face: Face, way: str, values: dict[str, object]) -> str | None:
 
 def _named(face: Face, name: str, values: dict[str, object]) -> str | None:
     if name in DEEDS:
-        return SERVICE.get(name, DEEDS[name][0]) if face == "service" else DEEDS[name][FACES.index(face)]
+        return DEEDS[name][FACES.index(face)]
     if name not in ARGUMENTS:
         return str(values[name])
     value = values.get(name)
+    if isinstance(value, dict) and face in {"command", "console"}:  # where one cap holds for every table
+        value = None
     match face:
-        case "python" | "service":
-            written = "" if value is None else f'"{value}"' if isinstance(value, str) else value
-            return f"{name}={written}"
+        case "python":
+            return f"{name}={_written(value)}"
+        case "service":
+            return f'"{name}"{"" if value is None else f": {_written(value)}"}'
         case "command":
             written = "" if value is None else f' "{value}"' if " " in str(value) else f" {value}"
             return f"--{name.replace('_', '-')}{written}"
         case "console":
             label = FIELDS.get(name)
             return None if label is None else f"“{label}”{'' if value is None else f': {value}'}"
+
+
+def _written(value: object) -> str:
+    """A value as Python and JSON write it."""
+    if isinstance(value, str | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value)

@@ -11,23 +11,37 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, SERVICE, Advice, on
+from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, Advice, declaring, on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.wire.causes import refusal_of
+from giveortake.wire.causes import error_of, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "giveortake"
 SHOWN = (
-    *("exact", "privacy", "accounting", "answers", "plan", "sql", "engines", "compile", "ledger", "session", "server"),
+    *(
+        "exact",
+        "privacy",
+        "accounting",
+        "answers",
+        "plan",
+        "sql",
+        "engines",
+        "compile",
+        "ledger",
+        "workload",
+        "session",
+    ),
+    *("server", "wire"),
 )
 PYTHON = re.compile(r"\b\w+=(?![=>])|\bgt\.|\b[sqc]\.\w|\bsession\.\w|\bledger\.(?!md)\w|answer\(|\w\(…")
 OPTION = re.compile(r"--\w")
 
-# of files whose refusals no page can show: what is done in Python, in a configuration or where the service is started
+# of files whose refusals neither a page nor a service can show: what is done in Python, in a configuration or where
+# the service is started
 ELSEWHERE = {
     "accounting/charges.py",
     "accounting/composition.py",
@@ -42,23 +56,17 @@ ELSEWHERE = {
     "ledger/opening.py",
     "ledger/registration.py",  # of populations and data sets, which a form registers by way of `tables`
     "ledger/tokens.py",  # roles: a form has buttons
-    "plan/catalog.py",  # plans of frames
     "plan/domains.py",
-    "plan/relations.py",
     "privacy/events/sampling.py",
     "server/results.py",  # a format of the API
     "session/arguments.py",
-    "session/best_caps.py",  # caps="best"
     "session/bounds.py",
     "session/counters.py",
-    "session/mechanism.py",  # a table that changed
     "session/partitions.py",
     "session/registration.py",
     "session/session.py",
-    "session/spool.py",
     "session/vector_run.py",
-    "session/workload_prices.py",
-    "session/workloads.py",
+    "workload/workload.py",  # gt.workload.marginals, which is said in Python alone
 }
 
 
@@ -99,7 +107,7 @@ def ways() -> Iterator[tuple[str, tuple[str, ...], set[str]]]:
                 yield str(file.relative_to(ROOT)), texts, {each.arg for each in node.keywords if each.arg}
 
 
-def test_a_hint_that_a_page_can_show_is_no_python_unless_it_is_advice() -> None:
+def test_a_hint_that_a_page_or_a_service_can_show_is_no_python_unless_it_is_advice() -> None:
     plain = [(file, text) for file, text in hints() if PYTHON.search(text)]
     assert [each for each in plain if each[0] not in ELSEWHERE] == []
     assert {file for file, _ in plain} == ELSEWHERE
@@ -112,16 +120,15 @@ def test_every_advice_names_what_the_table_knows_and_each_face_speaks_its_own_wo
         names = {name for text in texts for _, name, _, _ in Formatter().parse(text) if name is not None}
         assert names <= ARGUMENTS | set(DEEDS) | values, file
         filled = Advice(*texts, **{each: "x" for each in values if each != "between"})
-        for face in ("command", "console"):
+        for face in ("command", "console", "service"):
             said = filled.on(face) or ""
             assert not PYTHON.search(said), (file, face, said)
         assert not OPTION.search(filled.on("console") or ""), file
         count += 1
     assert count > 20
     for name, deed in DEEDS.items():
-        assert len(deed) == len(FACES) - 1, name  # of a service as in Python
+        assert len(deed) == len(FACES), name
         assert not any(PYTHON.search(each or "") for each in deed[1:]), name
-    assert set(SERVICE) <= set(DEEDS)
 
 
 def test_fields_of_pages_are_called_as_the_table_says() -> None:
@@ -154,14 +161,25 @@ def test_advice_is_a_text_and_survives_being_raised_again() -> None:
         "the custodian can grant more",
     )
     assert Advice("{share}", share="1/10").on("console") is None
-    assert Advice.spoken({"python": None, "command": None, "console": None}) == ""
+    assert Advice.spoken(dict.fromkeys(FACES)) == ""
 
 
 def test_whoever_asks_a_service_is_told_what_they_can_do_themselves() -> None:
     fix = Advice("{cap}", "{for_all} says it for all questions", between="; ")
     assert "gt.protect" in fix
-    assert fix.on("service") == "answer(…, rows_per_person=10); the custodian says it for all questions"
-    assert Advice("{epsilon}", epsilon="0.1").on("service") == 'epsilon="0.1"'
+    assert fix.on("service") == '"terms": {"rows_per_person": 10}; the custodian says it for all questions'
+    assert Advice("{epsilon}", epsilon="0.1").on("service") == '"epsilon": "0.1"'
+    assert Advice("{rows_per_person}", rows_per_person={"trips": 4}).on("service") == '"rows_per_person": {"trips": 4}'
+    assert declaring("age", "(0, 99)", "0:99").on("service") == "the custodian can declare them: age"
+
+
+def test_a_client_raises_the_words_of_python_where_a_service_speaks_of_requests() -> None:
+    error = InvalidParameter("epsilon", None, "is missing", hint=Advice("{epsilon}", epsilon="0.1"))
+    _, document = refusal_of(error, "service")
+    assert document["error"]["hint"] == '"epsilon": "0.1"'
+    assert error_of(document)[0].hint == 'epsilon="0.1"'
+    _, plain = refusal_of(InvalidParameter("epsilon", None, "is missing", hint="say it"), "service")
+    assert "hint_in_python" not in plain["error"]
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,20 @@ from giveortake.plot.svg.intervals import MOST_PANELS, MOST_ROWS, bars, figure
 from giveortake.plot.svg.markup import tag
 from giveortake.plot.svg.scales import Scale, brief
 from giveortake.privacy.explaining import beliefs
-from giveortake.server.console.burn_chart import burn_chart, meter
-from giveortake.server.console.curve_chart import curve_chart, curve_table, margin_at
+from giveortake.server.console.charts import (
+    attacker_chart,
+    belief_chart,
+    burn_chart,
+    curve_chart,
+    curve_table,
+    group_belief,
+    group_chart,
+    margin_at,
+    meter,
+)
 from giveortake.server.console.differences import difference
-from giveortake.server.console.profile_chart import profile_chart
-from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_belief, group_chart
-from giveortake.server.console.snippets import literal, snippets
+from giveortake.server.console.examples import literal, snippets
+from giveortake.server.console.profile_page import profile_chart
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
 
@@ -202,6 +210,10 @@ def test_a_profile_is_drawn_with_a_mark_at_the_least_error() -> None:
     ]
     assert "at a cap of 8 rows" in str(profile_chart(lines))
     assert profile_chart(lines[:1]) is None
+    ended = str(profile_chart(lines[:3]))  # where the error still falls
+    assert "falls up to 4 rows, the last cap tried" in ended
+    assert 'class="dot"' not in ended
+    assert "a larger cap may be better" not in str(profile_chart(lines))
 
 
 def test_axes_write_round_numbers() -> None:

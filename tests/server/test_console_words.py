@@ -12,12 +12,11 @@ from giveortake.answers import Answer
 from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column
 from giveortake.compile.caps import unbounded
+from giveortake.server.console.examples import snippets
 from giveortake.server.console.forms import Form
-from giveortake.server.console.measured import Measured, measured_of
 from giveortake.server.console.pages import _templates
-from giveortake.server.console.snippets import snippets
 from giveortake.server.console.states import told
-from giveortake.server.console.uncertainty import uncertain
+from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
 from giveortake.server.console.views import answer_view, quote_view
 from giveortake.server.console.workbench import _names_a_cap
 from giveortake.server.refusals import Refused

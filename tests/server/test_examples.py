@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_service import COUNT
-from giveortake.server.console.snippets import snippets
+from giveortake.server.console.examples import snippets
 from giveortake.server.route_table import ROUTES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
 from giveortake.server import added_tables, table_desk
 from giveortake.server.console import tables_page
-from giveortake.server.console.table_form import misfits
+from giveortake.server.console.tables_page import misfits
 from giveortake.server.settings import Settings
 from giveortake.server.table_desk import TableDesk
 from giveortake.session.configuration import configurations

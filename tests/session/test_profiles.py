@@ -8,19 +8,21 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
 
 import giveortake as gt
 from evil_tables import Table, random_table
+from giveortake.answers.caps import least_error
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
 from giveortake.session import dimensions
 from giveortake.session.best_caps import paid_profiles
 from giveortake.session.dimensions import Magnitude, RowsOfPerson, dimensions_of, size_edges
+from giveortake.session.profile import Profile
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
@@ -262,6 +264,23 @@ def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -
     assert "legend" in band
     assert "least error is at 40 rows" in profile.plot(epsilon=1).title.text
     assert profile.plot(title="Trips").title.text == "Trips"
+
+
+@pytest.mark.parametrize("epsilon", [1, 10, 1000, 10**9])
+@pytest.mark.parametrize("most", [None, 300])
+def test_the_lines_of_a_profile_go_on_until_the_error_grows_or_nothing_is_left_out(
+    epsilon: int, most: int | None
+) -> None:
+    counts = tuple({40: 240, 48: 5}.get(each, 0) for each in size_edges(most))
+    sizes = RowsOfPerson(cast("Any", None), most=most)  # no table is asked
+    profile = Profile("trips", (), (), most, Fraction(1), "r", (), (sizes,), (counts,), 2.0)
+    lines = profile.lines(epsilon)
+    best, is_open = least_error(lines)
+    assert not is_open
+    assert best is not lines[-1] or best["bias"] == 0
+    shorter = [line for line in lines if line["cap"] <= 64]
+    assert least_error(shorter) == (shorter[-1], True)
+    assert "the last cap tried" not in profile.plot(epsilon=epsilon).title.text
 
 
 def test_bins_cover_every_size_once() -> None:

@@ -10,7 +10,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import open_probability, shown, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from giveortake.exact import Number
@@ -223,3 +223,9 @@ def percent(share: float) -> str:
     ('3.9 %', '0.019 %', '0 %')
     """
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+
+
+def least_error(lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], bool]:
+    """The line of the least error, and whether a cap above all of them may have less: the last one leaves rows out."""
+    best = min(lines, key=lambda line: line["error"])
+    return best, best is lines[-1] and best["bias"] > 0

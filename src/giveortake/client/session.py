@@ -93,8 +93,8 @@ class RemoteSession:
 
     @property
     def budget(self) -> Guarantee:
-        """What the asker may spend."""
-        return promise_from_json(self._described["promise"])
+        """What the asker may spend, as it is now: the custodian may change it."""
+        return promise_from_json(self._connection.get("datasets", self.name)["promise"])
 
     @property
     def caps(self) -> Caps:
@@ -207,7 +207,7 @@ class RemoteSession:
 
     def history(self, after: int | None = None, limit: int | None = None) -> History:
         """What the ledger says of the asker, in order; after an entry's number, and at most so many, if said."""
-        found = History(neighbours=self.budget.neighbours)
+        found = History(neighbours=self._described["neighbours"])
         more, most = True, sys.maxsize if limit is None else limit
         while more and len(found) < most:
             last = found[-1].number if found else after or 0
@@ -294,10 +294,14 @@ class RemoteSession:
 
     def __repr__(self) -> str:
         tables = [f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items()]
-        lines = [f"<RemoteSession {self.name}: {self.budget!r}", *tables, f"  {self._described['caps_in_words']}"]
+        said = self._described
         try:
-            standing = self.get("budget")
+            said, standing = self._connection.get("datasets", self.name), self.get("budget")
         except GiveOrTakeError:
+            standing = None
+        promise = promise_from_json(said["promise"])
+        lines = [f"<RemoteSession {self.name}: {promise!r}", *tables, f"  {said['caps_in_words']}"]
+        if standing is None:
             return "\n".join([*lines, "  its service cannot be reached"]) + ">"
         used, left = standing["share"], standing["affordable_exactly"]
         if used is not None and left is not None:

@@ -97,15 +97,16 @@ class CustodianCaps:
         limits |= {f"rows_per_person in {each}": (found.rows_in(each), self.caps.rows_in(each)) for each in self.tables}
         for name, (wanted, most) in limits.items():
             if wanted is not None and most is not None and wanted > most:
+                said: dict[str, Any] = {name.partition(" ")[0]: most}
                 raise QueryRefused(
                     f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
-                    hint=f"{name.partition(' ')[0]}={most}, or less",
+                    hint=Advice(*(f"{{{each}}}, or less" for each in said), **said),
                 )
 
 
 def nothing_to_cap() -> InvalidParameter:
     """The refusal of caps where no person is protected."""
-    return InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+    return InvalidParameter("unit", "row", "leaves nothing to cap: every row is protected by itself")
 
 
 def _of_the_first_rules(caps: Caps) -> Caps:
@@ -171,7 +172,7 @@ def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps:
 _WAYS = "{cap}, or {caps_in_groups}"
 
 
-def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
+def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
     """The refusal of a question in which nothing bounds what one person contributes, with the lines to write.
 
     `ways` say it with the question, if that can be said there.
@@ -179,7 +180,7 @@ def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
     everywhere = "{for_all} says it for all questions, and {profiles} helps to choose"
     return QueryRefused(
         f"one person may have any number of {what}, and no noise could hide them all: say how many count",
-        hint=Advice(*([] if ways is None else [ways]), everywhere, between="; "),
+        hint=Advice(*ways, everywhere, between="; "),
     )
 
 

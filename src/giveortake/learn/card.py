@@ -116,7 +116,8 @@ class FitQuote(_Page):
             ("unit", counted(self.guarantee, self.rows)),
         ]
         if self.noise_to_signal is not None:
-            found.append(("noise to signal", f"{self.noise_to_signal:.2g} at n = {self.n:,}"))
+            part = f"{self.noise_to_signal:.2g} at n = {self.n:,}"
+            found.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
         if not self.admitted:
             found.append(("budget", "does not admit it now"))
         return found

@@ -50,6 +50,18 @@ _ADDS: dict[type[Guarantee], tuple[type[Guarantee], ...]] = {
 
 
 _TWO_PARTS = (PureDP, ApproxDP)
+_CURRENCIES: dict[type[Guarantee], str] = {
+    PureDP: "a pure ε",
+    ApproxDP: "ε and δ",
+    ZCDP: "ρ",
+    GaussianDP: "μ",
+    RenyiDP: "Rényi ε",
+}
+
+
+def _said(promise: Guarantee) -> str:
+    """A promise in its numbers alone."""
+    return str(promise).partition(" (")[0]
 
 
 def require_addable(budget: Guarantee, promise: Guarantee) -> None:
@@ -57,8 +69,8 @@ def require_addable(budget: Guarantee, promise: Guarantee) -> None:
     kinds = _ADDS[type(budget)]
     if not isinstance(promise, kinds):
         raise LedgerMismatch(
-            f"an allotment of {promise!r} does not add up to {budget!r} by basic composition",
-            hint=f"grant {' or '.join(kind.__name__ for kind in kinds)}",
+            f"an allotment of {_said(promise)} does not add up to {_said(budget)} by basic composition",
+            hint=f"grant {' or '.join(_CURRENCIES[kind] for kind in kinds)}",
         )
 
 
@@ -72,8 +84,8 @@ def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
     if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
         return
     raise LedgerMismatch(
-        f"an allotment of {old!r} cannot become one of {new!r}: neither is the larger in every currency",
-        hint=f"grant another {type(old).__name__}, or revoke this analyst and let them in under another name",
+        f"an allotment of {_said(old)} cannot become one of {_said(new)}: neither is the larger in every currency",
+        hint=f"grant {_CURRENCIES[type(old)]} again, or revoke this analyst and let them in under another name",
     )
 
 

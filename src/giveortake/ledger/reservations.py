@@ -22,12 +22,16 @@ from giveortake.ledger import approvals
 from giveortake.ledger.digests import request_digest
 from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
+from giveortake.ledger.listings import minute
 from giveortake.ledger.promises import for_group
 from giveortake.ledger.releases import number_of
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.accounting.filters import Filter
+    from giveortake.advice import Face
     from giveortake.ledger.book import Book
     from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import DataSet, Level, Reserved
@@ -44,7 +48,8 @@ class Reservation:
     `charged` names the levels that paid for it now; none did when every level had paid for a stored answer before.
     `fresh` says that this call wrote it, and not an earlier one with the same idempotency key or the same question. One
     that is neither fresh nor settled was begun before: `ledger.begin_again` comes before it is executed once more.
-    `id` is what the asker may be told of it. It is random: a number would tell how much others have asked.
+    `id` is what the asker may be told of it. It is random: a number would tell how much others have asked. `paid_at` is
+    when it was charged, if that was before and to the asker.
     """
 
     number: int
@@ -55,6 +60,13 @@ class Reservation:
     settled: bool
     answer: Any = None
     id: str = ""
+    paid_at: str = ""
+
+    @property
+    def paid_before(self) -> str | None:
+        """That nothing was charged now, and when it was; None if it was charged now."""
+        on = f" and paid for on {minute(self.paid_at)} UTC" if self.paid_at else ""
+        return None if self.charged else f"asked before at this price{on}: nothing was charged again"
 
     @property
     def reference(self) -> str:
@@ -112,12 +124,12 @@ def reserve(
     elif key is None and found is not None:
         begun = draft.book.unsettled.get((analyst, found[1]))
         if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
-            return _reservation(draft, begun, fresh=False)
+            return _reservation(draft, begun, analyst)
     waiting = _waiting(draft, _approving(draft.book, asked, levels), event, asked, content)
     if waiting is not None:
         return waiting
     if paid is not None and not levels and key is None:
-        return _reservation(draft, draft.stored(paid.answer).content["reservation"], fresh=False)
+        return _reservation(draft, draft.stored(paid.answer).content["reservation"], analyst)
     if paid is None:
         _require_allowance(draft.book, asked, levels, analyst)
     return _charge(draft, levels, event, asked, content)
@@ -256,11 +268,17 @@ def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst:
 def _require_failures_left(level: Level, analyst: str | None) -> None:
     if level.failed >= level.failures:
         who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
+        ways: dict[Face, str] = {
+            "python": "`ledger.reset_failures`",
+            "command": f"`giveortake admin failures reset{who} --reason WHY --ledger PATH`",
+            "console": "the button Reset",
+            "service": "POST /v1/failures/LEVEL/reset",
+        }
+        free = "you can still ask for stored answers; the custodian allows more failures with"
         raise AllowanceExceeded(
             f"{level.failed} questions have failed, and only {level.failures} may: the custodian has to look into it "
             "first; nothing was charged",
-            hint="you can still ask for stored answers; the custodian allows more failures with "
-            f"`giveortake admin failures reset{who} --reason WHY --ledger PATH`",
+            hint=Advice.spoken({face: f"{free} {way}" for face, way in ways.items()}),
         )
 
 
@@ -294,7 +312,7 @@ def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
             hint="use a new key for a new request",
         )
     _require_known(draft.book.reservations[earlier])
-    return _reservation(draft, earlier, fresh=False)
+    return _reservation(draft, earlier, content["analyst"])
 
 
 def _require_known(reserved: Reserved) -> None:
@@ -344,6 +362,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
         settled=answer is not None,
         answer=None if answer is None else draft.stored(answer).content["answer"],
         id=content["id"],
+        paid_at="" if answer is None else _paid_at(draft, content),
     )
 
 
@@ -362,24 +381,35 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
     return after
 
 
-def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
+def _paid_at(draft: Draft, content: Mapping[str, Any]) -> str:
+    """When what answers a reservation was charged, if that was to the same asker: of others nothing is told."""
+    paid = draft.stored(draft.stored(content["answered_by"]).content["reservation"])
+    return paid.at if paid.content["analyst"] == content["analyst"] else ""
+
+
+def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
+    """One that was made before, as this asker is told of it."""
     reserved = draft.book.reservations[number]
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
+    made = draft.stored(number)
+    free = not made.content["levels"] and made.content["answered_by"] is not None
+    own = made.at if reserved.analyst == analyst else ""
     return Reservation(
         number,
         reserved.dataset,
         reserved.version,
         (),
-        fresh,
+        fresh=False,
         settled=reserved.answer is not None,
         answer=answer,
         id=reserved.id,
+        paid_at=_paid_at(draft, made.content) if free else own,
     )
 
 
 def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
     """The reservation that a release id names, of this analyst; the custodian finds everybody's."""
-    return _reservation(draft, number_of(draft, release, analyst), fresh=False)
+    return _reservation(draft, number_of(draft, release, analyst), analyst)
 
 
 def profiles(

@@ -70,9 +70,7 @@ def issue(draft: Draft, role: Role, analyst: str | None, expires: Expiry | None)
     if role not in {"custodian", "analyst"}:
         raise InvalidParameter("role", role, "is unknown", hint='role="custodian", or role="analyst"')
     if (role == "analyst") != (analyst is not None):
-        raise InvalidParameter(
-            "analyst", analyst, f"does not go with the role {role}", hint='role="analyst", analyst="ann"'
-        )
+        raise InvalidParameter("analyst", analyst, f"does not go with the role {role}", hint=Advice("{analyst_token}"))
     if analyst is not None:
         _require_analyst(draft, analyst)
     name, secret = secrets.token_hex(8), secrets.token_hex(32)

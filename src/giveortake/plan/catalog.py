@@ -71,7 +71,7 @@ class Catalog:
             return table
         raise QueryRefused(
             f"`{name}` is a private table, and private tables can only be joined on the person",
-            hint="frames: table.join_person(other)",
+            hint="join them ON the person",
         )
 
 
@@ -205,5 +205,5 @@ def _require_plain(expression: Expression) -> None:
 
 def _refuse() -> NoReturn:
     raise QueryRefused(
-        "the question was not made from this session's own tables", hint="begin with session.table() or session.sql()"
+        "the question was not made from this session's own tables", hint="begin with a table of it, or with SQL"
     )

@@ -312,7 +312,10 @@ class Union(Binary):
             raise QueryRefused("both sides of UNION ALL must use the same name for the person's column")
         left, right = ({table.name for table in side.tables()} for side in (self.left, self.right))
         if self.left.person is None and left != right:
-            raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
+            raise QueryRefused(
+                "UNION ALL of two tables needs a person that both know",
+                hint="protect the persons that both tables name",
+            )
         theirs = self.right.schema
         for name, one in self.left.schema.items():
             other = theirs.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from giveortake import exact
+from giveortake.answers.caps import least_error
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = N
         .mark_area(opacity=0.15)
         .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), fill=_band(alt))
     )
-    best = min(lines, key=lambda line: line["error"])
+    best, is_open = least_error(lines)
     spent = exact.shown(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
     said = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
+    said += ", the last cap tried: a larger one may be better" * is_open
     return finished(held + drawn, title or said)
 
 

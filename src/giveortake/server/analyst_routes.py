@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from giveortake.server import shapes
 from giveortake.server.refusals import Refused, malformed
 from giveortake.server.results import MEDIA
 from giveortake.server.routes import Call, Reply, Result, Route
 from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, listed, maybe, of
+
+File: TypeAlias = "tuple[str, bytes]"  # the id of a release, and what a worker wrote
 
 
 async def me(call: Call) -> Result:
@@ -47,22 +49,24 @@ async def curve(call: Call) -> Result:
 
 async def answer(call: Call) -> Result:
     """The answer."""
+    return _sent(call, await answered(call))
+
+
+async def answered(call: Call) -> File:
+    """The same, as the worker has written it."""
     return await _file(call, "answer", key=call.body["key"], **_question(call))
 
 
 async def stream(call: Call) -> Result:
     """One part of a large answer."""
-    return await call.service.ask(
-        call, "stream", slow=True, key=call.body["key"], part=call.body["part"], **_question(call)
-    )
+    return _sent(call, await _file(call, "stream", key=call.body["key"], part=call.body["part"], **_question(call)))
 
 
 async def batch(call: Call) -> Result:
     """Answers to questions that are declared together."""
     questions = [_one_question(each) for each in call.body["questions"]]
-    return await call.service.ask(
-        call, "batch", slow=True, questions=questions, terms=call.body["terms"], key=call.body["key"]
-    )
+    terms, key = call.body["terms"], call.body["key"]
+    return _sent(call, await _file(call, "batch", questions=questions, terms=terms, key=key))
 
 
 async def quote_workload(call: Call) -> Result:
@@ -72,7 +76,7 @@ async def quote_workload(call: Call) -> Result:
 
 async def workload(call: Call) -> Result:
     """All tables of a workload."""
-    return await _file(call, "workload", key=call.body["key"], **_workload(call))
+    return _sent(call, await _file(call, "workload", key=call.body["key"], **_workload(call)))
 
 
 async def profile(call: Call) -> Result:
@@ -112,6 +116,11 @@ async def approvals(call: Call) -> Result:
 
 async def release(call: Call) -> Result:
     """One of those answers."""
+    return _sent(call, await released(call))
+
+
+async def released(call: Call) -> File:
+    """The same, as the worker has written it."""
     return await _file(call, "release", release=call.path["release"], place=call.query.get("place"))
 
 
@@ -126,6 +135,11 @@ async def report(call: Call) -> Result:
 
 async def refine(call: Call) -> Result:
     """The same, asked once more."""
+    return _sent(call, await refined(call))
+
+
+async def refined(call: Call) -> File:
+    """The same, as the worker has written it."""
     return await _file(
         call,
         "refine",
@@ -136,13 +150,19 @@ async def refine(call: Call) -> Result:
     )
 
 
-async def _file(call: Call, operation: str, **arguments: Any) -> Result:
-    """A result as JSON, or as a file in the format that is asked for."""
+async def _file(call: Call, operation: str, **arguments: Any) -> File:
+    """A result in the format that is asked for, and the id of its release."""
     wanted = call.query.get("format", "json")
     document, content = await call.service.ask_for_bytes(call, operation, slow=True, format=wanted, **arguments)
+    return document["release_id"], content
+
+
+def _sent(call: Call, file: File) -> Reply:
+    """A file under the name of its release; JSON is no file."""
+    (release_id, content), wanted = file, call.query.get("format", "json")
     if wanted == "json":
-        return document
-    name = f'attachment; filename="{document["release_id"]}.{wanted}"'.replace("/", "-")
+        return Reply(content, MEDIA[wanted])
+    name = f'attachment; filename="{release_id}.{wanted}"'.replace("/", "-")
     return Reply(content, MEDIA[wanted], headers=[(b"content-disposition", name.encode("latin-1", "replace"))])
 
 
@@ -158,14 +178,14 @@ def _one_question(said: dict[str, Any]) -> dict[str, Any]:
     """A question: exactly one of SQL and a plan."""
     found: dict[str, Any] = {name: said[name] for name in ("sql", "plan") if name in said}
     if len(found) != 1:
-        raise malformed("a question is exactly one of sql and plan")
+        raise malformed("a question is exactly one of sql and plan", '"sql": "SELECT COUNT(*) AS n FROM trips"')
     return found
 
 
 def _workload(call: Call) -> dict[str, Any]:
     said = call.body["workload"]
     if ("sql" in said) == ("tables" in said or "ranges" in said):
-        raise malformed("a workload is either sql, or tables and ranges")
+        raise malformed("a workload is either sql, or tables and ranges", '"tables": [{"columns": ["region"]}]')
     return {"workload": said, "terms": call.body["terms"]}
 
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.exact import rational, sqrt_down
+from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.gaussian import gaussian_mu
 
@@ -27,7 +27,7 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
     what is too dear is told as such, so that it can be shaded.
     """
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
-    greatest = rational(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
+    greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
     points, sure = [], ""
     for place in range(POINTS):
         spend = _rounded(float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1))

@@ -143,7 +143,8 @@ class Guard:
             raise malformed("the query cannot be read") from None
         found: dict[str, Any] = dict(pairs)
         if len(found) != len(pairs) or not set(found) <= set(route.query):
-            raise malformed(f"the query has a name twice, or one that is not known; known: {', '.join(route.query)}")
+            known = ", ".join(route.query) or "none"
+            raise malformed("the query has a name twice, or one that is not known", f"known: {known}")
         for name, value in found.items():
             kinds = route.query[name].get("type")
             if kinds == "integer" and value.isascii() and value.isdigit() and len(value) < 16:

@@ -1,4 +1,8 @@
-"""Results in the format that was asked for: JSON, Arrow IPC, Parquet, or CSV without formulas."""
+"""Results in the format that was asked for: JSON, Arrow IPC, Parquet, or CSV without formulas.
+
+Workers write them. The front process hands their bytes on as they are: it has one loop for everybody, and reading or
+writing a large document there would keep everybody waiting.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,18 @@ MEDIA = {
 
 
 def formatted(answer: Answer, wanted: str) -> Result:
-    """An answer as a document, or as the bytes of a file with the id of its release."""
-    if wanted == "json":
-        document: dict[str, Any] = json.loads(answer.to_json())
-        return document
+    """An answer as the bytes of a file, with the id of its release."""
     return {"release_id": answer.release_id}, _WRITERS[wanted](answer)
+
+
+def written(document: dict[str, Any], release: str | None = None) -> Result:
+    """A large document as bytes."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return {"release_id": release}, text.encode()
+
+
+def _json(answer: Answer) -> bytes:
+    return answer.to_json().encode()
 
 
 def _arrow(answer: Answer) -> bytes:
@@ -55,4 +66,4 @@ def _csv(answer: Answer) -> bytes:
     return (answer.to_csv() or "").encode()
 
 
-_WRITERS = {"arrow": _arrow, "parquet": _parquet, "csv": _csv}
+_WRITERS = {"json": _json, "arrow": _arrow, "parquet": _parquet, "csv": _csv}

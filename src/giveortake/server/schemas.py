@@ -25,6 +25,11 @@ _EXAMPLES = {  # of fields that are often forgotten
     "terms": '"terms": {"epsilon": "0.1"} says what the answer may cost',
     "questions": '"questions": [{"sql": "SELECT COUNT(*) AS n FROM trips"}]',
     "epsilon": '"epsilon": "0.1"',
+    "budget": '"budget": {"epsilon": "1"}, or {"epsilon": "1", "delta": "1e-8"}',
+    "reason": '"reason": "asked for by the board"',
+    "workload": '"workload": {"tables": [{"columns": ["region"]}]}, or {"sql": "SELECT …"}',
+    "rows_per_person": '"rows_per_person": 10, or {"trips": 10}',
+    "part": '"part": 0, then 1, until "last" is true',
 }
 
 
@@ -49,9 +54,9 @@ def require(value: Any, schema: Schema, place: str = "the body") -> None:
     kinds = schema.get("type", list(_TYPES))
     named = [kinds] if isinstance(kinds, str) else kinds
     if not any(_is(value, kind) for kind in named):
-        raise Misshapen(f"{place} is not a {' or '.join(named)}")
+        raise Misshapen(f"{place} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(place))
     if "enum" in schema and value not in schema["enum"]:
-        raise Misshapen(f"{place} is none of {', '.join(map(str, schema['enum']))}")
+        raise Misshapen(f"{place} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
     match value:
         case str():
             _require_size(len(value), schema, "Length", place, "characters")
@@ -67,6 +72,10 @@ def require(value: Any, schema: Schema, place: str = "the body") -> None:
             _require_within(value, schema, place)
 
 
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeio" else "a"
+
+
 def _require_any(value: Any, choices: list[Schema], place: str) -> None:
     for each in choices:
         try:
@@ -74,7 +83,7 @@ def _require_any(value: Any, choices: list[Schema], place: str) -> None:
         except Misshapen:
             continue
         return
-    raise Misshapen(f"{place} has none of the shapes that it may have")
+    raise Misshapen(f"{place} has none of the shapes that it may have", _EXAMPLES.get(place))
 
 
 def _is(value: Any, kind: str) -> bool:

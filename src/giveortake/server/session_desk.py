@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.paces import Pace
+from giveortake.plan.aggregates import AggregateKind
 from giveortake.server import strict_json
+from giveortake.server.console.uncertainty import kinds_of
 from giveortake.server.curves import curve_of
-from giveortake.server.results import formatted
+from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
 from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
+_MOST, _MOST_QUANTILES = 200, 64  # aggregates that are priced at once
 _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
@@ -59,13 +62,16 @@ class SessionDesk:
         return operation(self.of(request["analyst"]), request)
 
     def of(self, analyst: str | None) -> Session:
-        """The session of an analyst, or the custodian's own. Whether they may still ask, the ledger says each time."""
+        """The session of an analyst, or the custodian's own.
+
+        What is promised to them, and whether they may still ask, the ledger says each time.
+        """
         if analyst is None:
-            return self.session
-        if analyst not in self._sessions:
-            if len(self._sessions) >= _DESCRIBED:
-                self._sessions.clear()
-            self._sessions[analyst] = self.session.as_analyst(analyst)
+            return self.session.as_now()
+        if analyst not in self._sessions and len(self._sessions) >= _DESCRIBED:
+            self._sessions.clear()
+        known = self._sessions.get(analyst)
+        self._sessions[analyst] = self.session.as_analyst(analyst) if known is None else known.as_now()
         return self._sessions[analyst]
 
 
@@ -84,13 +90,13 @@ def budget(session: Session, _request: Request) -> Result:
 
 def quote(session: Session, request: Request) -> Result:
     """What an answer would cost."""
-    found = _query(session, request["question"]).quote(**request["terms"])
+    found = _asked(session, request["question"])[0].quote(**request["terms"])
     return quote_document(found, standing_document(session))
 
 
 def curve(session: Session, request: Request) -> Result:
     """What it would cost at nine spends."""
-    return curve_of(session, _query(session, request["question"]), request["terms"], request.get("currency"))
+    return curve_of(session, _asked(session, request["question"])[0], request["terms"], request.get("currency"))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -98,27 +104,28 @@ def curve(session: Session, request: Request) -> Result:
 
 def answer(session: Session, request: Request) -> Result:
     """One answer."""
-    found = _query(session, request["question"]).answer(key=request["key"], **request["terms"])
+    found = _asked(session, request["question"])[0].answer(key=request["key"], **request["terms"])
     return formatted(found, request["format"])
 
 
 def stream(session: Session, request: Request) -> Result:
     """One part of a large answer, and whether it is the last: all of them have one price and one key."""
-    parts: Iterator[Answer] = iter(_query(session, request["question"]).stream(key=request["key"], **request["terms"]))
+    parts: Iterator[Answer] = iter(
+        _asked(session, request["question"])[0].stream(key=request["key"], **request["terms"])
+    )
     for _ in range(request["part"]):
         if next(parts, None) is None:
             raise NotFound("the stream has fewer parts")
     found, after = next(parts, None), next(parts, None)
     if found is None:
         raise NotFound("the stream has fewer parts")
-    return {"answer": json.loads(found.to_json()), "last": after is None}
+    return written({"answer": json.loads(found.to_json()), "last": after is None}, found.release_id)
 
 
 def batch(session: Session, request: Request) -> Result:
     """Answers that are declared together."""
-    queries = [_query(session, each) for each in request["questions"]]
-    found = session.batch(queries, key=request["key"], **request["terms"])
-    return {"answers": [json.loads(each.to_json()) for each in found]}
+    found = session.batch(_asked(session, *request["questions"]), key=request["key"], **request["terms"])
+    return written({"answers": [json.loads(each.to_json()) for each in found]}, found[0].release_id)
 
 
 def quote_workload(session: Session, request: Request) -> Result:
@@ -132,7 +139,7 @@ def workload(session: Session, request: Request) -> Result:
     found = workload_documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
     if request["format"] != "json":
         return formatted(found.stacked(), request["format"])
-    return workload_documents.answer_document(found)
+    return written(workload_documents.answer_document(found), found.release_id)
 
 
 def profile(session: Session, request: Request) -> Result:
@@ -193,6 +200,23 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
         return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
     except RecursionError:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+
+
+def _asked(session: Session, *questions: dict[str, Any]) -> list[Query]:
+    """Questions that are few and small enough to be priced: a price is free, and nobody waits long for another's.
+
+    An aggregate takes up to a hundredth of a second, and a quantile, whose ranks are looked for, a tenth of one.
+    """
+    found = [_query(session, each) for each in questions]
+    kinds = [kind for each in found for kind in kinds_of(list(each.plan().values()))]
+    quantiles = kinds.count(AggregateKind.QUANTILE.value)
+    if len(kinds) > _MOST or quantiles > _MOST_QUANTILES:
+        raise QueryRefused(
+            f"{len(kinds):,} aggregates, {quantiles:,} of them quantiles, are more than a service prices at once: "
+            f"{_MOST}, and {_MOST_QUANTILES} quantiles among them",
+            hint="ask for them in several questions",
+        )
+    return found
 
 
 def _plan(said: dict[str, Any] | str) -> dict[str, Any]:

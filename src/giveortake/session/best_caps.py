@@ -54,15 +54,16 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
-        caps = ", ".join(f'"{name}": 10' for name in dict.fromkeys(_tables(question.relation)))
+        caps = dict.fromkeys(_tables(question.relation), 10)
+        ways = "{state} them; a profile of each table helps to choose: {rows_per_person}"
         raise QueryRefused(
-            f'caps="best" takes caps from a profile of one table: {why}',
-            hint=f"state them; a profile of each table helps to choose: rows_per_person={{{caps}}}",
+            f"the best caps are taken from a profile of one table: {why}",
+            hint=Advice(ways, rows_per_person=caps),
         )
     profile = profile_for(paid_profiles(mechanism, table), question)
     if profile is None or profile.rows is None:
         raise QueryRefused(
-            f'caps="best" takes caps from a profile, and none of {table} was released to you',
+            f"the best caps are taken from a profile, and none of {table} was released to you",
             hint=Advice("{profile} makes one"),
         )
     candidates = Candidates(mechanism, question, stated, rules, profile, table)
@@ -117,7 +118,7 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
         if said.pop("format") == FORMAT and said["table"] == table:
             again = ProfileRequest.of(mechanism, **said)
             drawn = stored_answers.stored_of(content, len(again.dimensions))
-            found.append(again.read(drawn, release_id, charged=True))
+            found.append(again.read(drawn, release_id))
     return found
 
 

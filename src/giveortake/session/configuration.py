@@ -258,7 +258,8 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
         return ZCDP(positive("rho", value["rho"]))
     if named == ["mu"]:
         return GaussianDP(positive("mu", value["mu"]))
-    raise InvalidParameter("budget", dict(value), "does not state exactly one promise")
+    hint = "epsilon, epsilon and delta, rho, or mu"
+    raise InvalidParameter("budget", dict(value), "does not state exactly one promise", hint=hint)
 
 
 def _domains(where: _Place, value: object) -> dict[str, Any]:

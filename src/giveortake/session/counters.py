@@ -87,7 +87,7 @@ class AskedCounter:
         assert isinstance(few, Scan)  # noqa: S101 (caps leave a table a table)
         rows = few.most_rows
         if rows is None:
-            raise unbounded("rows", "s.counter(…, rows_per_person=10)")
+            raise unbounded("rows", ("s.counter(…, rows_per_person=10)",))
         counted = few if few.most_rows_of_person is None else replace(few, first_by=column)
         first = Fraction(int(domain.low or 0))
         return cls(counted, column, first, periods, domain.kind, rows)

@@ -138,12 +138,14 @@ class InteractiveMechanism:
             raise AccessDenied(
                 "an analyst's session cannot ask as somebody else", hint="only the custodian's session has as_analyst"
             )
-        own = self.ledger.levels(analyst=name, dataset=self.dataset)
-        people = next(
-            each for each in self.ledger.levels() if (each.kind, each.name) == ("population", self.population)
-        )
-        budget = own[0].budget if people.allotted else people.budget
-        return replace(self, analyst=name, budget=budget or self.budget, questions=PreparedQuestions(), trusted={})
+        return replace(self, analyst=name, questions=PreparedQuestions(), trusted={}).as_now()
+
+    def as_now(self) -> InteractiveMechanism:
+        """The same with the promise that the ledger has now, which the custodian may have changed."""
+        own = None if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)[0]
+        people = self.ledger.deciding(self.dataset)
+        budget = (people if own is None or not people.allotted else own).budget or self.budget
+        return self if budget == self.budget else replace(self, budget=budget)
 
     def in_part(self, part: Part) -> InteractiveMechanism:
         """The same of which a part is all that is seen."""
@@ -379,7 +381,7 @@ class InteractiveMechanism:
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
-                hint="call gt.protect again: it registers a new version",
+                hint=Advice("{register_again}"),
             )
         return self.ledger.reserve(
             charge.event,

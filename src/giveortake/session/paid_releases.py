@@ -61,7 +61,7 @@ class PaidRelease:
         mechanism, made = self.mechanism, self.asked.made
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
-        free = None if self.reservation.charged or self.looked_up else "asked before at this price: nothing was charged"
+        free = None if self.looked_up else self.reservation.paid_before
         part = None if mechanism.part is None else mechanism.part.left_out
         around = Circumstances(
             unit=mechanism.budget.unit,

@@ -185,7 +185,10 @@ class Profile:
     # -- faces --------------------------------------------------------------------------------------------------
 
     def lines(self, epsilon: Number | None = None, confidence: Number = _USUAL_SHARE) -> list[dict[str, float]]:
-        """For each cap on all rows of a person: the margin of COUNT(*) at ε, and about how many rows are left out."""
+        """For each cap on all rows of a person: the margin of COUNT(*) at ε, and about how many rows are left out.
+
+        They go on as long as the error falls, so that the least is not where they merely end.
+        """
         sure = exact.open_probability("confidence", confidence)
         spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
         if self.rows is None:
@@ -196,8 +199,10 @@ class Profile:
         left, _ = self.rows.left_estimates(miss)
         last = self.rows.last_seen(miss)
         bounds = self.rows.bounded(miss)
-        found = []
-        for place, cap in enumerate(self.rows.edges[: last + 5]):
+        found: list[dict[str, float]] = []
+        for place, cap in enumerate(self.rows.edges):
+            if place >= last + 5 and found[-1]["error"] > min(line["error"] for line in found):
+                break
             noise = quantile([LaplaceTail(float(Fraction(cap) / spent))], miss)
             bias = float(left[place])
             low, high = float(bounds.left_low[place]), float(bounds.left_high[place])

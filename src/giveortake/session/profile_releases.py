@@ -93,7 +93,7 @@ class ProfileRequest:
         reservation, parts = self.mechanism.reserve_and_draw(
             self.price(), key, _SURE, profile=self.said, words=self.words
         )
-        return self.read(parts, reservation.id, charged=bool(reservation.charged))
+        return self.read(parts, reservation.id, reservation.paid_before)
 
     def table(self, answer: Answer, place: int) -> Answer:
         """The table of a dimension as people read it: what each bin holds, in the place of its number."""
@@ -104,8 +104,8 @@ class ProfileRequest:
         provenance = {name: getattr(answer, name) for name in Released.__slots__}
         return Answer([*held, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")})
 
-    def read(self, parts: Sequence[Stored], release_id: str, *, charged: bool = False) -> Profile:
-        """The profile that follows from what is stored."""
+    def read(self, parts: Sequence[Stored], release_id: str, paid_before: str | None = None) -> Profile:
+        """The profile that follows from what is stored; `paid_before` says that it was not charged now."""
         counts = []
         for part in parts:
             (array,) = arrays_from_json(part["arrays"], 1)
@@ -118,7 +118,7 @@ class ProfileRequest:
             said["most_rows"],
             Fraction(said["epsilon"]),
             release_id,
-            () if charged else ("released before at this price: nothing was charged",),
+            () if paid_before is None else (paid_before,),
             self.dimensions,
             tuple(counts),
             float(self.noise.scale),

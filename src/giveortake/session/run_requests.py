@@ -80,7 +80,7 @@ class RunRequest:
             raise QueryRefused("a part of a table cannot be synthesised", hint="use the session of the whole table")
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
-            raise unbounded("rows", None)
+            raise unbounded("rows", ())
         rho = priced_within(rho)  # whoever asks for all that is left gets it
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
 

@@ -100,13 +100,16 @@ class Session:
         Whom the ledger does not know for these tables is refused (`NotFound`), and so is who was revoked
         (`AccessDenied`). An analyst's session speaks for nobody else.
         """
-        return Session(
-            self._mechanism.as_analyst(name),
-            unasked=self._unasked,
-            owns_ledger=False,
-            owns_engine=False,
-            durable=self.durable,
-        )
+        return self._beside(self._mechanism.as_analyst(name))
+
+    def as_now(self) -> Session:
+        """The same with the promise that the ledger has now; itself, unless the custodian has changed that."""
+        mechanism = self._mechanism.as_now()
+        return self if mechanism is self._mechanism else self._beside(mechanism)
+
+    def _beside(self, mechanism: InteractiveMechanism) -> Session:
+        """Another that shares the engine and the ledger, and closes neither."""
+        return Session(mechanism, unasked=self._unasked, owns_ledger=False, owns_engine=False, durable=self.durable)
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
@@ -139,7 +142,7 @@ class Session:
         said = Terms.of(terms, without=("margin", "share", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
         if not asked:
-            raise InvalidParameter("queries", [], "is empty: ask something", hint='s.batch([q1, q2], epsilon="0.1")')
+            raise InvalidParameter("queries", [], "is empty: ask something", hint="name a question")
         if said.spend is None:
             hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
             raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)

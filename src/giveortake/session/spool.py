@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.engines.failures import failure
 from giveortake.errors import LedgerDamaged, NotFound
 
@@ -83,7 +84,7 @@ class Spool:
         if not path.is_file():
             raise NotFound(
                 f"the file {path.name} of a stored answer is not in the spool",
-                hint="pass the folder in which answers were stored: gt.protect(…, spool=…)",
+                hint=Advice("{spool}"),
             )
         digest = hashlib.sha256()
         with path.open("rb") as file:

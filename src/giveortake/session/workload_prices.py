@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.currencies import Epsilon
+from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter
 from giveortake.exact import positive, shown, shown_down
@@ -64,7 +65,9 @@ class WorkloadPricing:
                 "epsilon",
                 None,
                 "is missing: say what the answer may cost",
-                hint='rho="1/100", or epsilon="1", or margin=50, or share="1/10"',
+                hint=Advice(
+                    "{rho}", "{epsilon}", "{margin}", "{share}", rho="1/100", epsilon="1", margin=50, share="1/10"
+                ),
             )
         return PricedWorkload(self.at(said.spend))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, final, get_args
 
+from giveortake.advice import Advice
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.failures import failure
@@ -34,15 +35,18 @@ if TYPE_CHECKING:
     from giveortake.workload.workload import Workload
 
 _WITHOUT = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
-_ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"
+_ROWS = Advice("{rows_per_person} bounds what a person adds to all tables alike", rows_per_person=10)
 _OTHER_CAPS = {
     "groups_per_person": ("is for a single table, and a workload has many", _ROWS),
     "rows_per_group": ("is for a single table, and a workload has many", _ROWS),
     "caps": (
         "is for a single question, and a workload has many tables",
-        "session.profile(…) tells how much each number of rows leaves out; then state rows_per_person=10",
+        Advice(
+            "{profile} tells how much each number of rows leaves out; then {state} {rows_per_person}",
+            rows_per_person=10,
+        ),
     ),
-    "norm": ("belongs to the workload, not to its price", "s.workload(w, norm=10).answer(…)"),
+    "norm": ("belongs to the workload, not to its price", Advice("{norm}")),
 }
 
 
@@ -66,7 +70,9 @@ class WorkloadQuery:
         norm: Number | None = None,
     ) -> None:
         if minimise not in get_args(Goal):
-            raise InvalidParameter("minimise", minimise, "is unknown", hint='minimise="rms", or minimise="maximum"')
+            raise InvalidParameter(
+                "minimise", minimise, "is unknown", hint=Advice("{minimise}, or “maximum”", minimise="rms")
+            )
         self.workload = workload
         self.minimise: Any = minimise
         self.norm = norm_of(norm)
@@ -181,7 +187,7 @@ class WorkloadQuery:
             (content,) = mechanism.spool.read(content["spool"])
         release = made.read(content)
         promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        notes = [] if reservation.charged or looked_up else ["asked before at this price: nothing was charged"]
+        notes = [] if (free := reservation.paid_before) is None or looked_up else [free]
         notes += [] if priced.why is None else [priced.why]
         notes.append(f"rows with an undeclared value of {', '.join(made.asked.attributes.names)} are left out of all")
         notes += ["; ".join(told)] if (told := made.asked.counted_in_words()) else []

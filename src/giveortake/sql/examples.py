@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from giveortake.advice import Advice
+
 if TYPE_CHECKING:
     from giveortake.plan import Catalog
     from giveortake.plan.domains import Domain
@@ -33,7 +35,10 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
         name = found[match[0]]
         return match[0] if name is None or match[0] in schema else in_sql(name)
 
-    return _NAMES.sub(own, hint)
+    def write(text: str) -> str:
+        return _NAMES.sub(own, text)
+
+    return hint.rewritten(write) if isinstance(hint, Advice) else write(hint)
 
 
 def _is_bounded(domain: Domain) -> bool:

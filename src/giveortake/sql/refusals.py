@@ -6,11 +6,14 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from giveortake.advice import Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.functions import available
 
 _BY_REGION = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
-_WORKLOAD = f"session.workload(…) answers the same text, all sets together; one by one: {_BY_REGION}"
+_WORKLOAD = Advice(
+    "{workload} answers the same text, all sets together", "one by one: {alone}", between="; ", alone=_BY_REGION
+)
 _TOP = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 10"
 _OF_PERSONS = "SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)"
 _JOIN = "SELECT zone, COUNT(*) AS n FROM trips JOIN zones USING (region) GROUP BY zone"

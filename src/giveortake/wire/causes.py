@@ -32,6 +32,8 @@ class Cause:
 
 _KEY = "send the same request with the same key: it is charged once, and gives one answer"
 
+_STRICT = "each name once, in double quotes; no comments, no NaN, and numbers of many digits as texts"
+
 CAUSES = (
     # -- the guard: nothing of what was sent is told back
     Cause("unauthenticated", 401, errors.AccessDenied, "a valid token is needed", "Authorization: Bearer got_…"),
@@ -41,9 +43,9 @@ CAUSES = (
     Cause("not_found", 404, errors.NotFound, "there is nothing here, or nothing for you"),
     Cause("method", 405, errors.InvalidParameter, "this method is not known here"),
     Cause("slow", 408, errors.Unavailable, "the request did not arrive in time", again=True),
-    Cause("too_large", 413, errors.InvalidParameter, "the request is larger than 64 KB"),
+    Cause("too_large", 413, errors.InvalidParameter, "the request is larger than 64 KB", "ask for less at once"),
     Cause("media_type", 415, errors.InvalidParameter, "the content type is not the expected one", "application/json"),
-    Cause("not_json", 400, errors.InvalidParameter, "the body is not strict JSON"),
+    Cause("not_json", 400, errors.InvalidParameter, "the body is not strict JSON", _STRICT),
     Cause("malformed", 400, errors.InvalidParameter),
     Cause("too_many", 429, errors.Unavailable, "too many requests", "wait a moment", again=True),
     # -- the session: the words of the error, which depend on question, schema and budget, never on rows
@@ -71,6 +73,7 @@ CAUSES = (
     Cause("deadline", 504, errors.Unavailable, "the question took too long, and was ended", _KEY),
     Cause("internal", 500, GiveOrTakeError, "something went wrong here", "the custodian's log says what kind of error"),
 )
+_CLIENT = "hint_in_python"
 BY_NAME = {cause.name: cause for cause in CAUSES}
 _FIELDS = {  # what else an error tells to programs
     "approval_required": {"request": "request"},
@@ -102,13 +105,19 @@ def document_of(cause: Cause, message: str | None = None, hint: str | None = Non
 
 
 def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, dict[str, Any]]:
-    """The cause of an error and what is told of it, in the words of a face: those of Python, unless a page asks."""
+    """The cause of an error and what is told of it, in the words of a face.
+
+    Whoever asks a service may do so by a client, which is Python: its words stand beside, where they are others.
+    """
     cause, message = cause_of(error), error.message
     if face == "console" and type(error) is errors.InvalidParameter and message == error.named(error.name):
         label = FIELDS.get(error.name)
         message = message if label is None else error.named(f"“{label}”")
     more = {told: getattr(error, name) for told, name in _FIELDS.get(cause.name, {}).items()}
-    return cause, document_of(cause, message, on(error.hint, face), **more)
+    hint, client = on(error.hint, face), on(error.hint, "python")
+    if face == "service" and cause.message is None and client != hint:
+        more[_CLIENT] = client
+    return cause, document_of(cause, message, hint, **more)
 
 
 _IN_PYTHON = {  # where a header is meant, and a client has an argument
@@ -122,7 +131,7 @@ def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
     if not isinstance(told, dict):
         return errors.Unavailable("the service answered with something else than giveortake does"), False
     cause = BY_NAME.get(str(told.get("cause")), BY_NAME["internal"])
-    hint = _IN_PYTHON.get(cause.name, told.get("hint"))
+    hint = _IN_PYTHON.get(cause.name, told.get(_CLIENT, told.get("hint")))
     error = cause.error.__new__(cause.error)
     GiveOrTakeError.__init__(error, str(told.get("message")), hint=None if hint is None else str(hint))
     for name, value in _blank(cause, told).items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.advice import Advice, declaring
 from giveortake.answers.printable import with_article
 from giveortake.compile import Caps
 from giveortake.compile.bins import MOST
@@ -102,7 +103,7 @@ class RangeTable:
         if domain.low is None or domain.high is None:
             raise QueryRefused(
                 f"`{wish.column}` has no bounds, and ranges need them",
-                hint=f'domains={{"{wish.column}": (0, 100)}} in gt.protect declares them',
+                hint=declaring(wish.column, "(0, 100)", "0:100"),
             )
         most = wish.bins or MOST[True]
         if not 2 <= most <= MOST[False]:
@@ -196,8 +197,7 @@ class AskedWorkload:
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None and norm is None:
-            instead = "" if workload.ranges else ", or s.workload(…, norm=10)"  # no range is taken with a norm
-            raise unbounded("rows", f"answer(…, rows_per_person=10){instead}")
+            raise unbounded("rows", ("{cap}",) if workload.ranges else ("{cap}", "{norm}"))  # a range takes no norm
         layouts = {
             of: Layout.of(attributes.sizes, [attributes.places(tuple(each)) for each in weights])
             for of, weights in wishes.items()
@@ -235,7 +235,7 @@ class AskedWorkload:
     def require_few_cells(self) -> None:
         """Refuse what would be too large, by the declared values alone."""
         if not self.layers and not self.ranges:
-            raise QueryRefused("the workload asks for nothing", hint="gt.workload.marginals([…], up_to=2)")
+            raise QueryRefused("the workload asks for nothing", hint="name a table")
         sizes = self.attributes.sizes
         tables = [
             *((each, 1) for layer in self.layers for each in layer.layout.marginals),
@@ -249,12 +249,12 @@ class AskedWorkload:
                 names = ", ".join(self.attributes.names[each] for each in places)
                 raise QueryRefused(
                     f"the table of {names} would have {cells:,} cells, more than {MOST_IN_TABLE:,}",
-                    hint="a smaller up_to=, wider categories, or fewer bins",
+                    hint=Advice("{fewer_tables}", "wider categories, or fewer bins", between=", "),
                 )
         if together > MOST_CELLS:
             raise QueryRefused(
                 f"the workload has {together:,} cells, more than {MOST_CELLS:,}",
-                hint="a smaller up_to=, fewer columns, or wider categories",
+                hint=Advice("{fewer_tables}", "fewer columns, or wider categories", between=", "),
             )
 
     @property
@@ -339,7 +339,7 @@ def norm_of(said: Number | None) -> Fraction | None:
         return None
     norm = positive("norm", said)
     if norm < 1:
-        raise InvalidParameter("norm", said, "is below 1, the length of a single row", hint="norm=10")
+        raise InvalidParameter("norm", said, "is below 1, the length of a single row", hint="at least 1")
     return norm
 
 
@@ -356,7 +356,7 @@ def _steps(
     if workload.ranges:
         raise QueryRefused(
             "ranges add up neighbouring bins, and a length within bins does not bound their running totals",
-            hint="s.workload(…) of the ranges alone, with answer(…, rows_per_person=10) and without norm=",
+            hint=Advice("ask for the ranges alone, with {cap} and without a norm"),
         )
     return steps_of_row(norm, sum(len(each.residuals) for each in layouts.values()))
 

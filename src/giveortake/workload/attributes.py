@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice, declaring
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import QueryRefused
 from giveortake.plan import (
@@ -86,9 +87,17 @@ def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
 def _values(name: str, domain: Domain) -> tuple[Value, ...]:
     listed = domain.keys()
     if listed is None:
-        ways = f'domains={{"{name}": ["…", "…"]}} in gt.protect declares them'
+        ways = declaring(name, '["…", "…"]', "A,B")
         if domain.kind in {Kind.REAL, Kind.DECIMAL}:
-            ways = f'gt.workload.ranges("{name}") counts numbers below borders'
+            counts = "counts numbers below borders"
+            ways = Advice.spoken(
+                {
+                    "python": f'gt.workload.ranges("{name}") {counts}',
+                    "command": None,
+                    "console": None,
+                    "service": f'"ranges": [{{"column": "{name}"}}] {counts}',
+                }
+            )
         raise QueryRefused(f"the values of `{name}` are not declared, and its cells cannot be listed", hint=ways)
     if len(listed) < 2:
         raise QueryRefused(f"`{name}` has only one value, and so splits nothing", hint="leave it out of the workload")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from giveortake.advice import Advice
 from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
@@ -93,15 +94,15 @@ def steps_of_row(norm: Fraction, tables: int) -> int:
     """Into how many steps a row is cut, for persons of a length to be scaled finely; refused where none fits."""
     if tables > MOST_TABLES:
         raise QueryRefused(
-            f"norm= scales persons in {tables:,} tables at once, more than {MOST_TABLES:,}",
-            hint="a smaller up_to=, or rows_per_person=10 instead of norm=",
+            f"a norm scales persons in {tables:,} tables at once, more than {MOST_TABLES:,}",
+            hint=Advice("{fewer_tables}", "{rows_per_person} instead of the norm", rows_per_person=10),
         )
     steps = _FINEST
     while 2 * norm * steps * (math.isqrt(tables * _HEAVIEST) + 1) > LONGEST:
         steps //= 2
         if steps < _COARSEST:
             raise InvalidParameter(
-                "norm", str(norm), "is too large for so many tables", hint="a smaller norm=, or fewer tables"
+                "norm", str(norm), "is too large for so many tables", hint="a smaller norm, or fewer tables"
             )
     return steps
 
@@ -130,7 +131,7 @@ def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum
 
     low, high = 1, LONGEST + 1
     if not fits(low):
-        raise InvalidParameter("norm", "", "is too small for the lattice", hint="a greater norm=")
+        raise InvalidParameter("norm", "", "is too small for the lattice", hint="a greater norm")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.advice import Advice
 from giveortake.compile.releases import Release, arrays_from_json
 from giveortake.errors import InvalidParameter, LedgerDamaged
 from giveortake.workload.laplace_design import LaplaceDesign
@@ -173,7 +174,13 @@ def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurem
             "norm",
             str(asked.norm),
             "bounds a length that Laplace noise cannot hide",
-            hint='answer(rho="1/100"): Gaussian noise does; or rows_per_person=10 in place of norm=',
+            hint=Advice(
+                "{rho}: Gaussian noise does",
+                "{rows_per_person} in place of the norm",
+                between="; or ",
+                rho="1/100",
+                rows_per_person=10,
+            ),
         )
     if spend.is_pure:
         design = LaplaceDesign.planned(asked, spend.epsilon or Fraction(0), goal)

@@ -7,7 +7,7 @@ from typing import Any
 
 from giveortake.ledger.listings import minute
 from giveortake.server import custodian_routes
-from giveortake.server.console.burn_chart import meter
+from giveortake.server.console.charts import meter
 from giveortake.server.console.pages import asking_for, at, page
 from giveortake.server.console.states import NOTHING, Told, told
 from giveortake.server.console.views import price

@@ -1,15 +1,20 @@
-"""What a form of the workbench says: the question, its terms, and the key that makes a retry safe."""
+"""What a form of the workbench says: the question, its spend and other terms, and the key that makes a retry safe."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
 
-from giveortake.server.console.spends import CURRENCIES, converted, terms_of
+from giveortake.errors import InvalidParameter
+from giveortake.exact import rational, shown, shown_down, sqrt_down, sqrt_up
+from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy.documents import promise_from_json
 from giveortake.server.schemas import of, text
 
 if TYPE_CHECKING:
@@ -17,7 +22,106 @@ if TYPE_CHECKING:
 
     from giveortake.server.schemas import Schema
 
-_OTHERS = ("confidence", "rows_per_person", "groups_per_person", "rows_per_group", "n")
+CURRENCIES = {"epsilon": "ε", "approximate": "ε", "rho": "ρ", "mu": "μ"}  # and the sign of each
+NAMES = {"epsilon": "ε", "approximate": "ε and δ", "rho": "ρ", "mu": "μ"}
+_TERMS = {"epsilon": "epsilon", "approximate": "epsilon", "rho": "rho", "mu": "mu"}
+_USUAL_DELTA = "1e-9"
+_LEAST = Fraction(1, 1000)  # below which nothing is proposed
+
+
+def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
+    """The currencies that a budget has prices for: Gaussian noise, which keeps all but a pure ε, has no pure price."""
+    pure = promise is None or isinstance(promise_from_json(dict(promise)), PureDP)
+    return {"epsilon": NAMES["epsilon"]} if pure else dict(NAMES)
+
+
+def usual_delta(promise: Mapping[str, Any] | None) -> str:
+    """A δ for one question: a hundredth of the budget's, if it has one."""
+    found = None if promise is None else promise_from_json(dict(promise))
+    return shown(found.delta / 100) if isinstance(found, ApproxDP) else _USUAL_DELTA
+
+
+def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
+    """The spend in the words of `q.answer`."""
+    said = {_TERMS[currency]: spend}
+    return said | ({"delta": delta} if currency == "approximate" else {})
+
+
+def currency_of(spend: Mapping[str, Any]) -> str:
+    """The currency in which something was spent.
+
+    >>> currency_of({"epsilon": "1/10", "delta": "1/1000000"}), currency_of({"mu": "1"})
+    ('approximate', 'mu')
+    """
+    for name in ("rho", "mu"):
+        if spend.get(name) is not None:
+            return name
+    return "epsilon" if spend.get("delta") is None else "approximate"
+
+
+def number_said(spend: str) -> Fraction | None:
+    """The number that a form says, or None. One of a million digits is none: 1e1000000 is not written out.
+
+    >>> number_said("1/10"), number_said("1e1000000"), number_said("much")
+    (Fraction(1, 10), None, None)
+    """
+    try:
+        return rational("spend", spend)
+    except InvalidParameter:
+        return None
+
+
+def converted(spend: str, before: str, now: str) -> str:
+    """About the same noise in another currency: a first proposal, which the quote then prices.
+
+    >>> converted("0.2", "epsilon", "rho"), converted("0.02", "rho", "mu"), converted("x", "mu", "rho")
+    ('0.02', '0.2', 'x')
+    """
+    said = number_said(spend)
+    if said is None or said <= 0 or (before == "rho") == (now == "rho"):
+        return spend
+    amount = float(said)
+    return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
+
+
+def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> Fraction:
+    """The spend after which intervals are about a part as wide: of a new question, or in addition to what was paid.
+
+    >>> half, one = Fraction(1, 2), Fraction(1)
+    >>> needed(one, "epsilon", half, refines=False), needed(one, "rho", half, refines=True)
+    (Fraction(2, 1), Fraction(3, 1))
+    """
+    whole = paid / part**2 if currency == "rho" else paid / part
+    if not refines:
+        return whole
+    return whole - paid if currency == "rho" else sqrt_up(whole**2 - paid**2)
+
+
+def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | None:
+    """The greatest spend in a currency that a budget still admits; None where no one number says it."""
+    if standing is None:
+        return None
+    if currency == "epsilon":
+        left = standing.get("affordable_exactly") or standing.get("affordable")
+        return None if left is None else Fraction(str(left))
+    exactly, sign = (standing.get("remaining") or {}).get("exactly"), str(standing.get("budget") or "")[:1]
+    if exactly is None or sign != CURRENCIES[currency] or currency == "approximate":
+        return None
+    rest = Fraction(exactly)
+    return rest if currency == "rho" else sqrt_down(rest)  # μ² is what adds up
+
+
+def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
+    """The same as a number for a form, rounded down; None if it is not known, or buys nothing.
+
+    >>> fitting({"affordable": 0.19999}, "epsilon"), fitting({"affordable": 0.0004}, "epsilon"), fitting({}, "rho")
+    ('0.199', None, None)
+    """
+    most = most_of(standing, currency)
+    return None if most is None or most < _LEAST else shown_down(most, 3)
+
+
+_OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
 _FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _SPEND = "0.1"
@@ -48,6 +152,7 @@ class Form:
     spend: str = _SPEND
     delta: str = ""
     confidence: str = ""
+    caps: str = ""
     rows_per_person: str = ""
     groups_per_person: str = ""
     rows_per_group: str = ""
@@ -77,7 +182,7 @@ class Form:
     @property
     def capped(self) -> bool:
         """Whether any cap is stated."""
-        return bool(self.rows_per_person or self.groups_per_person or self.rows_per_group or self.n)
+        return bool(self.caps or self.rows_per_person or self.groups_per_person or self.rows_per_group or self.n)
 
     @property
     def others(self) -> dict[str, str]:

@@ -16,9 +16,8 @@ from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.privacy.explaining import PRIORS, beliefs
 from giveortake.server import analyst_routes
-from giveortake.server.console.burn_chart import burn_chart
+from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
 from giveortake.server.console.pages import asking_for, at, page, patiently
-from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_chart
 from giveortake.server.console.states import told
 from giveortake.server.console.views import standing_view
 from giveortake.server.refusals import Refused

@@ -16,7 +16,7 @@ from giveortake.server.routes import Reply
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from giveortake.server.routes import Call, Principal, Result
+    from giveortake.server.routes import Call, Principal
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -48,7 +48,7 @@ def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
     return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
 
 
-async def patiently(handler: Callable[[Call], Awaitable[Result]], call: Call) -> Any:
+async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
     """What a handler gives that only reads: asked once more if its worker was lost, since nothing could be charged."""
     try:
         return await handler(call)

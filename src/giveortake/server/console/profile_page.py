@@ -1,17 +1,22 @@
-"""Profiles: the error of a count against the cap on a person's rows, found privately, charged once, and kept."""
+"""Profiles: the error of a count against the cap on a person's rows, found privately, charged once, kept and drawn."""
 
 from __future__ import annotations
 
+import json
+import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_address
 
+from giveortake.answers.caps import least_error
 from giveortake.exact import shown
-from giveortake.plot.svg.scales import brief
+from giveortake.plot.svg.markup import Markup, percent, tag
+from giveortake.plot.svg.plane import Plane
+from giveortake.plot.svg.scales import Scale, brief
 from giveortake.server import analyst_routes
+from giveortake.server.console.examples import quoted
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of
 from giveortake.server.console.pages import at, page, patiently, see
-from giveortake.server.console.profile_chart import profile_chart
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import short, standing_view
 from giveortake.server.refusals import Refused
@@ -19,9 +24,57 @@ from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
 from giveortake.server.shapes import RELEASE
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def profile_chart(lines: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """Noise, rows left out, and both together, for every cap, on logarithmic scales; the least error has a mark.
+
+    Where a cap above all of these may have less, nothing is marked as the least.
+    """
+    if len(lines) < 2:
+        return None
+    caps = [float(line["cap"]) for line in lines]
+    most = max(line["error"] for line in lines)
+    least = max(1.0, min(line["noise"] for line in lines) / 2)
+    x, y = Scale(caps[0], caps[-1], "log"), Scale(least, max(most, 2 * least) * 1.2, "log")
+    plane = Plane(x, y, height=256)
+    best, is_open = least_error(lines)
+    at = percent(x.at(best["cap"]))
+    highs = [most if line["high"] is None else min(most, max(least, line["high"])) for line in lines]
+    band = [(cap, max(least, line["low"]), high) for cap, line, high in zip(caps, lines, highs, strict=True)]
+    mark = [
+        tag("line", x1=at, x2=at, y1=percent(1 - y.at(best["error"])), y2="100%", class_="guide"),
+        tag("circle", cx=at, cy=percent(1 - y.at(best["error"])), r=6, class_="dot"),
+    ]
+    words = (
+        f"The error of a count falls up to {best['cap']:,.0f} rows, the last cap tried, where it is about "
+        f"{brief(best['error'])} rows; a larger cap may be better"
+        if is_open
+        else f"The error of a count is least, about {brief(best['error'])} rows, at a cap of {best['cap']:,.0f} rows"
+    )
+    return plane.chart(
+        plane.band(band, class_="area"),
+        plane.line([(float(line["cap"]), line["noise"]) for line in lines], class_="line other"),
+        plane.line([(float(line["cap"]), max(least, line["bias"])) for line in lines], class_="line dotted"),
+        plane.line([(float(line["cap"]), line["error"]) for line in lines], class_="line"),
+        *([] if is_open else mark),
+        label=words,
+        title="rows",
+        x_title="rows of a person that count →",
+        x_ticks=_caps(caps),
+    )
+
+
+def _caps(caps: Sequence[float]) -> list[tuple[float, str]]:
+    every = math.ceil(len(caps) / 6)
+    return [(cap, f"{cap:,.0f}") for cap in caps[::every]]
+
+
 _SPEND = "0.1"
 _COLUMN, _BY = "column-", "by-"  # boxes of the form
-_BOUNDED = frozenset({"integer", "real", "decimal"})
+_NUMBERS = frozenset({"integer", "real", "decimal"})
 
 
 async def looked_at(call: Call) -> Result:
@@ -68,10 +121,11 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
         paid=[_row(each, is_shown=each is profile) for each in found],
         tables=[table["name"] for table in it["tables"]],
         is_of_persons=it["unit"] is not None,
-        unbounded=_unbounded(it),
+        numbers=_numbers(it),
         groupable=_groupable(it),
         nonce=kept_nonce(call.body),
         form={"epsilon": _SPEND, "most_rows": "", "table": "", **(form or {})},
+        ticked=frozenset(call.body),
         left=f"{standing['left']} of {standing['whole']}",
         told=said,
     )
@@ -80,18 +134,40 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
 def _drawn(profile: dict[str, Any]) -> dict[str, Any]:
     """One profile as the page draws it."""
     lines = profile["lines"]
-    best = min(lines, key=lambda line: line["error"]) if lines else None
+    best, is_open = least_error(lines) if lines else (None, False)
     return {
         "id": profile["release_id"],
         "epsilon": shown(Fraction(profile["epsilon"])),
         "what": _words(profile),
         "chart": profile_chart(lines),
-        "lines": [_line(line, best) for line in lines],
+        "lines": [_line(line, None if is_open else best) for line in lines],
+        "open": f"{best['cap']:,.0f}" if is_open and best is not None else "",
         "caps": ", ".join(f"{name.replace('_', ' ')}: {cap:,}" for name, cap in profile["caps"].items()),
         "persons": [f"{each:,.0f}" for each in profile["persons"] or ()],
-        "bounds": [(name, *map(brief, ends)) for name, ends in profile["bounds"].items()],
+        "bounds": [_bounds(name, *ends) for name, ends in profile["bounds"].items()],
         "notes": profile["notes"],
     }
+
+
+def _bounds(name: str, low: float, high: float) -> dict[str, str]:
+    """Rough bounds of a column, in words and as they are written down."""
+    ends = f"{_written(low)}, {_written(high)}"
+    return {
+        "name": name,
+        "low": brief(low),
+        "high": brief(high),
+        "clamp": f"CLAMP({quoted(name)}, {ends})",
+        "declared": f"{name if name.isidentifier() else json.dumps(name)} = {{ bounds = [{ends}] }}",
+    }
+
+
+def _written(end: float) -> str:
+    """A bound as SQL and TOML read it: powers of two are written out.
+
+    >>> _written(-4.0), _written(0.25), _written(2.0**40)
+    ('-4', '0.25', '1099511627776')
+    """
+    return str(int(end)) if end == int(end) else repr(end)
 
 
 def _row(profile: dict[str, Any], *, is_shown: bool) -> dict[str, Any]:
@@ -108,10 +184,10 @@ def _words(profile: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _unbounded(it: Any) -> list[str]:
-    """Columns of numbers of which nobody has said between which they lie."""
-    open_ones = (each for each in _columns(it) if each["kind"] in _BOUNDED and each["low"] is None)
-    return list(dict.fromkeys(each["name"] for each in open_ones if each.get("categories") is None))
+def _numbers(it: Any) -> list[tuple[str, str]]:
+    """Columns of numbers, with what is declared about them."""
+    found = (each for each in _columns(it) if each["kind"] in _NUMBERS and each.get("categories") is None)
+    return list({each["name"]: (each["name"], each["words"]) for each in found}.values())
 
 
 def _groupable(it: Any) -> list[str]:

@@ -2,34 +2,103 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_address
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import asked_of, minute, price_of
+from giveortake.plot.svg.scales import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
-from giveortake.server.console.forms import CURRENCY, NONCE, Form, kept_nonce, key_of
-from giveortake.server.console.measured import measured_of
+from giveortake.server.console.examples import snippets
+from giveortake.server.console.forms import (
+    CURRENCY,
+    NONCE,
+    Form,
+    currency_of,
+    fitting,
+    kept_nonce,
+    key_of,
+    most_of,
+    number_said,
+    terms_of,
+)
 from giveortake.server.console.pages import asking_for, at, page, patiently, see
-from giveortake.server.console.refinements import refinement
-from giveortake.server.console.snippets import snippets
-from giveortake.server.console.spends import currency_of, fitting, terms_of
 from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.uncertainty import uncertain
-from giveortake.server.console.views import answer_of, answer_view, decimal, short, table_view
-from giveortake.server.refusals import Refused
+from giveortake.server.console.uncertainty import measured_of, uncertain
+from giveortake.server.console.views import answer_of, answer_view, exactly, quote_view, short, table_view
+from giveortake.server.refusals import Refused, malformed
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import Schema, of, text
 from giveortake.server.shapes import PLACE, RELEASE
 from giveortake.wire.release_documents import release_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.answers import Answer
+
+
+async def refinement(call: Call, form: Form, answer: Answer) -> dict[str, Any]:
+    """What an additional spend on an answer would take and leave, and about its margins then. Nothing is spent.
+
+    It is priced as the question by itself. That the very same question may be free does not hold for a refinement: it
+    is drawn anew, and charged. Of a question that was no SQL only what it takes is known, and no margin.
+    """
+    if not form.sql:
+        standing: Any = await patiently(analyst_routes.budget, at(call))
+        most = most_of(standing, form.currency)
+        more = number_said(form.spend)
+        if more is None:
+            raise malformed("the additional spend is no number", "write a number as 0.1")
+        fits = most is None or more <= most
+        return {"price": form.price, "spend": form.spend, "admitted": fits, "leaves": "", "margins": []}
+    quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
+    standing = quote["standing"]
+    if quote.get("paid"):
+        used = float(standing.get("given") or 0) + float(standing.get("own") or 0) + float(quote["share"] or 0)
+        quote = {**quote, "used_after": used, "admitted": used <= 1}
+    view = quote_view(quote, form)
+    leaves = view["leaves"].partition(" · ")[0]
+    return {
+        "price": form.price,
+        "spend": form.spend,
+        "admitted": quote["admitted"],
+        "leaves": leaves if leaves.startswith("leaves") else "",
+        "margins": list(_margins(answer, quote["margins"])),
+    }
+
+
+def _margins(answer: Answer, alone: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Names, the widest margin now, and about what it would be then: answers are averaged by their precision."""
+    for column in answer.estimates:
+        new = alone.get(column.name)
+        widths = [_half(low, high) for _, low, high in column.triples()]
+        if (
+            not widths
+            or not isinstance(new, int | float)
+            or new <= 0
+            or not all(0 < each < math.inf for each in widths)
+        ):
+            continue
+        now = max(widths)
+        then = (now**-2 + float(new) ** -2) ** -0.5
+        yield column.name, f"± {brief(now)}", f"± {brief(then)}"
+
+
+def _half(low: Any, high: Any) -> float:
+    return float(high - low) / 2 if isinstance(low, int | float) and isinstance(high, int | float) else math.inf
+
+
 _PAGE = 50
 _LOOKED_THROUGH = 1000
 _UNDECIDED = 10
+_USUAL = "19/20"  # the confidence of an answer that states none
 _PRESSED: Schema = {"type": "string", "enum": ["quote", "refine"]}
 
 
@@ -67,11 +136,12 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
     tables = record.get("tables", 1)
     place = call.query.get("place", 0 if tables > 1 else None)
     which = {} if place is None else {"place": place}
-    document: Any = await patiently(analyst_routes.release, asking_for(call, **which))
+    _, written = await patiently(analyst_routes.released, asking_for(call, **which))
+    answer = await asyncio.to_thread(answer_of, written)
     form = asked_again(record, place or 0)
     standing: Any = await patiently(analyst_routes.budget, at(call))
     before, begun = await _begun(call, record)
-    measured, answer = measured_of(record, place or 0), answer_of(document)
+    measured = measured_of(record, place or 0)
     again = form if before is None else replace(form, sql=_question(before, begun).get("sql") or "")
     quote = None
     if more is not None:
@@ -80,26 +150,30 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
             quote = await refinement(call, again, answer)
         except Refused as refused:
             said = told(refused)
-    return page(
-        call,
-        "release.html",
-        here="releases",
-        dataset=name,
-        answer=answer_view(answer, measured, uncertain(answer, form, standing, measured)),
-        record={
-            "asked": _asked(record, place or 0) if before is None else _asked(before, begun),
-            "refines": None if before is None else {"id": before["id"], "short": short(before["id"])},
-            "sql": form.sql,
-            "tables": tables,
-            "place": place,
-        },
-        refinable=measured.refinable,
-        refinement=quote,
-        fits=fitting(standing, again.currency),
-        form=replace(again, nonce=kept_nonce(call.body)),
-        snippets=snippets(name, form.sql, form.terms) if form.sql else [],
-        told=said,
-    )
+
+    def rendered() -> Result:
+        return page(
+            call,
+            "release.html",
+            here="releases",
+            dataset=name,
+            answer=answer_view(answer, measured, uncertain(answer, form, standing, measured)),
+            record={
+                "asked": _asked(record, place or 0) if before is None else _asked(before, begun),
+                "refines": None if before is None else {"id": before["id"], "short": short(before["id"])},
+                "sql": form.sql,
+                "tables": tables,
+                "place": place,
+            },
+            refinable=measured.refinable,
+            refinement=quote,
+            fits=fitting(standing, again.currency),
+            form=replace(again, nonce=kept_nonce(call.body)),
+            snippets=snippets(name, form.sql, form.terms) if form.sql else [],
+            told=said,
+        )
+
+    return await asyncio.to_thread(rendered)  # the loop is everybody's, and a large answer takes long
 
 
 async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
@@ -124,10 +198,10 @@ async def refined(call: Call) -> Result:
     terms = terms_of(call.body.get("currency", "epsilon"), **said)
     key = key_of(kept_nonce(call.body), "refine", name, release, terms)
     try:
-        found: Any = await analyst_routes.refine(at(call, terms=terms, key=key))
+        release, _ = await analyst_routes.refined(at(call, terms=terms, key=key))
     except Refused as refused:
         return await _one(call, told(refused), Form.of(call.body))
-    return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
+    return see(f"/releases/{in_address(name, safe='')}/{in_address(release, safe='')}")
 
 
 async def compared(call: Call) -> Result:
@@ -139,20 +213,22 @@ async def compared(call: Call) -> Result:
     if None in chosen:
         said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, told=said)
-    documents: list[Any] = [
-        await patiently(analyst_routes.release, at(call, path={"release": str(each)})) for each in chosen
-    ]
-    before, after = map(answer_of, documents)
-    try:
-        found = difference(before, after)
-    except InvalidParameter as error:
-        said = Told("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
-        return page(call, "compare.html", here="releases", dataset=name, told=said)
+    written = [await patiently(analyst_routes.released, at(call, path={"release": str(each)})) for each in chosen]
     records = [await record_of(call, str(each)) for each in chosen]
     sides = [
         {"id": str(each), "short": short(str(each)), "asked": _asked(record)}
         for each, record in zip(chosen, records, strict=True)
     ]
+    return await asyncio.to_thread(_side_by_side, call, [content for _, content in written], sides)
+
+
+def _side_by_side(call: Call, written: list[bytes], sides: list[dict[str, str]]) -> Result:
+    name = call.path["dataset"]
+    try:
+        found = difference(*map(answer_of, written))
+    except InvalidParameter as error:
+        said = Told("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
+        return page(call, "compare.html", here="releases", dataset=name, told=said)
     view = table_view([*found.keys, *found.estimates])
     percent = shown_fraction(100 * found.confidence)
     return page(
@@ -209,14 +285,24 @@ def asked_again(record: dict[str, Any], place: int = 0) -> Form:
     said = _question(record, place)
     spend = said.get("spend") or {}
     caps = said.get("caps") or {}
-    plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
-    known = {name: plain[name] for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in plain}
+    known = {
+        name: _cap(caps[name]) for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in caps
+    }
+    sure = ((record.get("record") or {}).get("confidence") or [_USUAL])[0]
+    known |= {} if sure == _USUAL else {"confidence": exactly(sure)}
     if not isinstance(spend, dict) or not spend:
         return Form(sql=said.get("sql") or "", **known)
     currency = currency_of(spend)
     amount = spend.get({"rho": "rho", "mu": "mu"}.get(currency, "epsilon"))
-    delta = "" if spend.get("delta") is None else decimal(spend["delta"])
-    return Form(sql=said.get("sql") or "", currency=currency, spend=decimal(amount), delta=delta, **known)
+    delta = "" if spend.get("delta") is None else exactly(spend["delta"])
+    return Form(sql=said.get("sql") or "", currency=currency, spend=exactly(amount), delta=delta, **known)
+
+
+def _cap(said: Any) -> str:
+    """A cap as a field holds it: of caps by table, that of the only one."""
+    if isinstance(said, dict):
+        return str(next(iter(said.values()))) if len(said) == 1 else ""
+    return str(said)
 
 
 def _rows(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:

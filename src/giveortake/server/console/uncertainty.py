@@ -1,24 +1,64 @@
-"""Which numbers of an answer are uncertain, and what that can still be paid would make them surer."""
+"""What a release measures, which of its numbers are uncertain, and what could be paid to make them surer."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.numbers import shown
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.exact import shown_down, shown_up
+from giveortake.plan.aggregates import AggregateKind
 from giveortake.plot.svg.scales import brief
-from giveortake.server.console.spends import CURRENCIES, most_of, needed, number_said
+from giveortake.server.console.forms import CURRENCIES, most_of, needed, number_said
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from giveortake.answers import Answer
     from giveortake.server.console.forms import Form
-    from giveortake.server.console.measured import Measured
+
+_COUNTS = frozenset(each.value for each in AggregateKind if each.name.startswith("COUNT"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a release measures, by the names of its columns, and whether it can be refined."""
+
+    quantiles: frozenset[str] = frozenset()
+    counts: frozenset[str] = frozenset()
+    refinable: bool = False
+
+
+def measured_of(record: dict[str, Any], place: int = 0) -> Measured:
+    """What the ledger keeps of a question says what is measured: no answer is looked at."""
+    kept = record.get("record")
+    questions = kept.get("questions") or [] if isinstance(kept, dict) else []
+    if not 0 <= place < len(questions) or "plan" not in questions[place]:
+        return Measured()
+    outputs = json.loads(questions[place]["plan"])["outputs"]
+    kinds = {name: set(kinds_of(formula)) for name, formula in outputs}
+    quantiles = frozenset(name for name, found in kinds.items() if AggregateKind.QUANTILE.value in found)
+    counts = frozenset(name for name, found in kinds.items() if found and found <= _COUNTS)
+    single = record.get("tables", 1) == 1 and "profile" not in (record["request"] or {})
+    return Measured(quantiles, counts, single and not quantiles)  # quantiles do not average
+
+
+def kinds_of(formula: Any) -> Iterator[str]:
+    """The aggregates that a formula, or a whole plan, is made of."""
+    waiting = [formula]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            if len(each) > 1 and each[0] == "measured" and isinstance(each[1], list):
+                yield str(each[1][0])
+            waiting += each
+
 
 _TOLD = 3  # cells
 _WORTH = 0.9  # of a margin: what narrows it less is not proposed
@@ -29,24 +69,24 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
 
     A quantile is told where its interval is wider than half of it: no noise is added to it, but ranks are far away.
     """
-    found = []
     percent = shown_fraction(100 * Fraction(answer.confidence))
     sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
+    count, found = 0, []
     for column in answer.estimates:
         most = 0.5 if column.name in measured.quantiles else 1.0
         for key, (value, low, high) in zip(keys, column.triples(), strict=True):
             if not _is_uncertain(value, low, high, most):
                 continue
-            where = " · ".join(map(shown, key))
-            found.append(
-                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)} "
-                f"{sure}."
-            )
+            count += 1
+            if count <= _TOLD:
+                where = " · ".join(map(shown, key))
+                span = f"lies between {_end(low)} and {_end(high)} {sure}."
+                found.append(f"{f'{where}: ' if where else ''}{printable(column.name)} {span}")
     if not found:
         return []
-    rest = [f"… and {len(found) - _TOLD:,} more."] * (len(found) > _TOLD)
-    return [*found[:_TOLD], *rest, *advice(answer, form, standing, measured)]
+    rest = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
+    return [*found, *rest, *advice(answer, form, standing, measured)]
 
 
 def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from fractions import Fraction
@@ -17,28 +16,28 @@ from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import stated
 from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
 from giveortake.plot.svg.scales import brief
-from giveortake.server.console.burn_chart import meter
-from giveortake.server.console.curve_chart import coefficient
+from giveortake.server.console.charts import coefficient, meter
+from giveortake.server.console.forms import number_said
 from giveortake.server.console.pages import sentence
-from giveortake.server.console.spends import number_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from giveortake.answers.column import Column
     from giveortake.server.console.forms import Form
-    from giveortake.server.console.measured import Measured
+    from giveortake.server.console.uncertainty import Measured
 
 _EXHAUSTED = 0.001  # an ε that is left and buys nothing
 _RANKS = re.compile(r"([\d,.]+) ranks")
 _WITH_BARS = 2  # estimates that get bars beside their numbers
+_LONGEST = 40  # signs of a number in a form
 _FIRST_ROWS = 30  # that are shown at once; the rest is unfolded
 _BELOW_ZERO = "Noise can take a small count below zero; it is left as it is, so that sums stay right."
 
 
-def answer_of(document: Mapping[str, Any]) -> Answer:
-    """The answer that a handler gave as a document."""
-    return Answer.from_json(json.dumps(document))
+def answer_of(written: bytes) -> Answer:
+    """The answer that a worker wrote. A large one takes a while, and is read beside the loop."""
+    return Answer.from_json(written.decode())
 
 
 def short(release: str) -> str:
@@ -86,7 +85,7 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
     drawn = {column.name: bars(column) for column in estimates[:_WITH_BARS]}
     first = estimates[0].name if estimates else None
     cells = [_cells(column, drawn.get(column.name), first=column.name == first) for column in columns]
-    rows = len(columns[0])
+    rows, whole = len(columns[0]), "" if figure_of is None else ", a download has all"
     return {
         "figure": None if figure_of is None else figure(figure_of),
         "columns": [
@@ -101,7 +100,8 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
         ],
         "rows": (lines := list(zip(*cells, strict=True)))[:_FIRST_ROWS],
         "rest": lines[_FIRST_ROWS:],
-        "more": f"{rows - MOST_ROWS:,} more rows are in the download." if rows > MOST_ROWS else "",
+        "hidden": f"{max(0, rows - _FIRST_ROWS):,}",
+        "more": f"The page has the first {MOST_ROWS} of {rows:,} rows{whole}." if rows > MOST_ROWS else "",
     }
 
 
@@ -132,10 +132,11 @@ def _citation(answer: Answer) -> str:
     return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
 
 
-def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> dict[str, Any]:
+def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """A quote beside its curve."""
     return {
         "admitted": quote["admitted"],
+        "paid": is_paid(quote),
         "margins": [(name, margin_in_words(each)) for name, each in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
@@ -144,14 +145,19 @@ def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> d
         "keyed": "" if quote["keys"] == "none" else quote["keys"],
         "worthless": quote.get("worthless") or quote.get("doubt") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
-        "leaves": _leaves(quote, form, paid=paid),
+        "leaves": _leaves(quote, form),
     }
 
 
-def _leaves(quote: Mapping[str, Any], form: Form, *, paid: bool) -> str:
-    """What asking would leave; of a question whose answer is there, that it is free."""
-    if paid:
-        return "this answer is paid for: asking for it again is free"
+def is_paid(quote: Mapping[str, Any]) -> bool:
+    """Whether the asker was answered this before at this price, wherever they asked: then it is free."""
+    return bool(quote.get("paid"))
+
+
+def _leaves(quote: Mapping[str, Any], form: Form) -> str:
+    """What asking would leave; of a question that was answered, that it is free."""
+    if is_paid(quote):
+        return "it was answered at this price: asking for it again is free"
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
@@ -211,12 +217,17 @@ def price(spend: Any) -> str:
     return stated(spend)
 
 
-def decimal(number: Any) -> str:
-    """A number that was written exactly, as people write it."""
-    try:
-        return shown_fraction(Fraction(str(number)))
-    except (ValueError, ZeroDivisionError):
+def exactly(number: Any) -> str:
+    """A number that was written exactly, as people write it: with few digits if they say the same, else as a fraction.
+
+    >>> exactly("1/10"), exactly("1/3"), exactly("much")
+    ('0.1', '1/3', 'much')
+    """
+    said = number_said(str(number))
+    if said is None:
         return str(number)
+    short = shown_fraction(said)
+    return short if number_said(short) == said or len(str(said)) > _LONGEST else str(said)
 
 
 def whole(standing: Mapping[str, Any]) -> str:

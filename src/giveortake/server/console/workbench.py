@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from dataclasses import replace
@@ -14,17 +15,14 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
-from giveortake.server.console.curve_chart import curve_chart, curve_table
-from giveortake.server.console.examples import cap_of_examples, examples, words
-from giveortake.server.console.forms import ASKED, Form
-from giveortake.server.console.measured import Measured, measured_of
+from giveortake.server.console.charts import curve_chart, curve_table
+from giveortake.server.console.examples import cap_of_examples, examples, snippets, words
+from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
-from giveortake.server.console.snippets import snippets
-from giveortake.server.console.spends import fitting, offered, usual_delta
 from giveortake.server.console.states import EXHAUSTED, told
-from giveortake.server.console.uncertainty import uncertain
-from giveortake.server.console.views import answer_of, answer_view, is_exhausted, quote_view, standing_view
+from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
+from giveortake.server.console.views import answer_of, answer_view, is_exhausted, is_paid, quote_view, standing_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.shapes import RELEASE
@@ -36,13 +34,13 @@ async def opened(call: Call) -> Result:
     release = call.query.get("release")
     if release is None:
         return _shown(call, it, _first(it))
-    document: Any = await patiently(analyst_routes.release, at(call, path={"release": release}))
+    _, written = await patiently(analyst_routes.released, at(call, path={"release": release}))
     record = await record_of(call, release)
     form = asked_again(record)
     if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
         form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
     priced = await _price(call, form, with_curve=True)
-    return _shown(call, it, form, answer=document, measured=measured_of(record), **priced)
+    return await asyncio.to_thread(_shown, call, it, form, answer=written, measured=measured_of(record), **priced)
 
 
 async def pressed(call: Call) -> Result:
@@ -58,10 +56,9 @@ async def pressed(call: Call) -> Result:
         form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
     if do == "ask":
         try:
-            found: Any = await analyst_routes.answer(
-                at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name))
-            )
-            return see(f"/ask/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
+            asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name))
+            release, _ = await analyst_routes.answered(asked)
+            return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
         except Refused as refused:
             refusal = refused
     it = await patiently(analyst_routes.dataset, at(call))
@@ -90,10 +87,10 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
 
 
 def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
-    quote, curve, document = found.get("quote"), found.get("curve"), found.get("answer")
+    quote, curve, written = found.get("quote"), found.get("curve"), found.get("answer")
     standing = it["standing"] if quote is None else quote["standing"]
     said = found.get("said")
-    if said is None and document is None and quote is not None and is_exhausted(standing.get("affordable")):
+    if said is None and written is None and quote is not None and is_exhausted(standing.get("affordable")):
         said = EXHAUSTED
     affordable = standing["affordable"] if form.currency == "epsilon" else None
     return page(
@@ -107,21 +104,21 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         words=json.dumps(words(it)),
         examples=examples(it),
         cap=cap_of_examples(it),
-        quote=None if quote is None else quote_view(quote, form, paid=document is not None),
+        quote=None if quote is None else quote_view(quote, form),
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
-        standing=standing_view(standing, None if document is not None else quote, form.price),
-        answer=None if document is None else _answered(document, form, standing, found["measured"]),
+        standing=standing_view(standing, None if quote is None or is_paid(quote) else quote, form.price),
+        answer=None if written is None else _answered(written, form, standing, found["measured"]),
         fits=fitting(standing, form.currency),
-        refinable=document is not None and found["measured"].refinable,
+        refinable=written is not None and found["measured"].refinable,
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
         told=said,
         capping=form.capped or (said is not None and _names_a_cap(said.hint)),
     )
 
 
-def _answered(document: Any, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
-    answer = answer_of(document)
+def _answered(written: bytes, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
+    answer = answer_of(written)
     return answer_view(answer, measured, uncertain(answer, form, standing, measured))
 
 
@@ -146,10 +143,8 @@ def _first(it: Any) -> Form:
 
 
 def _number(form: Form) -> str | None:
-    try:
-        return form.spend if float(form.spend) > 0 else None
-    except ValueError:
-        return None
+    said = number_said(form.spend)
+    return str(float(said)) if said is not None and said > 0 else None
 
 
 ROUTES = (

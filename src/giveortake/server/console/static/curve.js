@@ -4,6 +4,11 @@ export function points() {
   return chart ? JSON.parse(chart.dataset.points) : [];
 }
 
+export function numberSaid(text) { // "0.1", or "1/3"
+  const [above, below] = text.split("/").map(Number);
+  return below === undefined ? above : above / below;
+}
+
 export function spendAt(share, curve) {
   const low = curve[0][0], high = curve[curve.length - 1][0];
   return Number((low * (high / low) ** share).toPrecision(3));

@@ -1,7 +1,6 @@
 // The workbench: everything here also works without it, but for the live curve and the offers of names.
-import { complete } from "./completion.js";
-import { move, points, shareOf, spendAt } from "./curve.js";
-import { highlight } from "./highlight.js";
+import { move, numberSaid, points, shareOf, spendAt } from "./curve.js";
+import { complete, highlight } from "./editor.js";
 
 const SETTLE = 350; // milliseconds of quiet before the exact quote is fetched
 const id = (name) => document.getElementById(name);
@@ -33,18 +32,18 @@ function start() {
 
   if (slider && points().length) {
     id("slide").hidden = false;
-    slider.value = 1000 * shareOf(Number(spend.value), points());
+    slider.value = 1000 * shareOf(numberSaid(spend.value), points());
     slider.addEventListener("input", () => {
       spend.value = String(spendAt(slider.value / 1000, points()));
       moved();
     });
   }
   spend.addEventListener("input", () => {
-    const value = Number(spend.value);
+    const value = numberSaid(spend.value);
     if (value > 0 && points().length) { slider.value = 1000 * shareOf(value, points()); moved(); }
   });
   function moved() {
-    const margin = move(Number(spend.value));
+    const margin = move(numberSaid(spend.value));
     const about = id("about");
     if (about) about.textContent = !margin ? "" : `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
     slider.setAttribute("aria-valuetext", `${sign} = ${spend.value}, ${about ? about.textContent : ""}`);

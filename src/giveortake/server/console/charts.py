@@ -1,17 +1,27 @@
-"""The curve of a question: how wide an interval would be against what is spent, with what is too dear shaded."""
+"""Charts: the margin of a question against what it costs, what a promise means, and a budget as it burns down.
+
+The lines of a promise are those of `giveortake.privacy`: `posterior` by way of `beliefs`, and `membership_inference`. A
+belief that is bounded only but for rare outputs is drawn as bounded, and the caption says for which probability not.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from giveortake.errors import Unprovable
 from giveortake.plot.svg.markup import Markup, joined, percent, tag
 from giveortake.plot.svg.plane import Plane
 from giveortake.plot.svg.scales import Scale, brief
+from giveortake.privacy.explaining import beliefs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from giveortake.privacy import Guarantee
 
 SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "share"}
 
@@ -146,3 +156,131 @@ def _margin(margin: object) -> str:
     if isinstance(margin, int | float):
         return brief(float(margin))
     return "by the data" if margin is None else str(margin)
+
+
+_MOST = 400  # steps that are drawn; of more, every so-manieth
+
+
+def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Markup | None:
+    """What was left after each charge, as shares of the budget; `used` grows from the first charge on."""
+    if not used:
+        return None
+    left = [1.0, *(max(0.0, 1.0 - share) for share in used)]
+    x, y = Scale(0.0, len(used) + max(1.0, 0.05 * len(used))), Scale(0.0, 1.0)
+    every = -(-len(left) // _MOST)
+    places = [*range(0, len(left), every), len(left) - 1]
+    steps: list[tuple[float, float]] = []
+    for place in places:
+        if steps:
+            steps.append((float(place), steps[-1][1]))
+        steps.append((float(place), left[place]))
+    steps.append((x.high, left[-1]))  # what is left stays left
+    plane = Plane(x, y, height=height, left=0.2)
+    area = plane.band([(place, 0.0, share) for place, share in steps], class_="area")
+    return plane.chart(
+        area,
+        plane.line(steps, class_="line"),
+        label=f"What is left of {whose}: {percent(left[-1])} after {len(used)} charges",
+        title="left",
+        x_title=f"{len(used):,} charge{'s' * (len(used) != 1)}",
+        x_ticks=[],
+        y_ticks=[(0.0, "0"), (0.5, "50 %"), (1.0, "100 %")],
+    )
+
+
+def meter(spent: float, asked: float = 0.0, given: float = 0.0) -> Markup:
+    """A bar of a whole budget: what is spent, given to analysts, asked for now, and what would be left, as shares."""
+    spent = min(1.0, max(0.0, spent))
+    given = min(1.0 - spent, max(0.0, given))
+    asked = min(1.0 - spent - given, max(0.0, asked))
+    left = 1.0 - spent - given - asked
+    words = [f"{percent(spent)} spent", f"{percent(asked)} for this question", f"{percent(left)} left"]
+    if given:
+        words.insert(1, f"{percent(given)} given to analysts")
+    now = percent(spent + given)
+    return tag(
+        "svg",
+        tag("rect", x="0", y="0", width="100%", height="100%", rx=5, class_="whole"),
+        tag("rect", x="0", y="0", width=percent(spent), height="100%", class_="spent"),
+        tag("rect", x=percent(spent), y="0", width=percent(given), height="100%", class_="given"),
+        tag("rect", x=now, y="0", width=percent(asked), height="100%", class_="asked", id="meter-asked"),
+        class_="meter",
+        width="100%",
+        height=12,
+        role="img",
+        aria_label=", ".join(words),
+        data_spent=f"{spent + given:.6f}",
+    )
+
+
+_SHARES = sorted({*(Fraction(k, 40) for k in range(41)), *(Fraction(k, 200) for k in (1, 2, 3, 197, 198, 199))})
+_WHOLE = Scale(0.0, 1.0)
+_PERCENTS = [(0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")]
+_GROUPS = range(1, 11)
+_HEIGHT = 226
+
+
+@lru_cache(maxsize=64)
+def belief_chart(promise: Guarantee) -> Markup:
+    """Belief before against belief after: whatever is published, it stays within the band."""
+    plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
+    rows = []
+    for prior in _SHARES:
+        found = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
+        rows.append((float(prior), float(found[0]), float(found[1])))
+    low, high = (round(100 * float(each)) for each in rows[len(rows) // 2][1:])
+    return plane.chart(
+        plane.band(rows, class_="area"),
+        plane.line([(x, low) for x, low, _ in rows], class_="line thin"),
+        plane.line([(x, high) for x, _, high in rows], class_="line thin"),
+        plane.line([(0.0, 0.0), (1.0, 1.0)], class_="line other"),
+        label=f"A belief of 50 % before ends between {low} % and {high} %; the table has more",
+        title="believed after",
+        x_title="believed before →",
+        x_ticks=_PERCENTS,
+        y_ticks=_PERCENTS,
+    )
+
+
+@lru_cache(maxsize=64)
+def attacker_chart(promise: Guarantee) -> Markup:
+    """The best that anybody can do who guesses who is in the data: right guesses against wrong ones."""
+    plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
+    points = [(float(rate), float(promise.membership_inference(rate))) for rate in _SHARES]
+    tenth = round(100 * float(promise.membership_inference(Fraction(1, 10))))
+    return plane.chart(
+        plane.band([(x, x, y) for x, y in points], class_="area"),
+        plane.line(points, class_="line"),
+        plane.line([(0.0, 0.0), (1.0, 1.0)], class_="line other"),
+        label=f"Wrong about one outsider in ten, right about an insider at most {tenth} times in 100",
+        title="right about you, at most",
+        x_title="wrong about outsiders →",
+        x_ticks=_PERCENTS,
+        y_ticks=_PERCENTS,
+    )
+
+
+@lru_cache(maxsize=64)
+def group_chart(promise: Guarantee) -> Markup:
+    """How a belief of one half about a group may end, by the size of the group."""
+    plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT, left=0.18)
+    rows = [(float(size), *group_belief(promise, size)) for size in _GROUPS]
+    return plane.chart(
+        plane.band(rows, class_="area"),
+        plane.line([(x, low) for x, low, _ in rows], class_="line thin"),
+        plane.line([(x, high) for x, _, high in rows], class_="line thin"),
+        label="A belief of 50 % about a whole group may move farther the larger the group is",
+        title="believed after, 50 % before",
+        x_title="people in the group →",
+        x_ticks=[(float(size), str(size)) for size in (1, 4, 7, 10)],
+        y_ticks=_PERCENTS,
+    )
+
+
+def group_belief(promise: Guarantee, size: int) -> tuple[float, float]:
+    """Between what a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
+    try:
+        found = beliefs(promise.group(size), Fraction(1, 2))
+    except Unprovable:
+        found = None
+    return (0.0, 1.0) if found is None else (float(found[0]), float(found[1]))

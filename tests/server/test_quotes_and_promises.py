@@ -1,0 +1,71 @@
+"""What a service tells for free: the price of few enough aggregates at once, and promises as they are now."""
+
+from __future__ import annotations
+
+import pytest
+
+import giveortake as gt
+from demo_service import COUNT, Running
+from giveortake.privacy import ApproxDP
+from giveortake.server.session_desk import _MOST, _MOST_QUANTILES
+
+AT = "/v1/datasets/visits"
+
+
+def columns(count: int, aggregate: str) -> str:
+    listed = ", ".join(f"{aggregate.format(k / 1000)} AS c{k}" for k in range(1, count + 1))
+    return f"SELECT {listed} FROM visits"
+
+
+def pids(service: Running) -> set[int]:
+    return {worker.process.pid for worker in service.service.pools["visits"].working}
+
+
+@pytest.mark.parametrize(
+    "sql", [columns(_MOST_QUANTILES + 1, "QUANTILE(amount, {})"), columns(_MOST + 1, "SUM(CLAMP(amount, 0, {}))")]
+)
+def test_what_would_take_long_to_price_is_refused_before_it_is_priced(service: Running, sql: str) -> None:
+    before = pids(service)
+    asked = {"sql": sql, "terms": {"epsilon": "0.001"}}
+    for path, more in (
+        ("quote", {}),
+        ("curve", {}),
+        ("answer", {"key": "much"}),
+        ("stream", {"key": "much", "part": 0}),
+    ):
+        refused = service.call("ann", "POST", f"{AT}/{path}", {**asked, **more})
+        error = refused.json()["error"]
+        assert (refused.status_code, error["cause"]) == (422, "refused")
+        assert f"{_MOST}, and {_MOST_QUANTILES} quantiles among them" in error["message"]
+        assert error["hint"] == "ask for them in several questions"
+    assert pids(service) == before
+
+
+def test_questions_of_a_batch_are_counted_together_and_few_are_priced(service: Running) -> None:
+    each = {"sql": columns(_MOST // 2 + 1, "SUM(CLAMP(amount, 0, {}))")}
+    batch = {"questions": [each, each], "terms": {"epsilon": "0.001"}, "key": "much"}
+    assert service.call("ann", "POST", f"{AT}/batch", batch).json()["error"]["cause"] == "refused"
+    priced = service.call("ann", "POST", f"{AT}/quote", {**each, "terms": {"epsilon": "0.001"}})
+    assert len(priced.json()["margins"]) == _MOST // 2 + 1
+
+
+def test_a_promise_that_was_changed_is_told_as_it_is_now(service: Running) -> None:
+    who = {"name": "ida", "datasets": ["visits"], "budget": {"epsilon": "0.01", "delta": "1e-9"}}
+    service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "ida"}).json()
+    service.tokens["ida"] = made["token"]
+    with gt.connect(service.address, token=made["token"]) as session:
+        share = session.sql(COUNT).quote(epsilon="0.001").share
+        levels = service.call("custodian", "GET", "/v1/budgets").json()["levels"]
+        level = next(each["number"] for each in levels if each["name"] == "ida")
+        change = {"budget": {"epsilon": "0.02", "delta": "1e-9"}, "reason": "more is needed"}
+        service.call("custodian", "POST", f"/v1/budgets/{level}", change).raise_for_status()
+        found = service.call("ida", "GET", AT).json()
+        assert found["budget"].startswith("ε = 0.02, δ = 1e-9")
+        assert found["standing"]["budget"].startswith("ε = 0.02, δ = 1e-9")
+        assert session.budget == ApproxDP("0.02", "1e-9", unit=gt.unit("person_id"))
+        assert "ApproxDP('0.02'" in repr(session)
+        now = session.sql(COUNT).quote(epsilon="0.001").share
+        assert share is not None
+        assert now is not None
+        assert now < share
