@@ -68,6 +68,7 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
     with session() as s:
         quote = made(learner).quote(s, n=COUNT)
         assert quote.noise_to_signal < 0.2
+        assert "the noise in a sum, one deviation, as a part of the rows" in str(quote)
         assert all(noise is not None for *_, noise in quote.noises)
         assert not [each for each in s.history() if each.kind == "reserved"]
         model = made(learner).fit(s)

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from giveortake import cli
-from giveortake.server import health
+from giveortake.server import metrics
 from giveortake.server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def test_command_port_and_health_check_agree_whatever_the_configuration_says() -
     ast.parse(program)
     found = urlsplit(address)
     assert (found.hostname, found.port) == ("127.0.0.1", arguments.port)
-    assert ("GET", found.path, "anybody") in {(each.method, each.path, each.role) for each in health.ROUTES}
+    assert ("GET", found.path, "anybody") in {(each.method, each.path, each.role) for each in metrics.ROUTES}
 
 
 def test_its_user_is_a_number_that_owns_what_is_written() -> None:

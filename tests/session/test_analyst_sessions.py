@@ -103,6 +103,32 @@ def test_pooled_analysts_share_the_budget_of_the_people(book: gt.ledger.Ledger) 
         assert (ann.budget, ann.remaining, s.remaining) == (s.budget, 2, 2)
 
 
+def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(book: gt.ledger.Ledger) -> None:
+    book.population("people", budget=gt.PureDP(30), unit="p", analysts="pooled")
+    with small_session(ledger=book, budget=gt.PureDP(30), population="people") as s:
+        for name in ("ann", "bob"):
+            book.analyst(name, datasets=["data"], budget=gt.PureDP(9))
+        ann, bob = s.as_analyst("ann"), s.as_analyst("bob")
+        assert "asked before" not in " ".join(ann.sql(COUNT).answer(epsilon=1).notes)
+        assert "asked before" not in " ".join(bob.sql(COUNT).answer(epsilon=1).notes)  # whose own budget pays
+        moment = next(each.at for each in ann.history() if each.kind == "reserved")[:16].replace("T", " ")
+        paid = f"asked before at this price and paid for on {moment} UTC: nothing was charged again"
+        for key in (None, "k", "k"):
+            again = ann.sql(COUNT).answer(epsilon=1, key=key)
+            assert again.notes[0] == paid
+            assert paid in " ".join(again.plot().title.subtitle)
+            free = bob.sql(COUNT).answer(epsilon=1, key=key)
+            assert free.notes[0] == "asked before at this price: nothing was charged again"
+
+
+def test_a_session_can_be_had_with_the_promise_of_now(book: gt.ledger.Ledger, s: Session) -> None:
+    ann = s.as_analyst("ann")
+    assert ann.as_now() is ann
+    level = next(each for each in book.levels(analyst="ann"))
+    book.change_budget(level, gt.PureDP(4, unit=s.budget.unit), reason="more is needed")
+    assert (ann.budget.epsilon, ann.as_now().budget.epsilon, s.as_now().budget) == (3, 4, s.budget)  # type: ignore[attr-defined]  # (pure)
+
+
 def test_several_threads_ask_one_engine_for_several_analysts(s: Session) -> None:
     texts = [COUNT, TOTAL, "SELECT q, SUM(x) AS a FROM data WHERE x > 3 GROUP BY q", "SELECT AVG(x) AS m FROM data"]
     spend = Fraction(1, 8)
