@@ -6,14 +6,15 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from operator import eq
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter, meant
-from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Kind, Literal
-from giveortake.plan.moments import in_days
-from giveortake.synth.model_columns import ModelColumn
+from giveortake.synth.model_columns import ModelColumn, edge_of
 
 if TYPE_CHECKING:
     from giveortake.plan import Domain, Expression, Relation
@@ -57,14 +58,17 @@ def key_column(column: ModelColumn) -> KeyColumn:
 
 
 def _place_of_bin(column: ModelColumn) -> Expression:
-    """Numbers below the first edge are in the first bin, numbers beyond the last in the last; the missing are last."""
+    """Numbers below the first edge are in the first bin, numbers beyond the last in the last; the missing are last.
+
+    An edge that is there twice ends a bin that holds it.
+    """
     assert column.edges is not None  # noqa: S101 (asked only then)
     of: Expression = ColumnReference(column.name)
     arguments: list[Expression] = []
     if column.nullable:
         arguments += [Call("is_null", (of,)), Literal(column.size - 1)]
-    for place, edge in enumerate(column.edges[1:-1]):
-        arguments += [Call("lt", (of, _literal(edge, column.kind))), Literal(place)]
+    for place, (edge, alone) in enumerate(zip(column.edges[1:-1], column.alone(), strict=False)):
+        arguments += [Call("le" if alone else "lt", (of, _literal(edge, column.kind))), Literal(place)]
     last = Literal(len(column.edges) - 2)
     return Call("case", (*arguments, last)) if arguments else last
 
@@ -76,13 +80,16 @@ def _literal(edge: Fraction, kind: Kind) -> Literal:
 
 
 def declared_edges(relation: Relation, name: str, said: Sequence[Any]) -> tuple[Fraction, ...]:
-    """Edges of bins as they were stated: numbers or days in increasing order."""
+    """Edges of bins as they were stated: numbers or days in increasing order, twice for a bin of one number."""
     domain = _domain(relation, name)
     _require_binnable(name, domain)
-    edges = [in_days(each) if domain.kind is Kind.DATE else rational(f"bins[{name!r}]", each) for each in said]
-    if len(edges) < 3 or any(one >= other for one, other in pairwise(edges)):
+    edges = [edge_of(f"bins[{name!r}]", domain.kind, each) for each in said]
+    if len(edges) < 3 or edges != sorted(edges) or any(map(eq, edges, edges[2:])):
         raise InvalidParameter(
-            f"bins[{name!r}]", list(said), "is not a list of increasing edges of two bins or more", hint="[0, 10, 100]"
+            f"bins[{name!r}]",
+            list(said),
+            "is not a list of increasing edges of two bins or more",
+            hint="[0, 10, 100], or [0, 0, 10, 100], where exact zeros are a bin of their own",
         )
     if len(edges) - 1 > MOST_VALUES:
         raise InvalidParameter(f"bins[{name!r}]", len(edges) - 1, f"are more than {MOST_VALUES:,} bins")
@@ -90,10 +97,14 @@ def declared_edges(relation: Relation, name: str, said: Sequence[Any]) -> tuple[
 
 
 def fine_edges(relation: Relation, name: str) -> tuple[Fraction, ...]:
-    """The edges of many narrow bins of a bounded number, whole where its values are."""
+    """The edges of many narrow bins of a bounded number, whole where its values are.
+
+    0 and the bounds, at which values are clamped, are bins of their own: many rows may hold exactly these.
+    """
     domain = _domain(relation, name)
     _require_binnable(name, domain)
-    if domain.low is None or domain.high is None or domain.low >= domain.high:
+    low, high = domain.low, domain.high
+    if low is None or high is None or low >= high:
         raise InvalidParameter(
             f"bins[{name!r}]",
             name,
@@ -101,36 +112,53 @@ def fine_edges(relation: Relation, name: str) -> tuple[Fraction, ...]:
             hint=f'gt.protect(…, domains={{"{name}": (0, 100)}}), or list the edges',
         )
     step = domain.step or (Fraction(1) if domain.kind in {Kind.INTEGER, Kind.DATE} else None)
-    width = (domain.high - domain.low) / FINE_BINS
+    width = (high - low) / FINE_BINS
     if step is not None:
         width = max(step, -(-width // step) * step)
-    count = int(-(-(domain.high - domain.low) // width))
-    return tuple([domain.low + place * width for place in range(count)] + [domain.high])
+    count = int(-(-(high - low) // width))
+    often = {high} if width == step else {low, high, min(max(low, Fraction(0)), high)}
+    return tuple(sorted([*{*(low + place * width for place in range(count)), *often}, *often]))
 
 
 def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int) -> tuple[Fraction, ...]:
-    """Of narrow bins with noisy counts, the edges of about that many bins of about equal counts."""
-    seen = [max(0.0, count) for count in counts]
-    share = sum(seen) / bins if sum(seen) > 0 else 0.0
-    chosen, reached = [edges[0]], 0.0
-    for place, count in enumerate(seen[:-1]):
-        reached += count
-        if share and reached >= share * len(chosen):
-            chosen.append(edges[place + 1])
-    if len(chosen) == 1:
-        chosen.append(edges[len(edges) // 2])
-    return (*chosen, edges[-1])
+    """Of narrow bins with noisy counts, the edges of at most that many bins, of about equal counts.
+
+    A narrow bin that alone holds the share of a bin stays what it is, and the others share out what is left.
+    """
+    rest = [max(0.0, count) for count in counts]
+    last, cuts = len(rest), set[int]()
+    while True:
+        left = bins - 1 - len(cuts)
+        share = sum(rest) / (left + 1)
+        largest = max(range(last), key=rest.__getitem__)
+        around = {largest, largest + 1} - {0, last} - cuts
+        if not 0 < share <= rest[largest] or len(around) > left:
+            break
+        cuts |= around
+        rest[largest] = 0.0
+    alone = [one == other for one, other in pairwise(edges)]
+    reached, passed = 0.0, 0
+    for place in range(last - 1 - alone[-1]):  # a number that holds less than a share is with those behind it, the last
+        reached += rest[place]  # with those before it
+        if passed < left and 0 < share * (passed + 1) <= reached and not alone[place]:
+            passed += 1
+            cuts.add(place + 1)
+    return tuple(edges[place] for place in sorted({0, *(cuts or {last // 2}), last}))
 
 
 def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[str, Any]:
     """Edges, or a number of bins, for some of the columns."""
+    if bins is not None and not isinstance(bins, Mapping):
+        raise InvalidParameter("bins", bins, "does not say which column they are of", hint='bins={"age": 8}')
     said = dict(bins or {})
     for name, each in said.items():
         if name not in columns:
             raise InvalidParameter("bins", name, "is not one of the columns", hint=meant(str(name), columns) or None)
         is_count = isinstance(each, int) and not isinstance(each, bool)
-        if not is_count and (isinstance(each, str) or not isinstance(each, Sequence)):
-            raise InvalidParameter(f"bins[{name!r}]", each, "is neither a list of edges nor a number of bins")
+        if not is_count and (isinstance(each, str) or not isinstance(each, Sequence | np.ndarray)):
+            raise InvalidParameter(
+                f"bins[{name!r}]", each, "is neither a list of edges nor a number of bins", hint="[0, 10, 100], or 8"
+            )
         if is_count and not 2 <= each <= FINE_BINS // 2:
             raise InvalidParameter(f"bins[{name!r}]", each, f"is not a number of bins from 2 to {FINE_BINS // 2}")
     return said

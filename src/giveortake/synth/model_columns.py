@@ -13,7 +13,9 @@ import numpy as np
 
 from giveortake.compile.postprocessing import FACES
 from giveortake.errors import InvalidParameter
+from giveortake.exact import rational
 from giveortake.plan import Kind
+from giveortake.plan.moments import in_days
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ _DIGITS = 1 << 53
 class ModelColumn:
     """One column: its declared categories in their order, or the edges of its bins, the first and the last included.
 
-    A missing value is a category of its own, the last. `step` is what decimals are multiples of.
+    An edge that is there twice is a bin of its own, of that one number; what begins behind it does not hold it. A
+    missing value is a category of its own, the last. `step` is what decimals are multiples of.
     """
 
     name: str
@@ -61,10 +64,17 @@ class ModelColumn:
         if self.categories is not None:
             return [_shown(each) for each in self.categories]
         assert self.edges is not None  # noqa: S101 (one of the two is there)
-        ends = [_number(edge) for edge in self.edges]
-        last = len(ends) - 2
-        bins = [f"[{low}, {high}{']' if place == last else ')'}" for place, (low, high) in enumerate(_pairs(ends))]
+        ends = [dt.date.fromordinal(int(edge)) if self.kind is Kind.DATE else _number(edge) for edge in self.edges]
+        alone, last = self.alone(), len(ends) - 2
+        bins: list[Any] = []
+        for place, (low, high) in enumerate(pairwise(ends)):
+            opened, closed = "(" if place and alone[place - 1] else "[", "]" if place == last else ")"
+            bins.append(f"[{low}]" if alone[place] else f"{opened}{low}, {high}{closed}")
         return [*bins, None] if self.nullable else bins
+
+    def alone(self) -> list[bool]:
+        """For each bin, whether it holds one number, an edge that is there twice."""
+        return [low == high for low, high in pairwise(self.edges or ())]
 
     def values(self, places: Places, entropy: Entropy) -> Any:
         """Values for places: categories as they are, numbers drawn evenly from their bins."""
@@ -95,7 +105,10 @@ class ModelColumn:
             return np.asarray(ends[bins] + share * (ends[bins + 1] - ends[bins]))
         step = Fraction(1) if self.step is None else self.step
         ceilings = [-(-edge // step) for edge in self.edges]
-        ceilings[-1] = self.edges[-1] // step + 1  # the last edge belongs to the last bin
+        alone = self.alone()
+        for place, edge in enumerate(self.edges[1:], start=1):
+            if alone[place - 1] or place == len(alone):  # the last edge belongs to the last bin
+                ceilings[place] = edge // step + 1
         first = np.array(ceilings[:-1], dtype=np.int64)
         count = np.maximum(np.diff(np.array(ceilings, dtype=np.int64)), 1)
         whole = first[bins] + (share * count[bins]).astype(np.int64)
@@ -140,8 +153,13 @@ class ModelColumn:
         raise InvalidParameter(f"zeros[{self.name!r}]", value, "is not a declared category", hint=f"there are {listed}")
 
 
-def _pairs(ends: list[Any]) -> list[tuple[Any, Any]]:
-    return list(pairwise(ends))
+def edge_of(name: str, kind: Kind, said: Any) -> Fraction:
+    """A number, or a date as days."""
+    if kind is not Kind.DATE:
+        return rational(name, said)
+    if not isinstance(said, dt.date):
+        raise InvalidParameter(name, said, "is not a date", hint="datetime.date(2024, 1, 31)")
+    return in_days(said)
 
 
 def _number(edge: Fraction) -> int | float:

@@ -63,8 +63,8 @@ def synthesize(
     *,
     columns: Sequence[str],
     workload: Any = None,
-    epsilon: Number,
-    delta: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     bins: Mapping[str, Any] | None = None,
     zeros: Sequence[Zero] = (),
     rows: int | str = "released",
@@ -76,9 +76,10 @@ def synthesize(
 
     Single columns are measured first; then, again and again, the table of two columns (or those of `workload`) that the
     model fits worst is selected and measured. ρ is what the race of an (ε, δ) budget admits. Numbers are counted in
-    `bins`: edges `[0, 10, 100]`, or a number of bins by private quantiles, which takes a twentieth of ρ. `zeros` are
-    combinations of values that cannot be, `{"sex": "male", "pregnant": "yes"}`, or `Determines`. `rows` is how many are
-    drawn: as many as were released, or a number; never the true one. A column that names the unit gets fresh keys.
+    `bins`: edges `[0, 10, 100]`, an edge twice for a bin of that one number, or a number of bins by private quantiles,
+    which takes a twentieth of ρ. `zeros` are combinations of values that cannot be, `{"sex": "male", "pregnant":
+    "yes"}`, or `Determines`. `rows` is how many are drawn: as many as were released, or a number; never the true one.
+    A column that names the unit gets fresh keys.
 
     A run that is interrupted stays charged, and goes on where it was when the same is asked again.
     """
@@ -99,7 +100,8 @@ def synthesize(
 
 def quote(session: Session, **asked: Any) -> SynthesisQuote:
     """What `synthesize` with the same words would cost and do. No row is read, and nothing is charged."""
-    return Synthesis.of(session, **asked).quote()
+    decisive = {name: said for name, said in asked.items() if name not in {"rows", "key", "progress"}}
+    return Synthesis.of(session, **decisive).quote()
 
 
 @final
@@ -124,8 +126,8 @@ class Synthesis:
         *,
         columns: Sequence[str],
         workload: Any = None,
-        epsilon: Number,
-        delta: Number,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
         table: str | None = None,
@@ -135,7 +137,12 @@ class Synthesis:
 
         `more` is what names another way to use the same words.
         """
-        promise = ApproxDP(epsilon, delta)
+        for term, value, fix in (("epsilon", epsilon, "1"), ("delta", delta, "1e-6")):
+            if value is None:
+                raise InvalidParameter(
+                    term, value, "is missing: synthetic tables are made of Gaussian noise", hint=f'{term}="{fix}"'
+                )
+        promise = ApproxDP(epsilon, delta)  # type: ignore[arg-type]  # (both were said)
         name, relation = _private(session, table)
         names, surrogates = _names(columns, relation)
         said = stated_bins(bins, names)

@@ -14,6 +14,7 @@ from giveortake.synth.report import Report
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from giveortake.answers.column import Value
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.session.run_steps import Step
     from giveortake.synth.maximum_likelihood import Fitted
@@ -85,6 +86,14 @@ class SyntheticTable:
     def to_arrow(self) -> Any:
         """A pyarrow Table of the rows."""
         return self.table.to_arrow()
+
+    def to_dict(self) -> dict[str, list[Value]]:
+        """Lists of the values of each column."""
+        return self.table.to_dict()
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """The rows as CSV, written to `path` or returned; no text is a formula, as in `Answer.to_csv`."""
+        return self.table.to_csv(path)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file."""

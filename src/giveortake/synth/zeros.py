@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake.errors import InvalidParameter, meant
 from giveortake.synth.junction_tree import JunctionTree
+from giveortake.synth.model_columns import edge_of
 from giveortake.synth.triangulation import Triangulation
 
 if TYPE_CHECKING:
@@ -114,9 +116,12 @@ def _chosen(column: ModelColumn, said: object) -> list[int]:
         return [column.size - 1]
     if not isinstance(said, tuple) or len(said) != 2:
         raise InvalidParameter(f"zeros[{column.name!r}]", said, "is not a stretch of bins", hint="(low, high)")
-    low, high = said
-    pairs = zip(column.edges, column.edges[1:], strict=False)
-    inside = [place for place, (first, last) in enumerate(pairs) if low <= first and last <= high]
+    low, high = (edge_of(f"zeros[{column.name!r}]", column.kind, end) for end in said)
+    inside = [
+        place
+        for place, (first, last) in enumerate(pairwise(column.edges))
+        if low <= first and last <= high and (first < high or low == high or last == column.edges[-1])
+    ]
     if not inside:
         raise InvalidParameter(f"zeros[{column.name!r}]", said, "contains no whole bin", hint="move it to their edges")
     return inside
