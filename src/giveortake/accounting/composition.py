@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from giveortake.accounting.charges import Bundle, Charge, common_terms, flattened, listed_charges
 from giveortake.accounting.intervals import bundle_epsilon
 from giveortake.accounting.laws import two_points
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import Number, enclosure, open_probability, precision, upper
 from giveortake.privacy import ApproxDP, ComputationalDP, Guarantee, ProbabilisticDP, PureDP, events, sequential
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Method: TypeAlias = Literal["basic", "advanced", "optimal", "tight"]
 
 
+@told_by_name(beyond='gt.compose([one, other], delta="1e-6")')
 def compose(
     charges: Charge | Iterable[Charge],
     *,

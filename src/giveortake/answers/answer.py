@@ -18,6 +18,7 @@ from giveortake.answers.column import Column, Value, plain
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute
 
 if TYPE_CHECKING:
@@ -329,6 +330,7 @@ class Answer(Released):
         known = ", ".join(printable(column.name) for column in self._columns)
         raise NotFound(f"this answer has no column {name!r}", hint=f"its columns are {known}")
 
+    @told_by_name(beyond='answer.row(region="north")')
     def row(self, **keys: Value) -> dict[str, Value]:
         """The one row whose keys have these values."""
         for name in keys:
@@ -353,6 +355,7 @@ class Answer(Released):
         """The upper end of the interval around the one estimate."""
         return self._single()[2]
 
+    @told_by_name()
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask again for a narrower interval, if whoever gave this answer can.
 

@@ -37,15 +37,15 @@ class Connection:
     """A service at an address, and a token. Threads may share it; each has a connection of its own."""
 
     def __init__(self, url: str, token: str, timeout: float) -> None:
-        parts = urlsplit(url)
+        parts = urlsplit(url if hasattr(url, "encode") else "")
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
             raise InvalidParameter(
                 "url", HIDDEN, "is not the address of a service", hint="it begins with http:// or https://"
             )
-        token = token.strip()  # files end with a line break
+        token = token.strip() if hasattr(token, "encode") else ""  # files end with a line break
         if not token or not token.isascii() or not token.isprintable():
             raise InvalidParameter("token", HIDDEN, "is not a token", hint="the custodian issues them")
-        if not 0 < timeout < float("inf"):
+        if not hasattr(timeout, "as_integer_ratio") or not 0 < timeout < float("inf"):
             raise InvalidParameter("timeout", timeout, "is not a positive number of seconds")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")

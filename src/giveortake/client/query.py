@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 from giveortake.answers import Answer, Stream, documents
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant
 from giveortake.wire.quote_documents import quote_of
 
@@ -46,15 +47,18 @@ class RemoteQuery:
         self.question = question
         self.said = said
 
+    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent."""
         return quote_of(self.session.post("quote", {**self.said, "terms": said_terms(terms)}))
 
+    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer. `key` makes a retry safe beyond this call; within it, retries have one in any case."""
         body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
         return self.session.answered(self.session.post("answer", body))
 
+    @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large to be held at once."""
         body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.answers.caps import Caps
+from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
@@ -19,6 +20,7 @@ from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
+from giveortake.session.arguments import asked_together
 from giveortake.wire.profile_documents import profile_of
 from giveortake.wire.release_documents import entry_of, release_of
 from giveortake.wire.schema_documents import origin_of
@@ -44,6 +46,7 @@ _BESIDE_THE_DATA = frozenset(
 )
 
 
+@told_by_name({"url": 'gt.connect("https://example.org", token="…")', "token": "the custodian issues tokens"})
 def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = None) -> RemoteSession:
     """A session with the service at an address, for whoever has the token.
 
@@ -133,16 +136,12 @@ class RemoteSession:
             raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
         return tables[0] if name is None else name
 
+    @told_by_name({"queries": 's.batch([q1, q2], epsilon="0.1")'})
     def batch(
         self, queries: Sequence[RemoteQuery | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
         """Answers to questions that are declared together: one charge for the whole batch."""
-        asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
-        for query in asked:
-            if query.session is not self:
-                raise InvalidParameter("queries", query, "holds a question to another session or part")
-        if not asked:
-            raise InvalidParameter("queries", [], "is empty: ask something", hint='s.batch([q1, q2], epsilon="0.1")')
+        asked = asked_together(self, queries)
         body = {"questions": [query.said for query in asked], "terms": said_terms(terms), "key": key or new_key()}
         found = self.post("batch", body)["answers"]
         return [self.answered(document, place) for place, document in enumerate(found)]
@@ -158,6 +157,7 @@ class RemoteSession:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`."""
         return RemoteWorkload(self, workload, table, minimise, norm)
 
+    @told_by_name({"epsilon": 's.profile(epsilon="0.1")'})
     def profile(
         self,
         table: str | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 from giveortake.answers import Answer, documents
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
+from giveortake.arguments import told_by_name
 from giveortake.client.query import new_key, said_terms
 from giveortake.errors import NotFound
 from giveortake.session.workload_quotes import WorkloadQuote
@@ -47,6 +48,7 @@ class RemoteWorkload:
             **({} if norm is None else {"norm": str(norm)}),
         }
 
+    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
         """What an answer would cost, and how sure every table would be."""
         found = self._session.post("workload/quote", {"workload": self._said, "terms": said_terms(terms)})
@@ -66,6 +68,7 @@ class RemoteWorkload:
             advice=tuple(found["advice"]),
         )
 
+    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> RemoteWorkloadAnswer:
         """All tables, under one charge."""
         body = {"workload": self._said, "terms": said_terms(terms), "key": key or new_key()}

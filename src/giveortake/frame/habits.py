@@ -19,6 +19,7 @@ _INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("columns", "dtypes", "shape", "size"), _COLUMNS),
     **dict.fromkeys(("assign", "with_columns"), 'table.derive(double=gt.col("fee") * 2)'),
     **dict.fromkeys(("query", "where"), 'table.filter(gt.col("fee") > 1)'),
+    **dict.fromkeys(("answer", "quote"), "table.agg(n=gt.count()).answer(epsilon=0.1)"),
     "merge": 'table.join("regions", on="region")',
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
+from giveortake.arguments import told_by_name
 from giveortake.errors import QueryRefused, meant, no_attribute
 from giveortake.frame.aggregates import Agg, Check, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
@@ -80,6 +81,7 @@ class Table:
             table = replace(table, relation=Filter(table.relation, node_of(condition)))
         return table
 
+    @told_by_name(beyond='derive(double=gt.col("fee") * 2)')
     def derive(self, **named: Operand) -> Table:
         """Further columns, or columns defined anew, whose old bounds are lost."""
         person = self.relation.person
@@ -107,6 +109,7 @@ class Table:
             raise QueryRefused("a column is selected twice", hint="name each column once")
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
 
+    @told_by_name({"public": 'table.join("regions", on="region")', "on": 'table.join("regions", on="region")'})
     def join(
         self,
         public: str,

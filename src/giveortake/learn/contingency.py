@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.answers import html
+from giveortake.arguments import told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.learn.features import Category, classes_of, feature_from_json
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     Reals: TypeAlias = npt.NDArray[np.float64]
 
 
+@told_by_name({"columns": '["region", "sex"]'}, beyond='contingency(s, ["region", "sex"], epsilon=…, delta=…)')
 def contingency(
     s: Session | frame.Table,
     columns: Sequence[str],

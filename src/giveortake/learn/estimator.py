@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.learn.arrays import Held, not_fitted
@@ -54,6 +55,11 @@ class Learner(ABC):
     features: Sequence[str] | None
     domains: Any
     budget: Any
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in cls.__dict__:  # a spend without its name is told as everywhere
+            cls.__init__ = told_by_name()(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
     def _task(self, data: LearningData) -> Task:

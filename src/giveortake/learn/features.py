@@ -121,7 +121,7 @@ def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features"
     """A column as a model has it, or a refusal that says what to declare."""
     if name not in schema:
         raise InvalidParameter(
-            called, name, "is not a column", hint=f"{meant(name, schema)}the columns are {', '.join(schema)}"
+            called, name, "is not a column", hint=f"{meant(str(name), schema)}the columns are {', '.join(schema)}"
         )
     domain = schema[name]
     values = (False, True) if domain.kind is Kind.BOOLEAN and domain.categories is None else domain.categories
@@ -162,7 +162,7 @@ def features_of(
         names = [each for each in schema if each in usable and each != target]
     if not names:
         raise InvalidParameter("features", names, "names no column that could be learned from", hint="declare domains")
-    if isinstance(names, str) or len(set(names)) < len(names) or target in names:
+    if isinstance(names, str) or not hasattr(names, "__iter__") or len(set(names)) < len(names) or target in names:
         raise InvalidParameter("features", names, "needs a list of columns, each once, without the target")
     return tuple(feature_of(schema, name) for name in names)
 

@@ -99,8 +99,8 @@ def read(text: str, learner: str) -> dict[str, Any]:
     """What `written` wrote of such a learner."""
     try:
         content = json.loads(text)
-    except ValueError:
-        raise InvalidParameter("text", text[:40], "is not JSON") from None
+    except (TypeError, ValueError):
+        raise InvalidParameter("text", str(text)[:40], "is not JSON") from None
     if not isinstance(content, dict) or content.get("learner") != learner:
         found = content.get("learner") if isinstance(content, dict) else None
         raise InvalidParameter("text", found, f"is not a {learner}", hint="read it with the class that wrote it")

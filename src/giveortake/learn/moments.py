@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.answers import html
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import non_negative
 from giveortake.learn.features import Feature, ScaledNumber, complete_and_declared, feature_from_json, features_of
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _WIDEST = 8  # columns whose correlations are shown, each with each
 
 
+@told_by_name({"s": 'gt.learn.moments(s, ["age", "fee"], epsilon="1", delta="1e-6")'})
 def moments(
     s: Session | frame.Table,
     columns: Sequence[str] | None = None,

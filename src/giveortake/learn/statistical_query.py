@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Answer, Estimate
+from giveortake.arguments import told_by_name
 from giveortake.compile import Spend
 from giveortake.engines import Component
 from giveortake.engines.vector_sums import LONGEST
@@ -39,6 +40,7 @@ _GRAIN = 1 << 20
 _FINEST = 1 << 20  # steps of 1
 
 
+@told_by_name({"tolerance": 'tolerance="0.01"'})
 def statistical_query(
     s: Session | frame.Table,
     expression: Expr | str,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from giveortake.errors import InvalidParameter
+from giveortake.arguments import told_by_name
+from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram, require_delta
 from giveortake.mechanisms.exponential import Exponential
@@ -17,7 +19,7 @@ from giveortake.mechanisms.scales import scale_for
 from giveortake.privacy.units import checked_neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from giveortake.exact import Number
     from giveortake.mechanisms.shaped_numbers import Numeric
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 Candidate = TypeVar("Candidate")
 
 
+_NOISE = {
+    "value": 'gt.laplace(1234, sensitivity=1, epsilon="0.1")',
+    "sensitivity": "sensitivity=1, the most by which one unit changes it",
+}
+_EPSILON = {"epsilon": 'epsilon="0.1"'}
+
+
+@told_by_name(_NOISE | _EPSILON)
 def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity: Number | None = None) -> Any:
     """`value` with Laplace noise: ε-DP when one unit changes it by at most `sensitivity` in total (L1).
 
@@ -50,6 +60,7 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     return noise.release(given)
 
 
+@told_by_name(_NOISE)
 def gaussian(
     value: Numeric,
     *,
@@ -73,6 +84,7 @@ def gaussian(
     return noise.release(given)
 
 
+@told_by_name(_NOISE)
 def margin(
     value: Numeric,
     *,
@@ -98,6 +110,7 @@ def margin(
     return gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
 
 
+@told_by_name({"sensitivity": _NOISE["sensitivity"], **_EPSILON})
 def exponential(
     candidates: Sequence[Candidate], utilities: Numeric, *, sensitivity: Number, epsilon: Number
 ) -> Candidate:
@@ -108,6 +121,8 @@ def exponential(
     >>> gt.exponential(["red", "green"], [0, 10**6], sensitivity=1, epsilon=1)
     'green'
     """
+    if not isinstance(candidates, Iterable):
+        raise InvalidParameter("candidates", HIDDEN, "is not a list of candidates", hint='["red", "green"]')
     options = list(candidates)
     selection = Exponential.calibrated(epsilon=epsilon, sensitivity=sensitivity)
     scores = shaped_numbers.read("utilities", utilities)
@@ -120,6 +135,7 @@ def exponential(
     return options[selection.release(scores.flat)]
 
 
+@told_by_name(_EPSILON)
 def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Hashable] = (False, True)) -> Any:
     """A report that is true with probability e^ε / (e^ε + k − 1) and else any other category: ε-DP for who answers.
 
@@ -129,6 +145,7 @@ def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Ha
     return RandomizedResponse(epsilon, categories).release(answer)
 
 
+@told_by_name(_EPSILON)
 def histogram(
     values: Iterable[Any],
     *,

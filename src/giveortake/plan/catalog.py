@@ -56,6 +56,8 @@ class Catalog:
 
     def find(self, name: str) -> Relation | PublicTable:
         """The table of that name, or a refusal that lists the tables there are."""
+        if not hasattr(name, "casefold"):
+            raise InvalidParameter("table", name, "is not the name of a table", hint=", ".join(self.private))
         tables: dict[str, Relation | PublicTable] = {**self.private, **self.public}
         for known, table in tables.items():
             if known.casefold() == name.casefold():

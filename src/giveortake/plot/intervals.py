@@ -6,8 +6,10 @@ import math
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from giveortake.answers.answer import Released
 from giveortake.answers.faces import caps_of, facts, notes
 from giveortake.answers.printable import printable
+from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.plot.forms import Categories, Form, Numbers, Times
 from giveortake.plot.rows import Rows
 from giveortake.plot.theme import altair, without_tags
@@ -28,6 +30,9 @@ def intervals(answer: Any, *, title: str | None = None) -> Any:
     finite ends. Every row is drawn, or told in the caption. One estimate is a chart that others can be laid upon
     (`answer.plot() + other`), several are charts side by side.
     """
+    if not isinstance(answer, Released):
+        hint = "gt.plot.intervals(query.answer(epsilon=0.1))"
+        raise InvalidParameter("answer", HIDDEN, f"is not an answer: its type is {type(answer).__name__}", hint=hint)
     alt = altair()
     estimates = [column for column in answer.columns if column.has_interval]
     keys = [column for column in answer.columns if not column.has_interval]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from giveortake.privacy.gaussian import GaussianDP
 from giveortake.privacy.guarantee import Guarantee, combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 def sequential(promises: Iterable[Guarantee]) -> Guarantee:
@@ -71,6 +72,8 @@ def together(promises: Sequence[Guarantee]) -> Guarantee:
 
 
 def _listed(promises: Iterable[Guarantee]) -> list[Guarantee]:
+    if not isinstance(promises, Iterable):
+        raise InvalidParameter("promises", promises, "is not a list of promises", hint="[gt.PureDP(1), gt.PureDP(2)]")
     listed = list(promises)
     if not listed:
         raise InvalidParameter(

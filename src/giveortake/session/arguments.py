@@ -1,49 +1,26 @@
-"""Arguments that are missing or misspelt, told as every other mistake is."""
+"""What is asked of questions and sessions that stand as arguments."""
 
 from __future__ import annotations
 
-import inspect
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
-from giveortake.errors import HIDDEN, InvalidParameter, meant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+from giveortake.errors import InvalidParameter
 
 
-def told_by_name(
-    missing: Mapping[str, str],
-) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """Refuse a call that lacks an argument, or has one too many, by its name; `missing` are hints for the required.
-
-    A function that takes any further words, `**terms`, tells itself which of them it knows.
-    """
-
-    def decorated(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        parameters = inspect.signature(function).parameters
-        is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
-        known = [name for name in parameters if name != "self"]
-
-        @wraps(function)
-        def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            for name in kwargs:
-                if name not in parameters and not is_open:
-                    raise InvalidParameter(
-                        name, HIDDEN, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}"
-                    )
-            given = {*list(parameters)[: len(args)], *kwargs}
-            for name, hint in missing.items():
-                if name not in given:
-                    raise InvalidParameter(name, None, "is missing", hint=hint)
-            return function(*args, **kwargs)
-
-        return called
-
-    return decorated
+def asked_together(session: Any, queries: Any) -> list[Any]:
+    """The questions of a batch, texts among them read as SQL; refused if there are none, or if one asks another."""
+    listed = queries if isinstance(queries, Iterable) and not isinstance(queries, str) else None
+    asked = [session.sql(query) if isinstance(query, str) else query for query in listed or ()]
+    if not asked:
+        problem = "is not a list of questions" if listed is None else "is empty: ask something"
+        raise InvalidParameter("queries", queries, problem, hint='s.batch([q1, q2], epsilon="0.1")')
+    for query in asked:
+        if not hasattr(query, "session"):
+            raise InvalidParameter("queries", query, "is not a question", hint="s.sql(…) makes one")
+        if query.session is not session:
+            raise InvalidParameter("queries", query, "holds a question to another session or part")
+    return asked
 
 
 def require_here(source: object) -> None:

@@ -68,6 +68,8 @@ class PreparedQuestions:
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
         """How a text is read."""
+        if not isinstance(text, str):
+            return read()  # which refuses it
         kept = self._kept
         return self._read.get(text, read if kept is None else lambda: kept.read(text, read))
 

@@ -58,8 +58,9 @@ class ProfileRequest:
                 "table", table, "is only partly visible here, and a profile describes the whole table"
             )
         for name, listed in (("by", by), ("columns", columns)):
-            if isinstance(listed, str):
-                raise InvalidParameter(name, listed, "is a text, not a list", hint=f"{name}=[{listed!r}]")
+            if isinstance(listed, str) or not hasattr(listed, "__iter__"):
+                fix = [listed] if hasattr(listed, "encode") else ["fee"]
+                raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
         most = None if most_rows is None else whole("most_rows", most_rows)
         said = {
             "format": FORMAT,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Never, Unpack, final
 
 from giveortake.answers import Answer, Stream
 from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import no_attribute
 from giveortake.plan.documents import question_to_json
@@ -60,6 +61,7 @@ class Query:
             asked = name if hasattr(Answer, name) and not name.startswith("_") else None
             raise no_attribute(self, name, asked and f"a question is asked first: query.answer(epsilon=0.1).{asked}")
 
+    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
@@ -71,6 +73,7 @@ class Query:
             return known_quote(self._mechanism, self.question, said.confidence)
         return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
 
+    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
@@ -85,6 +88,7 @@ class Query:
         (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
         return only
 
+    @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large to be held at once.
 

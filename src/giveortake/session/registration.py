@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
+from giveortake.arguments import told_by_name
 from giveortake.compile import OLDER, Caps, CustodianCaps
 from giveortake.compile.caps import nothing_to_cap
 from giveortake.engines.cache_folder import CacheFolder
@@ -27,7 +28,6 @@ from giveortake.plan.moments import is_pair_of_dates
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
-from giveortake.session.arguments import told_by_name
 from giveortake.session.ledgers_beside import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.prepared_questions import PreparedQuestions
@@ -137,6 +137,8 @@ def protect(
         )
     if owner_confirms is None:
         require_one_budget(source, _place(ledger))
+    if domains is not None and not isinstance(domains, Mapping):
+        raise InvalidParameter("domains", domains, "says of no column what it holds", hint='domains={"fee": (0, 500)}')
     said = dict(domains or {})
     kept = None if cache is None else Path(cache).absolute()
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
@@ -309,6 +311,13 @@ def _private_tables(
     found, sources, used = [], [], set()
     for called, each in given.items():
         own = own_domains(said, called, several)
+        if whom != ROW and whom.column in getattr(getattr(each, "index", None), "names", ()):
+            raise InvalidParameter(
+                "unit",
+                whom.column,
+                "is the index of the table, and no column",
+                hint="gt.protect(table.reset_index(), …)",
+            )
         loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
         found.append(_declared_table(loaded, whom, own))
         sources.append(loaded)
@@ -316,10 +325,10 @@ def _private_tables(
     plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
     unknown = plain - used
     if unknown:
-        meaning = next((close for each in sorted(unknown) if (close := meant(str(each), used))), "")
+        meaning = next((close for each in sorted(unknown, key=str) if (close := meant(str(each), used))), "")
         raise InvalidParameter(
             "domains",
-            sorted(unknown),
+            sorted(unknown, key=str),
             "names columns that the table does not have",
             hint=f"{meaning}its columns are {', '.join(sorted(used))}",
         )
@@ -449,6 +458,9 @@ def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str |
 
 def table_name(source: Any, name: str | None, table: str | None) -> str:
     """What a table is called: what is said, the table of a database, or what its file is called."""
+    for parameter, said in (("name", name), ("table", table)):
+        if said is not None and not hasattr(said, "encode"):
+            raise InvalidParameter(parameter, said, "is not the name of a table")
     if name is not None:
         return name
     if table is not None:

@@ -10,13 +10,14 @@ from giveortake import frame, sql
 from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.printable import with_article
+from giveortake.arguments import told_by_name
 from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
-from giveortake.session.arguments import require_here, told_by_name
+from giveortake.session.arguments import asked_together, require_here
 from giveortake.session.batches import share_of_each
 from giveortake.session.best_caps import paid_profiles
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
@@ -131,6 +132,7 @@ class Session:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
+    @told_by_name({"queries": 's.batch([q1, q2], epsilon="0.1")'})
     def batch(
         self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
@@ -140,15 +142,10 @@ class Session:
         are those of `Query.answer`, and hold for every question of the batch.
         """
         said = Terms.of(terms, without=("margin", "share", "n"))
-        asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
-        if not asked:
-            raise InvalidParameter("queries", [], "is empty: ask something", hint="name a question")
+        asked = asked_together(self, queries)
         if said.spend is None:
             hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
             raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)
-        for query in asked:
-            if query.session is not self:
-                raise InvalidParameter("queries", query, "holds a question to another session or part")
         questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
 
         def price(rules: Rules) -> list[Priced]:
@@ -270,6 +267,7 @@ class Session:
         }
         return Partition(column, parts[0].touched, sessions)
 
+    @told_by_name({"epsilon": 's.profile(epsilon="0.1")'})
     def profile(
         self,
         table: str | None = None,
@@ -306,6 +304,7 @@ class Session:
             )
         return next(each for each, relation in self.catalog.private.items() if relation is found)
 
+    @told_by_name({"epsilon": 's.suggest_bounds(epsilon="0.1")'})
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
     ) -> Suggestion:

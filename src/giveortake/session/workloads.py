@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, final, get_args
 
 from giveortake.advice import Advice
+from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.failures import failure
@@ -79,6 +80,7 @@ class WorkloadQuery:
         self._mechanism = mechanism
         self._relation = relation
 
+    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
         """What an answer would cost, and how sure every table would be, beside an equal split. No row is read."""
         said = _terms(terms)
@@ -106,6 +108,7 @@ class WorkloadQuery:
             advice=() if cheaper is None else (cheaper,),
         )
 
+    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> WorkloadAnswer:
         """All tables, under one charge. `key` makes a retry safe; the same workload at the same price is free then."""
         said = _terms(terms)

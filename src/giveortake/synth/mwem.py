@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.mechanisms.misfits import Candidate
@@ -79,6 +80,7 @@ class WeightedTable:
         )
 
 
+@told_by_name({"columns": 'columns=["age", "region"]'})
 def mwem(
     session: Session,
     *,

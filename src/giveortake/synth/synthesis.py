@@ -9,10 +9,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.race import admitted_rho
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole
 from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
+from giveortake.session.arguments import require_here
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import NoisyTable
 from giveortake.synth.key_columns import (
@@ -58,6 +60,10 @@ FOR_BINS = Fraction(1, 20)  # of ρ, if any column has bins by quantiles
 LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are coins and counts are noise
 
 
+_COLUMNS = {"columns": 'columns=["age", "region"]'}
+
+
+@told_by_name(_COLUMNS)
 def synthesize(
     session: Session,
     *,
@@ -98,10 +104,11 @@ def synthesize(
         return asked.complete(run, told, count)
 
 
-def quote(session: Session, **asked: Any) -> SynthesisQuote:
+@told_by_name(_COLUMNS)
+def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> SynthesisQuote:
     """What `synthesize` with the same words would cost and do. No row is read, and nothing is charged."""
     decisive = {name: said for name, said in asked.items() if name not in {"rows", "key", "progress"}}
-    return Synthesis.of(session, **decisive).quote()
+    return Synthesis.of(session, columns=columns, **decisive).quote()
 
 
 @final
@@ -153,6 +160,8 @@ class Synthesis:
         declared = tuple(
             None if each in by_quantiles else model_column(relation, each, edges.get(each)) for each in names
         )
+        if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
+            raise InvalidParameter("zeros", zeros, "is not a list", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
         wanted = None if workload is None else wanted_tables(workload, names)
         rho = admitted_rho(promise)
         content = {
@@ -307,6 +316,9 @@ class Synthesis:
 
 
 def _private(session: Session, table: str | None) -> tuple[str, Relation]:
+    require_here(session)
+    if not hasattr(session, "catalog"):
+        raise InvalidParameter("session", type(session).__name__, "is not a session", hint="gt.protect(…) makes one")
     private = session.catalog.private
     if table is None and len(private) > 1:
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(private))

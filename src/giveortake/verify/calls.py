@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from giveortake.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,6 +36,18 @@ def runner(program: Callable[..., Any]) -> Callable[[Any, Flip], Any]:
         return program(x, flip, *(getattr(flip, extra) for extra in extras))
 
     return run
+
+
+def require_coins(program: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with an input and coins."""
+    try:
+        inspect.signature(program).bind_partial(None, None)
+    except TypeError:
+        raise InvalidParameter(
+            "program", called(program), "takes no coins", hint="def f(x, flip): return x if flip() else flip()"
+        ) from None
+    except ValueError:  # built-in functions may have no signature
+        return
 
 
 def takes_coins(program: Callable[..., Any]) -> bool:

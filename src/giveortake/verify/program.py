@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
-from giveortake.verify.calls import called, runner
+from giveortake.verify.calls import called, require_coins, runner
 from giveortake.verify.enumeration import DEPTH, PATHS, laws_of
 from giveortake.verify.relations import Relation, neighbouring_pairs
 from giveortake.verify.table import Table
@@ -41,11 +41,12 @@ def program(
     >>> t.epsilon(), t.delta("ln 2"), t.tradeoff("1/4")
     (ln 3, Fraction(1, 4), Fraction(1, 4))
     """
-    listed = list(inputs)
+    listed = list(inputs) if hasattr(inputs, "__iter__") else []
     if not listed or len(set(listed)) != len(listed):
         raise InvalidParameter(
             "program", (f, listed), "is not a function with a list of different inputs", hint="pass inputs=[0, 1]"
         )
+    require_coins(f)
     run = runner(f)
     laws, _, total = laws_of({x: partial(run, x) for x in listed}, called(f), depth=depth, paths=paths)
     return Table(laws, neighbouring_pairs(listed, neighbours), total, neighbours)

@@ -391,6 +391,9 @@ class Table:
 def table(rows: Rows, *, neighbours: Relation = None) -> Table:
     """A table from {input: {output: probability}}; the probabilities of every input must add up to exactly 1."""
     laws: dict[Hashable, dict[Hashable, Fraction]] = {}
+    if not hasattr(rows, "items") or not all(hasattr(row, "items") for row in rows.values()):
+        hint = 'gt.verify.table({0: {"a": "1/3", "b": "2/3"}, 1: {"a": "2/3", "b": "1/3"}})'
+        raise InvalidParameter("rows", rows, "does not say each input's outputs and their probabilities", hint=hint)
     for x, row in rows.items():
         laws[x] = {output: closed_probability("probability", mass) for output, mass in row.items()}
         total = sum(laws[x].values(), ZERO)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import positive, whole
 from giveortake.plan import AggregateKind, ColumnReference, Measured
@@ -66,6 +67,9 @@ class Workload:
             (*self.measure_names, *other.measure_names),
         )
 
+    def __radd__(self, other: object) -> Workload:
+        return self if other == 0 else NotImplemented  # `sum` begins with 0
+
     @property
     def columns(self) -> Names:
         """The columns whose values are counted apart, in the order in which they are named."""
@@ -93,6 +97,7 @@ def _by(columns: Names) -> str:
     return f" by {', '.join(columns)}" if columns else ""
 
 
+@told_by_name({"columns": 'gt.workload.marginals(["age", "sex"])'})
 def marginals(
     columns: Sequence[str],
     *,
@@ -121,10 +126,13 @@ def marginals(
             "up_to", up_to, f"gives {count:,} marginals, more than {MOST_MARGINALS:,}", hint="ask for fewer at once"
         )
     wanted = [each for length in range(1, most + 1) for each in itertools.combinations(listed, length)]
+    if weights is not None and not isinstance(weights, Mapping):
+        raise InvalidParameter("weights", weights, "says of no table what it counts", hint='{("age", "sex"): 4}')
     stated = _stated_weights(weights or {}, wanted)
     return Workload(tuple(TableWish(each, stated(each), of) for each in wanted))
 
 
+@told_by_name({"column": 'gt.workload.ranges("amount")'})
 def ranges(
     column: str, *, by: str | Sequence[str] | None = None, bins: int | None = None, weight: Number = 1
 ) -> Workload:
@@ -143,6 +151,7 @@ def ranges(
     return Workload((), (RangeWish(only, named, None if bins is None else whole("bins", bins), _weight(weight)),))
 
 
+@told_by_name()
 def total(*, of: str | None = None, weight: Number = 1) -> Workload:
     """How many rows there are; with `of`, the sum of a bounded number over all of them.
 

@@ -234,7 +234,7 @@ def _from_csv(
     if kinds is None:
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
-    original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items())]))
+    original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items(), key=str)]))
     worth_it = copies if path.stat().st_size >= SMALLEST else None
     text = None if worth_it is None else worth_it.attach(connection, stored, original)
     if text is None:
@@ -314,7 +314,10 @@ def _from_memory(
     connection: duckdb.DuckDBPyConnection, name: str, source: Any, kinds: Mapping[str, Kind] | None = None
 ) -> Loaded:
     """A copy, so that whoever holds the table cannot change it afterwards; texts become the kinds that are said."""
-    require_distinct(_names_in_memory(source), HIDDEN)
+    names = _names_in_memory(source)
+    if names is not None and not names:
+        raise InvalidParameter("source", HIDDEN, "has no columns")
+    require_distinct(names or (), HIDDEN)
     view = "incoming_table"
     connection.register(view, source)
     casts = ", ".join(cast_text(identifier(column), kind) for column, kind in (kinds or {}).items())
@@ -324,12 +327,12 @@ def _from_memory(
         connection.unregister(view)
 
 
-def _names_in_memory(source: Any) -> list[str]:
-    """The columns of a table that may have a name twice, or in two cases, which DuckDB would rename."""
+def _names_in_memory(source: Any) -> list[str] | None:
+    """The columns of a table that may have a name twice, or in two cases, which DuckDB would rename, or None."""
     table = source.table if isinstance(source, _Stream) else source
     of_arrow = getattr(getattr(table, "schema", None), "names", None)
     names = of_arrow if isinstance(of_arrow, list) else getattr(table, "columns", None)
-    return [str(name) for name in names] if isinstance(names, Iterable) else []
+    return [str(name) for name in names] if isinstance(names, Iterable) else None
 
 
 def _stored_name(name: str) -> str:

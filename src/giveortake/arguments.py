@@ -1,0 +1,63 @@
+"""Arguments that are missing, misspelt or without their name, told as every other mistake is."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from giveortake.errors import HIDDEN, InvalidParameter, meant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def told_by_name(
+    missing: Mapping[str, str] = MappingProxyType({}), *, beyond: str | None = None
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Refuse a call that lacks an argument, has one too many or one without its name; `missing` has hints.
+
+    A function that takes any further words, `**terms`, tells itself which of them it knows; the first is ε. `beyond` is
+    what to write where there are too many without a name, if that is not their names.
+
+    >>> told_by_name()(lambda *, epsilon: epsilon)(0.1)
+    Traceback (most recent call last):
+    giveortake.errors.InvalidParameter: epsilon is missing its name
+    <BLANKLINE>
+      hint: write <lambda>(epsilon=…)
+    """
+
+    def decorated(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        parameters = inspect.signature(function).parameters
+        kinds = {name: each.kind for name, each in parameters.items()}
+        is_open = inspect.Parameter.VAR_KEYWORD in kinds.values()
+        known = [name for name in parameters if name != "self"]
+        by_place = [name for name, kind in kinds.items() if kind < inspect.Parameter.VAR_POSITIONAL]
+        by_name = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY and name != "key"]
+
+        @wraps(function)
+        def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            for name in kwargs:
+                if name not in parameters and not is_open:
+                    raise InvalidParameter(
+                        name, HIDDEN, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}"
+                    )
+            if len(args) > len(by_place):
+                words = (by_name or ["epsilon"])[: len(args) - len(by_place)]
+                said = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
+                called_as = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                hint = f"write {called_as}({said})"
+                raise InvalidParameter(words[0], None, "is missing its name", hint=beyond or hint)
+            given = {*by_place[: len(args)], *kwargs}
+            for name, hint in missing.items():
+                if name not in given:
+                    raise InvalidParameter(name, None, "is missing", hint=hint)
+            return function(*args, **kwargs)
+
+        return called
+
+    return decorated

@@ -1,0 +1,173 @@
+"""What somebody writes who has not read the pages is told in words, by the name of what is missing or wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.arguments import told_by_name
+from giveortake.client.connection import Connection
+from giveortake.client.query import RemoteQuery
+from giveortake.client.workload import RemoteWorkload
+from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
+
+FRAME = pd.DataFrame({"u": [1, 2, 3], "x": [1.0, 2.0, 3.0], "c": ["a", "b", "a"], "c2": ["a", "b", "a"]})
+WORKLOAD = gt.workload.marginals(["c"])
+
+
+def _protected(source: Any = FRAME, **more: Any) -> Any:
+    said: dict[str, Any] = {
+        "unit": "u",
+        "budget": gt.ApproxDP(1, "1e-6"),
+        "domains": {"x": (0, 9), "c": ["a", "b"], "c2": ["a", "b"]},
+    }
+    return gt.protect(source, rows_per_person=1, **{"table": "people", **said, **more})
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Any]:
+    """What the calls below are about; Any, so that a wrong call is no error to a type checker."""
+    with _protected() as session:
+        query = session.sql("SELECT COUNT(*) AS n FROM people")
+        yield SimpleNamespace(
+            connection=Connection, gt=gt, s=session, q=query, t=session.table("people"), a=query.answer(epsilon="0.1")
+        )
+
+
+Call = Callable[[Any], object]
+
+WITHOUT_NAME: dict[str, tuple[Call, str]] = {
+    "answer": (lambda w: w.q.answer(0.1), "epsilon is missing its name\n\n  hint: write answer(epsilon=…)"),
+    "quote": (lambda w: w.q.quote(0.1), "write quote(epsilon=…)"),
+    "stream": (lambda w: w.q.stream(0.1), "write stream(epsilon=…)"),
+    "frames": (lambda w: w.t.agg(n=gt.count()).answer(0.1), "write answer(epsilon=…)"),
+    "refine": (lambda w: w.a.refine(0.1), "write refine(epsilon=…)"),
+    "batch": (lambda w: w.s.batch([w.q], 0.1), "write batch(…, epsilon=…)"),
+    "workload": (lambda w: w.s.workload(WORKLOAD).answer(1), "write answer(epsilon=…)"),
+    "quote of a workload": (lambda w: w.s.workload(WORKLOAD).quote(1), "write quote(epsilon=…)"),
+    "marginals": (lambda w: w.gt.workload.marginals(["c"], 2), "write marginals(…, up_to=…)"),
+    "total": (lambda w: w.gt.workload.total("x"), "write total(of=…)"),
+    "profile": (lambda w: w.s.profile("people", 0.1), "write profile(…, epsilon=…)"),
+    "suggest_bounds": (lambda w: w.s.suggest_bounds(0.1), "write suggest_bounds(epsilon=…)"),
+    "counter": (lambda w: w.s.counter("x", 5), "write counter(…, horizon=…)"),
+    "protect": (lambda w: w.gt.protect(FRAME, "u"), "write protect(…, unit=…)"),
+    "connect": (lambda w: w.gt.connect("http://localhost", "x"), "write connect(…, token=…)"),
+    "laplace": (lambda w: w.gt.laplace(5, 1, 0.1), "write laplace(…, sensitivity=…, epsilon=…)"),
+    "gaussian": (lambda w: w.gt.gaussian(5, 1), "write gaussian(…, sensitivity=…)"),
+    "exponential": (lambda w: w.gt.exponential(["a"], [1], 1), "write exponential(…, sensitivity=…)"),
+    "randomized_response": (lambda w: w.gt.randomized_response(True, 1), "write randomized_response(…, epsilon=…)"),
+    "histogram": (lambda w: w.gt.histogram([1], ["a"]), "write histogram(…, categories=…)"),
+    "compose": (lambda w: w.gt.compose(gt.PureDP(1), gt.PureDP(1)), "gt.compose([one, other], delta="),
+    "PureDP": (lambda w: w.gt.PureDP(1, "1e-6"), "a promise with a δ is gt.ApproxDP("),
+    "synthesize": (lambda w: w.gt.synth.synthesize(w.s, ["x", "c"]), "write synthesize(…, columns=…)"),
+    "quote of a synthesis": (lambda w: w.gt.synth.quote(w.s, ["x", "c"]), "write quote(…, columns=…)"),
+    "a learner": (lambda w: w.gt.learn.LinearRegression("x", ["c"], 1), "write LinearRegression(…, epsilon=…)"),
+    "moments": (lambda w: w.gt.learn.moments(w.s, ["x"], 1), "write moments(…, epsilon=…)"),
+    "contingency": (lambda w: w.gt.learn.contingency(w.s, "x", "c"), "contingency(s, ["),
+    "statistical_query": (lambda w: w.gt.learn.statistical_query(w.s, "x", 1), "(…, tolerance=…)"),
+    "row": (lambda w: w.a.row("a"), 'answer.row(region="north")'),
+    "derive": (lambda w: w.t.derive("x"), "derive(double="),
+    "Rappor": (lambda w: w.gt.local.Rappor(["a"], 1), "it needs no list of values"),
+    "a remote question": (lambda w: RemoteQuery(w, w, {}).answer(*[0.1]), "write answer(epsilon=…)"),
+    "a remote quote": (lambda w: RemoteQuery(w, w, {}).quote(*[0.1]), "write quote(epsilon=…)"),
+    "a remote workload": (lambda w: RemoteWorkload.answer(w, *[0.1]), "write answer(epsilon=…)"),
+}
+
+
+@pytest.mark.parametrize(("call", "told"), WITHOUT_NAME.values(), ids=WITHOUT_NAME)
+def test_an_argument_without_its_name_is_told_which_it_was(world: Any, call: Call, told: str) -> None:
+    with pytest.raises(InvalidParameter, match="is missing its name") as refused:
+        call(world)
+    assert told in str(refused.value)
+
+
+WRONG: dict[str, tuple[Call, str]] = {
+    "a batch of a number": (lambda w: w.s.batch(0.1, epsilon=1), "is not a list of questions"),
+    "a batch of one question": (lambda w: w.s.batch(w.q, epsilon=1), "is not a list of questions"),
+    "a batch of numbers": (lambda w: w.s.batch([5], epsilon=1), "is not a question"),
+    "SQL as a list": (lambda w: w.s.sql(["SELECT"]), "."),
+    "a table that is a number": (lambda w: w.s.table(5), "is not the name of a table"),
+    "a join with a table": (lambda w: w.t.join(w.t, on="u"), "is not the name of a table"),
+    "a join on nothing": (lambda w: w.t.join("p"), "on is missing"),
+    "columns of a profile": (lambda w: w.s.profile(epsilon=1, columns=5), "is not a list of columns"),
+    "a profile without a price": (lambda w: w.s.profile(), "epsilon is missing"),
+    "weights of no table": (lambda w: w.gt.workload.marginals(["c"], weights=5), "says of no table"),
+    "domains that are a list": (lambda w: _protected(domains=["x"]), "says of no column"),
+    "domains that are a number": (lambda w: _protected(domains=5), "says of no column"),
+    "a number as a budget": (lambda w: _protected(budget=1), "budget = 1"),
+    "a number as a name": (lambda w: _protected(table=5), "is not the name of a table"),
+    "the index as the unit": (lambda w: _protected(FRAME.set_index("u")), "is the index of the table"),
+    "no columns": (lambda w: _protected(pd.DataFrame()), "has no columns"),
+    "no columns of polars": (lambda w: _protected(pl.DataFrame()), "has no columns"),
+    "candidates": (lambda w: w.gt.exponential(5, 5, sensitivity=1, epsilon=1), "is not a list of candidates"),
+    "no sensitivity": (lambda w: w.gt.laplace(5, epsilon=1), "sensitivity is missing"),
+    "no epsilon": (lambda w: w.gt.laplace(5, sensitivity=1), "epsilon is missing"),
+    "one promise": (lambda w: w.gt.parallel(gt.PureDP(1)), "is not a list of promises"),
+    "an address": (lambda w: w.connection(5, "x", 60), "is not the address"),
+    "no token": (lambda w: w.gt.connect("http://localhost"), "token is missing"),
+    "a token that is a number": (lambda w: w.connection("http://localhost", 5, 60), "is not a token"),
+    "a timeout": (lambda w: w.connection("http://localhost", "x", "x"), "is not a positive number"),
+    "a frame to synthesise": (lambda w: w.gt.synth.quote(FRAME, columns=["x", "c"], epsilon=1, delta=0.1), "session"),
+    "zeros": (lambda w: w.gt.synth.quote(w.s, columns=["c", "c2"], epsilon=1, delta=0.1, zeros=5), "is not a list"),
+    "a target": (lambda w: w.gt.learn.LinearRegression(5, epsilon=1, delta=0.1).fit(w.s), "is not a column"),
+    "features": (lambda w: w.gt.learn.LinearRegression("x", 5, epsilon=1, delta=0.1).fit(w.s), "needs a list"),
+    "a model": (lambda w: w.gt.learn.LinearRegression.from_json(5), "is not JSON"),
+    "a table of probabilities": (lambda w: w.gt.verify.table([[1]]), "does not say each input's outputs"),
+    "a row of probabilities": (lambda w: w.gt.verify.table({0: 1}), "does not say each input's outputs"),
+    "a program": (lambda w: w.gt.verify.program(5, inputs=[0, 1]), "takes no coins"),
+    "inputs": (lambda w: w.gt.verify.program(lambda x, flip: x, inputs=5), "is not a function with a list"),
+    "a program without coins": (lambda w: w.gt.verify.program(lambda x: x, inputs=[0, 1]), "takes no coins"),
+    "a picture of a frame": (lambda w: w.gt.plot.intervals(FRAME), "is not an answer: its type is DataFrame"),
+}
+
+
+@pytest.mark.parametrize(("call", "told"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_told_in_words(world: Any, call: Call, told: str) -> None:
+    with pytest.raises(GiveOrTakeError, match=told):
+        call(world)
+
+
+def test_names_and_values_of_a_call_go_through_and_are_told_where_they_are_unknown() -> None:
+    @told_by_name()
+    def call(first: int, /, *, epsilon: int = 0, key: int = 0) -> int:
+        return first + epsilon + key
+
+    assert call(1, epsilon=2, key=3) == 6
+    with pytest.raises(InvalidParameter, match="did you mean `epsilon`"):
+        call(1, epslion=2)  # type: ignore[call-arg]
+    with pytest.raises(InvalidParameter, match=r"hint: write call\(…, epsilon=…\)"):
+        call(1, 2)  # type: ignore[call-arg]
+
+
+def test_tables_say_how_they_are_asked(world: Any) -> None:
+    with pytest.raises(AttributeError, match="agg"):
+        world.t.answer(epsilon=1)
+    with pytest.raises(QueryRefused, match="there is no table"):
+        world.s.table("peple")
+
+
+def test_workloads_can_be_summed() -> None:
+    parts = [WORKLOAD, gt.workload.total()]
+    assert sum(parts) == WORKLOAD + gt.workload.total()
+    with pytest.raises(TypeError):
+        1 + WORKLOAD
+
+
+def test_functions_whose_arguments_nobody_can_list_may_be_programs() -> None:
+    def program(*arguments: Any) -> Any:
+        return arguments[0] if arguments[1]() else arguments[1]()
+
+    assert str(gt.verify.program(program, inputs=[0, 1]).epsilon()) == "ln 3"
+
+
+def test_features_may_be_an_array_of_names(world: Any, tmp_path: Path) -> None:
+    model = gt.learn.LinearRegression("x", np.array(["c"]), epsilon="0.1", delta="1e-7")  # type: ignore[arg-type]
+    assert model.quote(world.s) is not None
