@@ -36,7 +36,24 @@ def test_numbers_in_the_text_are_those_of_the_promise() -> None:
     told = str(gt.PureDP(1).explain(prior="1/2", group=1))
     assert "with 26.8 % at the least and 73.2 % at the most." in told
     assert "family" not in told
-    assert "True guesses exceed wrong ones by 46.3 % at most" in told
+    assert "The two rates differ by 46.3 % at most, whatever they are." in told
+    assert "of 1 % of all outsiders, they rightly think so of you with 2.8 % at most; with 5 % wrong, 13.6 %" in told
+
+
+def test_what_is_not_limited_is_said_in_whole_sentences() -> None:
+    many = gt.ApproxDP(1, "1e-4").explain(group=8).group
+    assert many.startswith("For 8 people together this promise sets no limit to beliefs: ")
+    assert gt.ApproxDP(1, "1e-5").explain(group=20).group == "For 20 people together this promises nothing useful."
+    assert "sets no limit to an attacker's belief" in gt.ApproxDP(5, "0.1").explain().belief
+    weak = gt.PureDP(30).explain().plainly
+    assert weak.endswith("what is published may look entirely different. So large a promise protects nobody.")
+
+
+def test_entries_that_change_are_guessed_as_entries() -> None:
+    told = gt.PureDP("0.1", neighbours="change-one").explain()
+    assert "guesses whether your entry is this or that" in told.guessing
+    assert "outsiders" not in told.guessing
+    assert told.group.startswith("For 4 people whose entries all change, such as a family, ")
 
 
 def test_beliefs_say_how_often_they_fail() -> None:
@@ -46,7 +63,7 @@ def test_beliefs_say_how_often_they_fail() -> None:
     assert (low, high) == gt.ApproxDP(1, "1e-6").posterior("1/2", failure="1/1000")
     assert beliefs(gt.ComputationalDP(1, "1e-6"), "1/2") is None
     assert beliefs(gt.ApproxDP(1, "0.1"), "1/2") is None
-    assert "outputs of probability 0.001" in str(gt.ApproxDP(1, "1e-6").explain())
+    assert "may fail, with probability 0.001 at most" in str(gt.ApproxDP(1, "1e-6").explain())
 
 
 def test_a_computational_promise_is_not_said_to_hold_against_everybody() -> None:
@@ -85,9 +102,9 @@ def test_a_promise_that_is_none_is_refused(options: list[str], capsys: pytest.Ca
 
 def test_groups_say_how_often_their_beliefs_fail() -> None:
     told = gt.ApproxDP("1/10", "1e-9").explain(group=3)
-    assert "group of 3 people" in told.group
-    assert "except for outputs of probability 0.001" in told.group
-    assert "except" not in gt.PureDP("1/10").explain(group=3).group
+    assert "For 3 people who" in told.group
+    assert "may fail, with probability 0.001 at most" in told.group
+    assert "may fail" not in gt.PureDP("1/10").explain(group=3).group
 
 
 def test_a_weak_promise_is_called_weak() -> None:
@@ -96,7 +113,7 @@ def test_a_weak_promise_is_called_weak() -> None:
     assert "protects hardly anybody" in gt.PureDP(6).explain().plainly
     assert "protects nobody" in gt.PureDP(21).explain().plainly
     assert "protects" not in gt.PureDP(4).explain().plainly
-    assert "not bounded by this promise" in gt.ApproxDP(1, "0.1").explain().belief
+    assert "sets no limit to" in gt.ApproxDP(1, "0.1").explain().belief
 
 
 def test_percentages_are_exact_however_long_the_fraction() -> None:

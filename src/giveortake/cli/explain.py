@@ -91,7 +91,7 @@ def _print_beliefs(out: Console, promise: Guarantee) -> None:
     out.print("[bold]Beliefs[/]  what an attacker believes afterwards, from – to")
     out.print(table)
     if not isinstance(promise, gt.PureDP):
-        out.print(f"[dim]this promise: each bound except for outputs of probability {shown(FAILURE)}[/]")
+        out.print(f"[dim]this promise: each bound may fail, with probability {shown(FAILURE)} at most[/]")
     out.print()
 
 

@@ -55,7 +55,7 @@ def posterior(promises: Promises = EPSILONS) -> Any:
         by="promise",
         order=[name(promise) for promise in listed],
         title="How far a belief about you can move",
-        subtitle=f"each line except for outputs of probability {shown(FAILURE)}" if cautious else None,
+        subtitle=f"each line may fail, with probability {shown(FAILURE)} at most" if cautious else None,
     )
 
 
@@ -103,7 +103,7 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
         by="before",
         order=["10 % before", "50 % before"],
         title=f"Groups under {name(single)}",
-        subtitle=f"except for outputs of probability {shown(FAILURE)}" if cautious else None,
+        subtitle=f"each line may fail, with probability {shown(FAILURE)} at most" if cautious else None,
     )
 
 

@@ -17,8 +17,6 @@ from giveortake.errors import Unprovable
 from giveortake.exact import Number, closed_probability, shown, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from giveortake.privacy.guarantee import Guarantee
 
 FAILURE = Fraction(1, 1000)  # outputs that beliefs are not bounded for, where a promise allows some
@@ -95,20 +93,17 @@ def percent_down(share: Fraction) -> str:
 def _plainly(promise: Guarantee) -> str:
     from giveortake.privacy.approximate import ComputationalDP  # noqa: PLC0415 (promises know their explanation)
 
-    you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is true"
     everybody = "everybody, whatever else they know and however long they compute"
     if isinstance(promise, ComputationalDP):
         everybody = "everybody whose computing power is bounded, whatever else they know"
+    you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is true"
+    published = f"In plain words: whether or not {you} ({promise.step}), what is published"
     advantage = promise.advantage()
-    looks = "looks almost the same" if advantage <= _SMALL else "may look different, but only as much as is said below,"
-    weak = ""
     if advantage > _HARDLY:
-        looks = "may look entirely different"
-        weak = f" So large a promise protects {'nobody' if advantage > _NOBODY else 'hardly anybody'}."
-    return (
-        f"In plain words: whatever is published {looks} whether or not {you} ({promise.step}).{weak} It does not rest "
-        f"on attackers knowing little: it holds against {everybody}."
-    )
+        protected = "nobody" if advantage > _NOBODY else "hardly anybody"
+        return f"{published} may look entirely different. So large a promise protects {protected}."
+    looks = "looks almost the same" if advantage <= _SMALL else "may look different, but no more than is said below"
+    return f"{published} {looks}. This holds against {everybody}."
 
 
 def _belief(promise: Guarantee, prior: Number) -> str:
@@ -116,24 +111,32 @@ def _belief(promise: Guarantee, prior: Number) -> str:
     found = beliefs(promise, asked)
     if found is None:
         return (
-            "How far an attacker's belief may move is not bounded by this promise: after an output it may be anything."
+            "This promise sets no limit to an attacker's belief: whoever has seen what is published may be certain "
+            "about you."
         )
     low, high, failure = found
-    you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is this and not that"
+    you = "you are in it" if promise.neighbours == "add-remove" else "your entry is this and not that"
     return (
-        f"Somebody who thought with {shown(100 * asked)} % that {you}, and knows everybody else in it, will after "
-        f"seeing all that is published think so with {percent_down(low)} at the least and {percent_up(high)} at the "
-        f"most{_except_for(failure)}."
+        f"Suppose somebody knows everybody else in the data, and thinks with {shown(100 * asked)} % that {you}. After "
+        f"seeing all that is published they think so with {percent_down(low)} at the least and {percent_up(high)} at "
+        f"the most.{_but(failure)}"
     )
 
 
 def _guessing(promise: Guarantee) -> str:
-    rates = [(rate, promise.membership_inference(rate)) for rate in RATES]
-    words = _listed([f"{percent_up(found)} with {shown(100 * rate)} %" for rate, found in rates])
-    return (
-        "Whoever guesses whether you are in it, and is wrong about outsiders at a given rate, is right about you at "
-        f"most this often: {words} wrong. True guesses exceed wrong ones by {percent_up(promise.advantage())} at most."
-    )
+    first, *others = [(f"{shown(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
+    if promise.neighbours == "add-remove":
+        told = (
+            f"Suppose somebody guesses who is in the data. If they wrongly think so of {first[0]} of all outsiders, "
+            f"they rightly think so of you with {first[1]} at most"
+        )
+    else:
+        told = (
+            f"Suppose somebody guesses whether your entry is this or that. If they say “this” with {first[0]} where it "
+            f"is that, they say it with {first[1]} at most where it is true"
+        )
+    rest = "; ".join(f"with {wrong} wrong, {right} at most" for wrong, right in others)
+    return f"{told}; {rest}. The two rates differ by {percent_up(promise.advantage())} at most, whatever they are."
 
 
 def _group(promise: Guarantee, size: int, prior: Number) -> str:
@@ -144,31 +147,30 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
         together = promise.group(count)
         found = beliefs(together, prior)
     except Unprovable:
-        return f"To {count} people together this promises nothing useful."
+        return f"For {count} people together this promises nothing useful."
     if found is None:
-        return f"To {count} people together this promises nothing: a belief about all of them may move to anything."
+        return (
+            f"For {count} people together this promise sets no limit to beliefs: what is promised to each of them is "
+            "too little for so many."
+        )
     low, high, failure = found
-    whole_group = "are all in the data or all not" if promise.neighbours == "add-remove" else "change their entries"
+    who = "who are all in the data or all not" if promise.neighbours == "add-remove" else "whose entries all change"
     they = "they are" if promise.neighbours == "add-remove" else "their entries are these and not those"
     return (
-        f"For a group of {count} people who {whole_group}, a family for example, the belief that {they} stays between "
-        f"{percent_down(low)} and {percent_up(high)}{_except_for(failure)}: protection fades with the size of a group, "
-        "and what large groups have in common is what statistics are for."
+        f"For {count} people {who}, such as a family, the belief that {they} stays between {percent_down(low)} and "
+        f"{percent_up(high)}.{_but(failure)} The larger a group, the less it is protected: what large groups have in "
+        "common is what statistics are for."
     )
 
 
-def _except_for(failure: Fraction | None) -> str:
-    return f", except for outputs of probability {shown(failure)} for each of the two bounds" if failure else ""
+def _but(failure: Fraction | None) -> str:
+    return f" Each of the two bounds may fail, with probability {shown(failure)} at most." if failure else ""
 
 
 _LIMITS = (
     "What is not promised: that nothing is learned about you. If a study shows that smoking causes cancer, people will "
-    "think so of every smoker, in the study or not. And every further release about the same people adds to the bill."
+    "expect it of every smoker, in the study or not. And every further release about the same people adds to the bill."
 )
-
-
-def _listed(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])}, {words[-1]}"
 
 
 def _percent(share: Fraction, *, up: bool) -> str:
