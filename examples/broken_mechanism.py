@@ -42,4 +42,5 @@ curve = gt.audit.tradeoff_upper_bound(sold_as_one, 100, 101, samples=200_000, co
 points = [{"x": float(fpr), "y": 1 - float(fnr)} for fpr, fnr in curve.points if fpr + fnr < 1]  # better than guessing
 found = alt.Chart(alt.Data(values=points)).mark_point(filled=True, color="crimson", size=60)
 picture = gt.plot.tradeoff([1]) + found.encode(x="x:Q", y="y:Q")
-gt.plot.save(picture, "broken_mechanism.svg")
+saved = gt.plot.save(picture, "broken_mechanism.svg")
+print(f"The picture is {saved.resolve()}")

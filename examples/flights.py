@@ -45,4 +45,5 @@ near = [abs(n / truth[month] - 1) for month, n in zip(answer["month"], answer["d
 print(f"the furthest month is {max(near):.1%} off; left to spend: ε = {s.affordable}")
 
 # %%
-gt.plot.save(answer.plot(title="Departures by month, ε = 2 for an aircraft"), "flights.svg")
+saved = gt.plot.save(answer.plot(title="Departures by month, ε = 2 for an aircraft"), "flights.svg")
+print(f"The picture is {saved.resolve()}")

@@ -43,4 +43,5 @@ stays = s.sql("SELECT ward, AVG(days) AS stay FROM register GROUP BY ward").answ
 print(stays)
 
 # %%
-gt.plot.save(stays.plot(title="Days in hospital, ε = 0.5"), "health_register.svg")
+saved = gt.plot.save(stays.plot(title="Days in hospital, ε = 0.5"), "health_register.svg")
+print(f"The picture is {saved.resolve()}")

@@ -41,4 +41,5 @@ made = synthetic.to_polars().group_by("region").len().sort("len", descending=Tru
 print(made)
 
 # %%
-gt.plot.save(quote.plot(), "marginals.svg")
+saved = gt.plot.save(quote.plot(), "marginals.svg")
+print(f"The picture is {saved.resolve()}")

@@ -34,4 +34,5 @@ small, large = model.predict_proba({"size": [30.0, 140.0], "floor": [0, 8]})[:, 
 print(f"dear with probability {small:.0%} (small, ground floor) and {large:.0%} (large, under the roof)")
 
 # %%
-gt.plot.save(model.plot(title="What makes a flat dear, ε = 1"), "model.svg")
+saved = gt.plot.save(model.plot(title="What makes a flat dear, ε = 1"), "model.svg")
+print(f"The picture is {saved.resolve()}")

@@ -77,4 +77,5 @@ with ThreadPoolExecutor() as elsewhere:  # a notebook has a loop of its own, whi
 # %%
 with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark", read_only=True) as ledger:
     print(f"{ledger.verify().entries} entries, derived anew")
-gt.plot.save(answer.plot(title="What Ann was told, ε = 0.25 of her 0.5"), "service.svg")
+saved = gt.plot.save(answer.plot(title="What Ann was told, ε = 0.25 of her 0.5"), "service.svg")
+print(f"The picture is {saved.resolve()}")

@@ -33,4 +33,5 @@ shares = question.estimate(reports)
 print(shares)
 
 # %%
-gt.plot.save(shares.plot(title="Called in sick without being ill, ε = 1 for each answer"), "survey.svg")
+saved = gt.plot.save(shares.plot(title="Called in sick without being ill, ε = 1 for each answer"), "survey.svg")
+print(f"The picture is {saved.resolve()}")

@@ -51,4 +51,5 @@ except gt.errors.BudgetExceeded as refusal:
 
 # %%
 print(f"{ledger.verify().entries} entries, derived anew")
-gt.plot.save(gt.plot.burn_down(ledger), "two_hospitals.svg")
+saved = gt.plot.save(gt.plot.burn_down(ledger), "two_hospitals.svg")
+print(f"The picture is {saved.resolve()}")

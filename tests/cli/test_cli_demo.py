@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,17 @@ def constant_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def demo_output(capsys: pytest.CaptureFixture[str]) -> str:
     assert cli.main(["demo"]) == 0
     return capsys.readouterr().out
+
+
+def test_the_demo_says_why_reasons_are_dear(capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(demo_output(capsys).split())
+    assert "ε = 1, four times that of the first question at about its margin. Three quarters of it pay" in words
+    with as_file(files("giveortake").joinpath("data", "visits.csv")) as path, demo.protected(path) as session:
+        regions, reasons = session.sql(demo.BY_REGION), session.sql(demo.BY_REASON)
+        first, second = regions.quote(epsilon="0.25"), reasons.quote(epsilon="1")
+        assert 1 < second.margins["n"] / first.margins["visits"] < 1.1
+        (found,) = re.findall(r"found in the data.*\(ε = ([\d.]+), δ", str(second))
+    assert 0.72 < float(found) < 0.78
 
 
 def test_the_demo_explains_the_promise_and_fits_a_narrow_terminal() -> None:

@@ -36,7 +36,7 @@ def test_an_example_runs_and_leaves_its_picture(
 ) -> None:
     picture = make.run(example, tmp_path)
     assert picture.read_text(encoding="utf-8").startswith("<svg")
-    assert capsys.readouterr().out
+    assert capsys.readouterr().out.endswith(f"The picture is {picture.resolve()}\n")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
