@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ Layout: TypeAlias = "Mapping[str, Callable[[Any], float]]"  # the name of a colu
 
 _MOST_COLUMNS = 64
 _NUMERIC = "biuf"  # kinds of arrays whose elements are real numbers
-NOT_A_NUMBER = "nan"  # the label of every not-a-number
+_PLAIN = frozenset({bool, int, str, bytes})  # of which what is equal is written alike
 
 
 @final
@@ -95,8 +95,20 @@ def view(outputs: Outputs, columns: Layout | None = None) -> View:
     return View(found, lambda start, end: [label(output) for output in listed[start:end]], len(listed))
 
 
+@final
+class Label(NamedTuple):
+    """An output by its type and by how it is written: 1, 1.0 and True are three, as they are to a reader."""
+
+    kind: type
+    written: Hashable
+
+    def __repr__(self) -> str:
+        is_text = isinstance(self.written, str) and self.kind is not str
+        return str(self.written) if is_text else repr(self.written)
+
+
 def label(output: Any) -> Hashable:
-    """An output as one thing that equal outputs share; of a table, its keys."""
+    """An output as one thing that outputs share which nobody can tell apart; of a table, its keys."""
     return frozenset(map(_label, output)) if isinstance(output, Mapping) else _label(output)
 
 
@@ -116,12 +128,15 @@ def _array_view(outputs: npt.NDArray[Any], columns: Layout) -> View:
         else:
             found[name] = np.full(size, float(flat.shape[1]) if name == "length" else np.nan)
 
-    def labels(start: int, stop: int) -> list[Hashable]:
-        rows = flat[start:stop]
-        plain = rows.dtype.kind != "f" or not np.isnan(rows).any()
-        return list(map(tuple, rows.tolist())) if plain else [tuple(map(_label, row)) for row in rows.tolist()]
+    return View(found, lambda start, stop: list(map(_row_label, flat[start:stop].tolist())), size)
 
-    return View(found, labels, size)
+
+def distinct(numbers: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp], list[int]]:
+    """The different numbers of an array, zeros by their signs; which of them each is; and how often they occur."""
+    by_bits = numbers.dtype.kind == "f" and numbers.itemsize <= 8
+    bits = numbers.view(f"u{numbers.itemsize}") if by_bits else numbers
+    _, first, places, counts = np.unique(bits, return_index=True, return_inverse=True, return_counts=True)
+    return numbers[first].tolist(), places, counts.tolist()
 
 
 @final
@@ -178,16 +193,21 @@ def _number(value: Any) -> float:
 
 
 def _label(value: Any) -> Hashable:
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
+        value = value.item()  # the same, whether it comes in an array or alone
     if isinstance(value, np.ndarray):
-        value = value.reshape(-1).tolist() if value.ndim else value.item()
+        return _row_label(value.reshape(-1).tolist())
+    kind = type(value)
     if isinstance(value, tuple | list):
-        return tuple(map(_label, value))
+        return Label(kind, tuple(map(_label, value)))
     if isinstance(value, Mapping):
-        return frozenset((_label(key), _label(item)) for key, item in value.items())
+        return Label(kind, frozenset((_label(key), _label(item)) for key, item in value.items()))
     if isinstance(value, set | frozenset):
-        return frozenset(map(_label, value))
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return value if value == value else NOT_A_NUMBER  # noqa: PLR0124 (not-a-number is one label, not many)
+        return Label(kind, frozenset(map(_label, value)))
+    if kind in _PLAIN or (kind.__repr__ is object.__repr__ and kind.__hash__ is not None):
+        return Label(kind, value)  # what is written of other objects is where they are in memory
+    return Label(kind, repr(value))
+
+
+def _row_label(numbers: list[Any]) -> Label:
+    return Label(np.ndarray, repr(numbers))

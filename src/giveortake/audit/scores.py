@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.audit.features import Floats, View, label
+from giveortake.audit.features import Floats, View, distinct, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,8 +126,8 @@ class ByLabel:
     def __call__(self, view: View) -> Floats:
         labels = view.labels()
         if isinstance(labels, np.ndarray):
-            values, places = np.unique(labels, return_inverse=True)
-            return np.array([self.ratios.get(each, 0.0) for each in map(label, values.tolist())])[places]
+            values, places, _ = distinct(labels)
+            return np.array([self.ratios.get(each, 0.0) for each in map(label, values)])[places]
         return np.array([self.ratios.get(each, 0.0) for each in labels]) if labels else np.zeros(view.size)
 
     def chosen(self, least: float, *, above: bool) -> list[Hashable]:
@@ -199,9 +199,9 @@ def _labels(x: View, y: View) -> ByLabel | None:
 def _counted(view: View) -> Counter[Hashable]:
     labels = view.labels()
     if isinstance(labels, np.ndarray):
-        values, counts = np.unique(labels, return_counts=True)
+        values, _, counts = distinct(labels)
         found: Counter[Hashable] = Counter()
-        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        for value, count in zip(values, counts, strict=True):
             found[label(value)] += count
         return found
     return Counter(labels)
