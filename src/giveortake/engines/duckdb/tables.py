@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,17 +28,16 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_WHOLE = {
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
+_KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Kind.INTEGER),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), Kind.INTEGER),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "REAL"), Kind.REAL),
+    **dict.fromkeys(("VARCHAR", "UUID"), Kind.TEXT),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    "BOOLEAN": Kind.BOOLEAN,
+    "DATE": Kind.DATE,
 }
+_DECIMAL = re.compile(r"DECIMAL\(\d+, ?(\d+)\)")
 _CHUNK = 1 << 22
 _KINDS = "CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db"
 Read = TypeVar("Read")
@@ -363,22 +363,13 @@ def _source(connection: duckdb.DuckDBPyConnection, name: str, text: str, fingerp
 
 
 def _domain(kind: str) -> Domain | None:
-    if kind in _WHOLE:
-        return Domain(Kind.INTEGER)
-    if kind.startswith("DECIMAL"):
-        scale = int(kind.partition(",")[2].rstrip(") ") or 0)
-        return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale))
-    if kind in {"DOUBLE", "FLOAT", "REAL"}:
-        return Domain(Kind.REAL)
-    if kind == "VARCHAR" or kind.startswith("ENUM") or kind == "UUID":
+    """What a type holds, by its whole name: a list, `DECIMAL(10,2)[]`, begins as its elements do."""
+    decimal = _DECIMAL.fullmatch(kind)
+    if decimal is not None:
+        return Domain(Kind.DECIMAL, step=Fraction(1, 10 ** int(decimal[1])))
+    if kind.startswith("ENUM(") and kind.endswith(")"):
         return Domain(Kind.TEXT)
-    if kind == "BOOLEAN":
-        return Domain(Kind.BOOLEAN)
-    if kind == "DATE":
-        return Domain(Kind.DATE)
-    if kind.startswith("TIMESTAMP") and "ZONE" not in kind:
-        return Domain(Kind.TIMESTAMP)
-    return None
+    return Domain(_KINDS[kind]) if kind in _KINDS else None
 
 
 def _state(path: str) -> tuple[int, int, int]:
