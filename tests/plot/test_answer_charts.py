@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import vl_convert
 
@@ -148,6 +150,41 @@ def test_the_caption_says_what_was_promised_how_sure_it_is_and_how_much_of_a_per
     caption = " ".join(heading["subtitle"])
     assert all(words in caption for words in ("ε = 0.1", "95 %", "at most 4 rows of a person"))
     assert said.plot(title="Visits").to_dict()["title"]["text"] == "Visits"
+
+
+def test_the_caption_tells_what_the_numbers_cost_and_not_what_one_call_was_charged() -> None:
+    """In a notebook that is run again every answer is free, and its picture said both."""
+    rows = {"u": [1, 2], "x": [1.0, 2.0]}
+    with gt.protect(pl.DataFrame(rows), unit="u", budget=gt.PureDP(1), rows_per_person=1) as session:
+        query = session.sql("SELECT COUNT(*) AS n FROM data")
+        first, again = (query.answer(epsilon="0.5") for _ in range(2))
+    assert "asked before at this price: this time nothing was charged" in again.notes
+    assert first.plot().to_dict()["title"] == again.plot().to_dict()["title"]
+    assert "cost ε = 0.5" in again.plot().to_dict()["title"]["subtitle"][0]
+
+
+def test_tables_are_counted_in_words_and_ways_that_do_not_occur_are_not_in_the_legend() -> None:
+    one = plot.predicted_errors([("a × b", True, 0.1)]).to_dict()
+    assert one["title"]["text"] == "Predicted errors: 1 of 1 table was measured"
+    assert one["encoding"]["shape"]["scale"] == {"domain": ["measured"], "range": ["circle"]}
+    both = plot.predicted_errors([("a × b", True, 0.1), ("a × c", False, 0.2)]).to_dict()
+    assert both["encoding"]["shape"]["scale"]["range"] == ["circle", "triangle-right"]
+    lines = [{"table": ("a",), "of": "n", "sd": 3.0, "equal_sd": 4.0}]
+    title = plot.workloads(lines).to_dict()["title"]["text"]
+    assert title == "Noise in a cell of 1 table: deviation 3 rows, 4 by an equal split"
+
+
+def test_caps_are_whole_rows() -> None:
+    class Sizes:
+        table, epsilon = "visits", Fraction(1)
+
+        def lines(self, epsilon: object = None) -> list[dict[str, float]]:
+            return [
+                dict.fromkeys(("noise", "bias", "low", "high", "error"), cap) | {"cap": cap} for cap in (1.0, 2.0, 7.0)
+            ]
+
+    axis = plot.caps(Sizes()).to_dict()["layer"][1]["encoding"]["x"]["axis"]
+    assert axis == {"values": [1.0, 2.0, 7.0], "labelOverlap": True}
 
 
 def test_other_charts_can_be_laid_upon_one() -> None:

@@ -6,8 +6,7 @@ from giveortake.plot.chart_files import save, titled_or_saved
 from giveortake.plot.intervals import intervals
 from giveortake.plot.poll_figures import poll_beliefs, uncertainty
 from giveortake.plot.promise_charts import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
-from giveortake.plot.synthetic import predicted_errors
-from giveortake.plot.workloads import workloads
+from giveortake.plot.tables import predicted_errors, workloads
 
 __all__ = [
     "accuracy",

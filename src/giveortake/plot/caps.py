@@ -42,7 +42,8 @@ def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = N
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
     colours = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
     dashes = alt.Scale(domain=names, range=[list(DASHES[i % len(DASHES)]) for i in range(len(names))])
-    cap = alt.X("cap:Q", title="rows of a person that count", scale=alt.Scale(type="log", base=2))
+    axis = alt.Axis(values=[line["cap"] for line in lines], labelOverlap=True)  # whole rows, not what lies between
+    cap = alt.X("cap:Q", title="rows of a person that count", scale=alt.Scale(type="log", base=2), axis=axis)
     drawn = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(strokeWidth=2)

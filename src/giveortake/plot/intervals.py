@@ -73,5 +73,5 @@ def _title(estimates: Sequence[str], keys: Sequence[str]) -> str:
 def _caption(answer: Any) -> list[str]:
     """What is promised, how sure it is, and how much of a person counts."""
     caps = caps_of(answer)
-    said = notes(answer)
+    said = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
     return [" · ".join(facts(answer)), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]

@@ -1,0 +1,82 @@
+"""How exact many tables are: those of a workload, and those of a synthetic table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from giveortake.exact import counted
+from giveortake.plot.theme import COLOURS, altair, finished
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST = 40  # tables; of more some are shown, in equal steps
+
+
+def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> Any:
+    """The standard deviation of a cell of every table, surest first; of many tables, that of some in equal steps.
+
+    >>> from importlib.resources import files
+    >>> visits = files("giveortake") / "data" / "visits.csv"
+    >>> known = {"region": ["north", "east"], "reason": ["pain", "cough"]}
+    >>> s = gt.protect(visits, unit="person_id", budget=gt.ZCDP(1), domains=known, rows_per_person=4)
+    >>> quote = s.workload(gt.workload.marginals(["region", "reason"])).quote(rho="1/10")
+    >>> type(gt.plot.workloads(quote.lines)).__name__
+    'Chart'
+    """
+    ordered = sorted((line for line in lines if line["of"] == "n"), key=lambda line: line["sd"])
+    ways = {"sd": "planned together", "equal_sd": "an equal split"}
+    dots = [
+        (" × ".join(line["table"]) or "total", way, line[each]) for line in _some(ordered) for each, way in ways.items()
+    ]
+    rms = [math.sqrt(sum(line[each] ** 2 for line in ordered) / len(ordered)) for each in ways]
+    of = counted(len(ordered), "table")
+    said = f"Noise in a cell of {of}: deviation {rms[0]:,.4g} rows, {rms[1]:,.4g} by an equal split"
+    return _dots(
+        dots,
+        dict(zip(ways.values(), ("circle", "diamond"), strict=True)),
+        "standard deviation of a cell, in rows",
+        title or said,
+    )
+
+
+def predicted_errors(tables: Sequence[tuple[str, bool, float]], *, title: str | None = None) -> Any:
+    """The predicted total variation distance of every table, least first: its name, whether it was measured, and it.
+
+    >>> type(gt.plot.predicted_errors([("age × sex", True, 0.01), ("age × town", False, 0.04)])).__name__
+    'Chart'
+    """
+    ordered = sorted(tables, key=lambda table: (not table[1], table[2]))
+    dots = [(name, "measured" if measured else "not measured (≥)", error) for name, measured, error in _some(ordered)]
+    count, were = sum(each for _, each, _ in ordered), "was" if len(ordered) == 1 else "were"
+    said = f"Predicted errors: {count} of {counted(len(ordered), 'table')} {were} measured"
+    ways = {"measured": "circle", "not measured (≥)": "triangle-right"}
+    return _dots(dots, ways, "predicted total variation distance", title or said)
+
+
+def _some(ordered: list[Any]) -> list[Any]:
+    return ordered[:: max(1, math.ceil(len(ordered) / _MOST))]
+
+
+def _dots(dots: list[tuple[str, str, float]], shapes: dict[str, str], measure: str, title: str) -> Any:
+    """A row for each table, and a dot for each way; of ways that do not occur nothing is told."""
+    alt = altair()
+    names = list(dict.fromkeys(name for name, _, _ in dots))
+    ways = {
+        way: (shape, colour)
+        for (way, shape), colour in zip(shapes.items(), COLOURS[2:0:-1], strict=True)
+        if way in {each for _, each, _ in dots}
+    }
+    shape, colour = (alt.Scale(domain=list(ways), range=[each[place] for each in ways.values()]) for place in (0, 1))
+    chart = (
+        alt.Chart(alt.Data(values=[{"table": name, "way": way, "much": much} for name, way, much in dots]))
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(
+            x=alt.X("much:Q", title=measure, scale=alt.Scale(zero=True)),
+            y=alt.Y("table:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, grid=True)),
+            color=alt.Color("way:N", title=None, sort=list(ways), scale=colour),
+            shape=alt.Shape("way:N", title=None, sort=list(ways), scale=shape),
+        )
+    )
+    return finished(chart, title).properties(height=max(120, 18 * len(names)))
