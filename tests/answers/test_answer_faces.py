@@ -94,7 +94,12 @@ def test_an_empty_answer_has_every_face() -> None:
         ((123456.7, 123000.0, 123913.4), ("123,457", "± 457")),
         ((0.01, 0.0, 0.05), ("0.010", "+0.040 −0.010")),
         ((5, 1, 9), ("5", "± 4")),
-        ((5, 5, 9), ("5", "+4 −0")),
+        ((5, 5, 9), ("5 … 9", "estimate 5")),
+        ((0.0, 0.0, 1782.4), ("0 … 1,782", "estimate 0")),
+        ((500.0, 210.0, 500.0), ("210 … 500", "estimate 500")),
+        ((0.00001, 0.0, 0.5), ("0.00 … 0.50", "estimate 0.00")),
+        ((10**20, 10**20, 10**20 + 5), (f"{10**20:,} … {10**20 + 5:,}", f"estimate {10**20:,}")),
+        ((0, 0, 0), ("0", "± 0")),
         ((None, None, None), ("–", "")),
         ((0.5, 0.5, 0.5), ("0.5", "")),
         ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞, unbounded")),
@@ -108,6 +113,17 @@ def test_numbers_have_as_many_digits_as_their_margin_makes_sense_of(
     row: tuple[Any, Any, Any], text: tuple[str, str]
 ) -> None:
     assert shown_with_margin(*row) == text
+
+
+def test_an_estimate_at_its_bound_is_its_interval_on_every_face() -> None:
+    answer = Answer([Column("mean", [0.0, 250.0], [0.0, 240.0], [1782.0, 260.0])])
+    out = io.StringIO()
+    Console(file=out, width=100).print(answer)
+    for face in (repr(answer), answer.to_markdown(), answer.to_html(), out.getvalue()):
+        assert "0 … 1,782" in face
+        assert "estimate 0" in face
+        assert "−0" not in face
+    assert answer.to_dict()["mean"] == [0.0, 250.0]  # to programs it is what it was
 
 
 def test_values_without_a_margin_are_short() -> None:

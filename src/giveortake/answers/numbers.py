@@ -41,18 +41,20 @@ def shown(value: Value) -> str:
 
 
 def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
-    """A value, and what stands beside it.
+    """A value, and what stands beside it. One at an end of its interval comes second: it was moved there, to a bound.
 
     >>> shown_with_margin(1204, 1190, 1218), shown_with_margin(0.30712, 0.2741, 0.3402)
     (('1,204', '± 14'), ('0.307', '± 0.033'))
     >>> shown_with_margin(0.01, 0.0, 0.05)
     ('0.010', '+0.040 −0.010')
+    >>> shown_with_margin(0.0, 0.0, 1782.4)
+    ('0 … 1,782', 'estimate 0')
     """
     ends = [end for end in (value, low, high) if isinstance(end, int | float | Decimal) and not isinstance(end, bool)]
     if len(ends) < 3:
         return shown(value), "" if low is None or high is None else f"{shown(low)} … {shown(high)}"
     if all(isinstance(end, int) for end in ends):
-        return f"{value:,}", _sides(int(ends[0]), int(ends[1]), int(ends[2]), 0)
+        return _sides(int(ends[0]), int(ends[1]), int(ends[2]), 0)
     middle, below, above = map(float, ends)
     if math.isinf(below) or math.isinf(above):
         sides = "" if math.isinf(below) and math.isinf(above) else f"{shown(low)} … {shown(high)}, "
@@ -61,15 +63,18 @@ def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
     if not math.isfinite(widest) or widest <= 0:
         return shown(middle), "" if widest == 0 else f"{shown(low)} … {shown(high)}"
     places = _places(widest, _DIGITS)
-    return _number(middle, places), _sides(middle, below, above, places)
+    return _sides(middle, below, above, places)
 
 
-def _sides(middle: float, below: float, above: float, places: int) -> str:
+def _sides(middle: float, below: float, above: float, places: int) -> tuple[str, str]:
     up, down = above - middle, middle - below
+    told, *ends = (f"{each:,}" if isinstance(each, int) else _number(each, places) for each in (middle, below, above))
     if min(up, down) >= 0 and max(up, down) <= _UNEVEN * min(up, down):
-        return f"± {_number(max(up, down), places)}"
+        return told, f"± {_number(max(up, down), places)}"
+    if told in ends:
+        return " … ".join(ends), f"estimate {told}"
     signs = ("+" if up >= 0 else "−", "−" if down >= 0 else "+")
-    return f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"
+    return told, f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"
 
 
 def _places(size: float, digits: int) -> int:

@@ -197,7 +197,7 @@ def _label(value: Any) -> Hashable:
         value = value.item()  # the same, whether it comes in an array or alone
     if isinstance(value, np.ndarray):
         return _row_label(value.reshape(-1).tolist())
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, tuple | list):
         return Label(kind, tuple(map(_label, value)))
     if isinstance(value, Mapping):
