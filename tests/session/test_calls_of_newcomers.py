@@ -17,7 +17,7 @@ from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery
 from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
 
 FRAME = pd.DataFrame({"u": [1, 2, 3], "x": [1.0, 2.0, 3.0], "c": ["a", "b", "a"], "c2": ["a", "b", "a"]})
 WORKLOAD = gt.workload.marginals(["c"])
@@ -26,7 +26,7 @@ WORKLOAD = gt.workload.marginals(["c"])
 def _protected(source: Any = FRAME, **more: Any) -> Any:
     said: dict[str, Any] = {
         "unit": "u",
-        "budget": gt.ApproxDP(1, "1e-6"),
+        "budget": gt.ApproxDP(9, "1e-6"),
         "domains": {"x": (0, 9), "c": ["a", "b"], "c2": ["a", "b"]},
     }
     return gt.protect(source, rows_per_person=1, **{"table": "people", **said, **more})
@@ -152,6 +152,26 @@ def test_tables_say_how_they_are_asked(world: Any) -> None:
         world.t.answer(epsilon=1)
     with pytest.raises(QueryRefused, match="there is no table"):
         world.s.table("peple")
+
+
+def test_a_table_that_is_not_in_a_workload_is_told_with_those_that_are(world: Any) -> None:
+    made = world.s.workload(WORKLOAD + gt.workload.total() + gt.workload.ranges("x", bins=3)).answer(epsilon="0.1")
+    for wrong, near in (("cc", "did you mean `c`? "), (("c", "x"), "did you mean `x`? "), (0, "")):
+        with pytest.raises(NotFound, match="there is no table of") as refused:
+            made[wrong]
+        assert refused.value.hint == f"{near}the tables are c, () for the total, x"
+    assert repr(WORKLOAD) == "<Workload: 1 marginal of 1 column>"
+
+
+def test_rows_to_predict_are_lists_and_columns_are_called_as_they_were(world: Any) -> None:
+    model = gt.learn.LinearRegression("x", ["c"], epsilon="0.1", delta="1e-7").fit(world.s)
+    with pytest.raises(InvalidParameter, match="X = 'c' is not a list of values"):
+        model.predict({"c": "aba"})
+    with pytest.raises(InvalidParameter, match="is not a table of 1 column\n"):
+        model.predict("a")
+    with pytest.raises(InvalidParameter, match="columns = 'x' has no declared classes"):
+        gt.learn.contingency(world.s, ["c", "x"], epsilon="0.1", delta="1e-7")
+    assert "cost μ" in repr(gt.learn.statistical_query(world.s, "x", tolerance=4, n=10))
 
 
 def test_workloads_can_be_summed() -> None:

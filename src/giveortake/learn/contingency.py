@@ -56,7 +56,7 @@ def contingency(
     data = LearningData.of(s)
     if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
         raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
-    found = tuple(classes_of(data.schema, name) for name in columns)
+    found = tuple(classes_of(data.schema, name, "columns") for name in columns)
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     task = ContingencyTask(Ground.of(data, said, clip, None), found)
     request = task.request()

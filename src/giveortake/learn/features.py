@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.errors import InvalidParameter, meant
+from giveortake.exact import counted
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.domains import compared
 
@@ -167,15 +168,15 @@ def features_of(
     return tuple(feature_of(schema, name) for name in names)
 
 
-def classes_of(schema: Mapping[str, Domain], target: str) -> Category:
+def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target") -> Category:
     """The declared classes of a target: at least two."""
-    found = feature_of(schema, target, "target")
+    found = feature_of(schema, target, called)
     if isinstance(found, ScaledNumber):
         domain = schema[target]
         listed = domain.keys() if domain.kind is Kind.INTEGER else None
         if listed is None or len([each for each in listed if each is not None]) > MOST_LEVELS:
             raise InvalidParameter(
-                "target", target, "has no declared classes", hint=f'gt.protect(…, domains={{"{target}": [0, 1]}})'
+                called, target, "has no declared classes", hint=f'gt.protect(…, domains={{"{target}": [0, 1]}})'
             )
         found = Category(target, tuple(each for each in listed if each is not None))
     return found
@@ -243,16 +244,19 @@ def joined(name: str, parts: Sequence[Expression]) -> Expression:
 
 def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """Columns of public rows: a frame of Polars or pandas, a mapping, or an array with one column for each name."""
+    hint = f"columns: {', '.join(names)}"
     if hasattr(rows, "columns") or isinstance(rows, dict):
         missing = [name for name in names if name not in rows]
         if missing:
-            raise InvalidParameter("X", missing[0], "is not a column of the rows", hint=f"columns: {', '.join(names)}")
-        return {name: np.asarray(rows[name]) for name in names}
+            raise InvalidParameter("X", missing[0], "is not a column of the rows", hint=hint)
+        columns = {name: np.asarray(rows[name]) for name in names}
+        for name, column in columns.items():
+            if column.ndim != 1:
+                raise InvalidParameter("X", name, "is not a list of values", hint=f'{{"{name}": [1, 2]}}')
+        return columns
     table = np.asarray(rows)
     if table.ndim != 2 or table.shape[1] != len(names):
-        raise InvalidParameter(
-            "X", table.shape, f"is not a table of {len(names)} columns", hint=f"columns: {', '.join(names)}"
-        )
+        raise InvalidParameter("X", table.shape, f"is not a table of {counted(len(names), 'column')}", hint=hint)
     return {name: table[:, place] for place, name in enumerate(names)}
 
 

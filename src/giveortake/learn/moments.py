@@ -13,7 +13,7 @@ import numpy as np
 from giveortake.answers import html
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
-from giveortake.exact import non_negative
+from giveortake.exact import counted, non_negative
 from giveortake.learn.features import Feature, ScaledNumber, complete_and_declared, feature_from_json, features_of
 from giveortake.learn.lattice import gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
@@ -244,7 +244,7 @@ class Moments:
         ]
 
     def _title(self) -> str:
-        return f"moments of {len(self.features)} columns over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"
+        return f"moments of {counted(len(self.features), 'column')} over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"
 
     def _facts(self) -> list[tuple[str, str]]:
         return [] if self.guarantee is None else [("promise", str(self.guarantee))]

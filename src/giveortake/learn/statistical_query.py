@@ -71,6 +71,7 @@ def statistical_query(
             *(float(each) for each in (mean, low, high)),
             name="mean",
             guarantee=request.promise,
+            cost=request.promise,
             release_id=made.release_id,
             confidence=sure,
             notes=(f"the tolerance holds if there are {task.n:,} rows at least",),

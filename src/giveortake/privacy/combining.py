@@ -73,7 +73,7 @@ def together(promises: Sequence[Guarantee]) -> Guarantee:
 
 def _listed(promises: Iterable[Guarantee]) -> list[Guarantee]:
     if not isinstance(promises, Iterable):
-        raise InvalidParameter("promises", promises, "is not a list of promises", hint="[gt.PureDP(1), gt.PureDP(2)]")
+        raise InvalidParameter("promises", promises, "is not a list of promises", hint="put it into a list")
     listed = list(promises)
     if not listed:
         raise InvalidParameter(

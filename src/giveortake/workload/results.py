@@ -16,7 +16,7 @@ from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.answers.faces import as_html, head_lines, shown_cost
 from giveortake.compile.postprocessing import FACES, face
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import InvalidParameter, NotFound, meant
 from giveortake.exact import counted, shown
 from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
@@ -81,7 +81,7 @@ class WorkloadAnswer(StackedFaces):
         return (each.column, *(self._labels[one] for one in each.by))
 
     def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
-        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        wanted = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
         for place in range(len(self._asked.ranges)):
             names = self._names_of_range(place)
             if set(wanted) == set(names) and len(names) == len(wanted):
@@ -143,7 +143,9 @@ class WorkloadAnswer(StackedFaces):
     def _places(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
         for each in wanted:
             if each not in self._labels or wanted.count(each) > 1:
-                raise NotFound(f"there is no table of {each!r}", hint=f"the columns are {', '.join(self._labels)}")
+                tables = ", ".join(" × ".join(names) or "() for the total" for names in self.tables[:12])
+                near = meant(str(each), [*self._labels, *(one.column for one in self._asked.ranges)])
+                raise NotFound(f"there is no table of {each!r}", hint=f"{near}the tables are {tables}")
         return tuple(sorted(map(self._labels.index, wanted)))
 
     def _order(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import positive, whole
+from giveortake.exact import counted, positive, whole
 from giveortake.plan import AggregateKind, ColumnReference, Measured
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Workload:
     def __repr__(self) -> str:
         count = len({(each.of, frozenset(each.columns)) for each in self.tables})
         named = dict.fromkeys(each for table in self.tables for each in table.columns)
-        parts = [f"{count:,} marginals of {len(named)} columns"] if count else []
+        parts = [f"{counted(count, 'marginal')} of {counted(len(named), 'column')}"] if count else []
         parts += [f"ranges of {each.column}{_by(each.by)}" for each in self.ranges]
         return f"<Workload: {', '.join(parts)}>"
 
@@ -156,7 +156,7 @@ def total(*, of: str | None = None, weight: Number = 1) -> Workload:
     """How many rows there are; with `of`, the sum of a bounded number over all of them.
 
     >>> total()
-    <Workload: 1 marginals of 0 columns>
+    <Workload: 1 marginal of 0 columns>
     """
     return Workload((TableWish((), _weight(weight), of),))
 
