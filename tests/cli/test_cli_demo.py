@@ -52,7 +52,10 @@ def test_the_demo_says_why_reasons_are_dear(capsys: pytest.CaptureFixture[str]) 
     with as_file(files("giveortake").joinpath("data", "visits.csv")) as path, demo.protected(path) as session:
         regions, reasons = session.sql(demo.BY_REGION), session.sql(demo.BY_REASON)
         first, second = regions.quote(epsilon="0.25"), reasons.quote(epsilon="1")
-        assert 1 < second.margins["n"] / first.margins["visits"] < 1.1
+        dear, usual = second.margins["n"], first.margins["visits"]
+        assert isinstance(dear, float)
+        assert isinstance(usual, float)
+        assert 1 < dear / usual < 1.1
         (found,) = re.findall(r"found in the data.*\(ε = ([\d.]+), δ", str(second))
     assert 0.72 < float(found) < 0.78
 

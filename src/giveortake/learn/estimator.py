@@ -157,7 +157,7 @@ class Learner(ABC):
             task.ground.rows,
             tuple(Pass(each.name, str(task.shares[each.name]), float(each.mu)) for each in drawn.released),
             drawn.release_id,
-            () if drawn.charged else ("fitted before at this price: this time nothing was charged",),
+            () if drawn.charged else ("fitted before at this price: nothing was charged again",),
         )
         return self
 

@@ -237,7 +237,7 @@ class Risk:
             run.id,
             (
                 f"Λ = {shown(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
-                *(() if run.charged else ("fitted before at this price: this time nothing was charged",)),
+                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )
         theta = drawn.steps.astype(np.float64) / FINENESS

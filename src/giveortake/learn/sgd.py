@@ -194,7 +194,7 @@ class _Descent:
             run.id,
             (
                 f"of a person's gradient in each step, a length of {float(said.clip):g} counts",
-                *(() if run.charged else ("fitted before at this price: this time nothing was charged",)),
+                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )
         return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), made, np.array(path))

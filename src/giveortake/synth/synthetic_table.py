@@ -50,7 +50,7 @@ class SyntheticTable:
         if not self.fitted.converged:
             said.append(f"the fit has stopped {self.fitted.distance:.2f} deviations from its minimum")
         if not self.charged:
-            said.append("asked before: this time nothing was charged")
+            said.append("asked before: nothing was charged again")
         return tuple(said)
 
     @property

@@ -39,7 +39,7 @@ _KINDS = {
 }
 _DECIMAL = re.compile(r"DECIMAL\(\d+, ?(\d+)\)")
 _CHUNK = 1 << 22
-_KINDS = "CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db"
+_SUFFIXES = "CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db"
 Read = TypeVar("Read")
 
 
@@ -102,7 +102,7 @@ def told_without_content(source: object, read: Callable[[], Read]) -> Read:
         "source",
         shown(source),
         "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
-        hint=_KINDS,
+        hint=_SUFFIXES,
     )
 
 
@@ -148,7 +148,7 @@ def _from_path(
 
 
 def _of_no_kind(path: Path) -> InvalidParameter:
-    return InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name", hint=_KINDS)
+    return InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name", hint=_SUFFIXES)
 
 
 def typed_columns(
@@ -176,7 +176,7 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
         if _is_pattern(path):
             raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:
-        raise NotFound("the folder holds no Parquet files", hint=_KINDS)
+        raise NotFound("the folder holds no Parquet files", hint=_SUFFIXES)
     absolute = [str(path.resolve()) for path in paths]
     listed = ", ".join(map(single_quoted, absolute))
     text = f"read_parquet([{listed}])"
