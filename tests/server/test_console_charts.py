@@ -34,7 +34,7 @@ from giveortake.server.console.charts import (
 )
 from giveortake.server.console.differences import difference
 from giveortake.server.console.examples import literal, snippets
-from giveortake.server.console.profile_page import profile_chart
+from giveortake.server.console.profile_page import _bounds, profile_chart
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
 
@@ -219,6 +219,7 @@ def test_a_profile_is_drawn_with_a_mark_at_the_least_error() -> None:
 def test_axes_write_round_numbers() -> None:
     assert [said for _, said in Scale(0, 1600).ticks(5)] == ["0", "500", "1,000", "1,500"]
     assert [said for _, said in Scale(0.01, 3, "log").ticks(5)] == ["0.01", "0.1", "1"]
+    assert [said for _, said in Scale(-419, 442).ticks(4)] == ["−400", "−200", "0", "200", "400"]  # none stands alone
     assert brief(250_000) == "250k"
     assert Scale.over([5, 5], "float").low < 5 < Scale.over([5, 5], "float").high
 
@@ -279,3 +280,16 @@ def test_a_snippet_holds_the_question_as_it_was_asked(sql: str) -> None:
     assert literal(sql) in code["R"]
     assert json.loads(code["curl"].partition("<<'JSON'\n")[2].removesuffix("JSON\n"))["sql"] == sql
     assert "\u202e" not in "".join(code.values())
+
+
+@pytest.mark.parametrize(
+    ("found", "declared", "clamp"),
+    [
+        ([0, 128], {"low": "0", "high": "100"}, ""),
+        ([0, 64], {"low": "0", "high": "100"}, 'CLAMP("Fare", 0, 64)'),
+        ([-4.0, 0.25], {"low": None, "high": None}, 'CLAMP("Fare", -4, 0.25)'),
+        ([-4, 512], {"low": "0", "high": "1000"}, 'CLAMP("Fare", 0, 512)'),
+    ],
+)
+def test_bounds_of_a_profile_are_proposed_where_they_are_narrower(found: Any, declared: Any, clamp: str) -> None:
+    assert _bounds("Fare", found, declared)["clamp"] == clamp

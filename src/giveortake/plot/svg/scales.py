@@ -63,18 +63,19 @@ class Scale:
         return _day(moment) if self.high - self.low >= _DAY else f"{moment:%H:%M:%S}"
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
-        """Round values on the scale, at most so many, each with what is written there."""
+        """Round values on the scale, about so many, each with what is written there."""
         if self.kind == "date":
             return _date_ticks(self.low, self.high, most)
         if self.kind == "log":
             return _log_ticks(self.low, self.high, most)
-        step = _step((self.high - self.low) / max(1, most - 1))
-        first = math.ceil(self.low / step - 1e-9)
-        found = []
-        while (value := first * step) <= self.high + step * 1e-9:
-            found.append((value, brief(value, step)))
-            first += 1
-        return found[:most]
+        found: list[tuple[float, str]] = []
+        for parts in (max(1, most - 1), 2 * most):  # finer where one would stand alone
+            step = _step((self.high - self.low) / parts)
+            ends = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            found = [(each * step, brief(each * step, step)) for each in range(ends[0], ends[1] + 1)]
+            if len(found) > 1:
+                break
+        return found
 
 
 def finite(value: Value) -> float | None:

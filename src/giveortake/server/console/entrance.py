@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a cookie can hold
 _MEDIA = {
     "console.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(("workbench.js", "editor.js", "curve.js"), "text/javascript; charset=utf-8"),
+    **dict.fromkeys(("workbench.js", "editor.js"), "text/javascript; charset=utf-8"),
 }
 _KEEPER = "from whoever keeps the data"
 _PRINTED = "the terminal that started this service printed two tokens, of an analyst and of the custodian: paste one"

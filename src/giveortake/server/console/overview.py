@@ -39,8 +39,7 @@ async def datasets(call: Call) -> Result:
         charges = await _charges(call)
         for card in cards:
             card["burned"] = _burned(card, charges)
-    only = cards[0]["name"] if len(cards) == 1 else None
-    return page(call, "datasets.html", here="datasets", dataset=only, cards=cards)
+    return page(call, "datasets.html", here="datasets", dataset=None, cards=cards)
 
 
 async def _card(call: Call, name: str) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def page(call: Call, template: str, *, status: int = 200, **values: Any) -> Repl
 
 def shown(template: str, who: Principal | None, *, status: int = 200, **values: Any) -> Reply:
     """A page for somebody, or for nobody yet."""
+    if values.get("dataset") is None and who is not None and len(who.datasets) == 1:
+        values["dataset"] = who.datasets[0]  # whose pages the head of every page leads to
     content = _templates().get_template(template).render(who=who, **values)
     return Reply(content.encode("utf-8", "replace"), HTML, status, list(HEADERS))
 

@@ -117,7 +117,7 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
         "profile.html",
         here="profile",
         dataset=call.path["dataset"],
-        profile=None if profile is None else _drawn(profile),
+        profile=None if profile is None else _drawn(profile, it),
         paid=[_row(each, is_shown=each is profile) for each in found],
         tables=[table["name"] for table in it["tables"]],
         is_of_persons=it["unit"] is not None,
@@ -131,9 +131,9 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
     )
 
 
-def _drawn(profile: dict[str, Any]) -> dict[str, Any]:
+def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
     """One profile as the page draws it."""
-    lines = profile["lines"]
+    lines, declared = profile["lines"], {each["name"]: each for each in _columns(it)}
     best, is_open = least_error(lines) if lines else (None, False)
     return {
         "id": profile["release_id"],
@@ -144,19 +144,23 @@ def _drawn(profile: dict[str, Any]) -> dict[str, Any]:
         "open": f"{best['cap']:,.0f}" if is_open and best is not None else "",
         "caps": ", ".join(f"{name.replace('_', ' ')}: {cap:,}" for name, cap in profile["caps"].items()),
         "persons": [f"{each:,.0f}" for each in profile["persons"] or ()],
-        "bounds": [_bounds(name, *ends) for name, ends in profile["bounds"].items()],
+        "bounds": [_bounds(name, ends, declared.get(name, {})) for name, ends in profile["bounds"].items()],
         "notes": profile["notes"],
     }
 
 
-def _bounds(name: str, low: float, high: float) -> dict[str, str]:
-    """Rough bounds of a column, in words and as they are written down."""
-    ends = f"{_written(low)}, {_written(high)}"
+def _bounds(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
+    """Rough bounds of a column, in words and, where they are narrower than the declared ones, as they are written."""
+    low, high = found
+    least, most = (float(Fraction(declared.get(each) or unknown)) for each, unknown in (("low", low), ("high", high)))
+    narrow = (max(low, least), min(high, most))
+    ends = ", ".join(map(_written, narrow))
+    known = declared.get("low") is not None and narrow == (least, most)
     return {
         "name": name,
         "low": brief(low),
         "high": brief(high),
-        "clamp": f"CLAMP({quoted(name)}, {ends})",
+        "clamp": "" if known else f"CLAMP({quoted(name)}, {ends})",
         "declared": f"{name if name.isidentifier() else json.dumps(name)} = {{ bounds = [{ends}] }}",
     }
 
