@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from giveortake.answers.printable import printable
 from giveortake.server.refusals import Refused
@@ -79,6 +81,15 @@ def sentence(words: str) -> str:
     return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
 
 
+def with_names(words: str) -> Markup:
+    """Words, escaped, in which what stands between back quotes is set as a name.
+
+    >>> with_names("`a<b` is no name")
+    Markup('<code>a&lt;b</code> is no name')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))  # noqa: S704 (escaped before)
+
+
 @lru_cache(maxsize=1)
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -93,6 +104,7 @@ def _templates() -> jinja2.Environment:
     environment.filters["safe_lines"] = lambda words: "\n".join(map(printable, str(words).splitlines()))
     environment.filters["category"] = lambda value: "missing" if value is None else printable(str(value))
     environment.filters["sentence"] = lambda words: sentence(str(words))
+    environment.filters["with_names"] = with_names
     return environment
 
 
