@@ -60,7 +60,6 @@ ELSEWHERE = {
     "privacy/events/sampling.py",
     "server/results.py",  # a format of the API
     "session/arguments.py",
-    "arguments.py",
     "session/bounds.py",
     "session/counters.py",
     "session/partitions.py",

@@ -104,7 +104,7 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
 def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
     s = session()
     for wrong, said in (
-        ({"by": "region"}, "is a text, not a list"),
+        ({"by": "region"}, "is not a list of columns"),
         ({"by": ["nowhere"]}, "is not a column"),
         ({"by": ["person"]}, "is the column that names people"),
         ({"by": ["region", "region"]}, "twice"),
