@@ -58,11 +58,12 @@ class RunRequest:
         words: str,
         *,
         stated: ApproxDP | None = None,
+        rows: Relation | None = None,
     ) -> RunRequest:
-        """A run over one private table of a session; refused where nothing bounds the rows of a person."""
+        """A run over one private table of a session, or some `rows` of it; refused where a person's have no bound."""
         from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
 
-        return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated)
+        return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated, rows=rows)
 
     @classmethod
     def of_mechanism(
@@ -74,11 +75,12 @@ class RunRequest:
         words: str,
         *,
         stated: ApproxDP | None = None,
+        rows: Relation | None = None,
     ) -> RunRequest:
         """The same for what stands behind a session."""
         if mechanism.part is not None:
             raise QueryRefused("a part of a table cannot be synthesised", hint="use the session of the whole table")
-        relation = mechanism.origin.relations[table]
+        relation = mechanism.origin.relations[table] if rows is None else rows
         if relation.most_rows is None:
             raise unbounded("rows", ())
         rho = priced_within(rho)  # whoever asks for all that is left gets it

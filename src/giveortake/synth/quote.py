@@ -28,6 +28,7 @@ class SynthesisQuote:
     too_large: int
     ends: tuple[str, ...]
     admitted: bool
+    counted: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         worst = max(self.single_columns, key=lambda name: self.single_columns[name])
@@ -37,6 +38,7 @@ class SynthesisQuote:
             f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
             f"about {self.rounds} rounds: one of {self.tables} tables each, ± {self.of_round:,.0f} rows",
         ]
+        lines += self.counted
         if self.too_large:
             lines.append(f"{self.too_large} pairs of columns have too many cells, and are never measured")
         if self.ends:

@@ -12,6 +12,7 @@ from giveortake.accounting.race import admitted_rho
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole
+from giveortake.plan import Kind
 from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
 from giveortake.session.arguments import require_here
@@ -40,6 +41,7 @@ from giveortake.synth.synthetic_table import SyntheticTable
 from giveortake.synth.triangulation import cells_of
 from giveortake.synth.wanted_tables import wanted_tables
 from giveortake.synth.zeros import Determines, zero_factors, zero_to_json
+from giveortake.workload.attributes import Attributes, declared_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,7 +176,9 @@ class Synthesis:
             **(more or {}),
         }
         words = f"a synthetic table of {', '.join(names)}"
-        request = RunRequest.of(session, name, rho, content, words, stated=promise)
+        listed = [each.name for each in declared if each is not None and each.categories is not None]
+        rows = declared_rows(relation, Attributes.of(relation, listed))
+        request = RunRequest.of(session, name, rho, content, words, stated=promise, rows=rows)
         made = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
         made._require_possible()
         return made
@@ -267,7 +271,22 @@ class Synthesis:
             pairs - len(tables) if self.wanted is None else 0,
             self.request.contestants_ended(),
             self.request.is_admitted,
+            self.counted,
         )
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Which rows are in no table, and which are in a bin that does not say so. All tables count the same rows."""
+        known = [each for each in self.declared if each is not None]
+        listed = [each.name for each in known if each.categories is not None and not _has_every_value(each)]
+        said = [f"rows with an undeclared value of {', '.join(listed)} are left out of all tables"] if listed else []
+        for each in known:
+            domain = self.relation.schema[each.name]
+            if each.edges is not None and (domain.low is None or domain.low < each.edges[0]):
+                said.append(f"numbers of {each.name} below its first edge are in its first bin")
+            if each.edges is not None and (domain.high is None or domain.high > each.edges[-1]):
+                said.append(f"numbers of {each.name} above its last edge are in its last bin")
+        return tuple(said)
 
     # -- the run ------------------------------------------------------------------------------------------------
 
@@ -290,6 +309,7 @@ class Synthesis:
             self.surrogates,
             rows,
             charged=run.charged,
+            counted=self.counted,
         )
 
     def _columns(self, run: AdaptiveRun) -> list[ModelColumn]:
@@ -313,6 +333,10 @@ class Synthesis:
         """The narrow bins of a column, under a name of their own."""
         narrow = model_column(self.relation, name, fine_edges(self.relation, name))
         return replace(key_column(narrow), name=f"narrow bins of {name}")
+
+
+def _has_every_value(column: ModelColumn) -> bool:
+    return column.kind is Kind.BOOLEAN and column.size == 3
 
 
 def _private(session: Session, table: str | None) -> tuple[str, Relation]:

@@ -41,12 +41,13 @@ class SyntheticTable:
     surrogates: tuple[str, ...]
     rows: int | None
     charged: bool
+    counted: tuple[str, ...] = ()
     _drawn: list[Answer] = field(default_factory=list, repr=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the table."""
-        said = ["one row stands for one row: which rows belong to one person is lost"]
+        said = ["one row stands for one row: which rows belong to one person is lost", *self.counted]
         if not self.fitted.converged:
             said.append(f"the fit has stopped {self.fitted.distance:.2f} deviations from its minimum")
         if not self.charged:

@@ -1,0 +1,41 @@
+"""All tables of a synthesis count the same rows: a row with an undeclared value is in none of them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+
+ASKED = {"columns": ["region", "reason"], "epsilon": 50, "delta": "1e-6"}
+
+
+@pytest.mark.parametrize("undeclared", ["other", None])
+def test_undeclared_values_of_one_column_do_not_move_the_others(undeclared: str | None) -> None:
+    rows = [("north", "flu")] * 900 + [("north", undeclared)] * 2000 + [("south", "cold")] * 600
+    frame = pl.DataFrame(rows, schema=["region", "reason"], orient="row")
+    domains = {"region": ["north", "south"], "reason": ["flu", "cold"]}
+    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(50, "1e-6"), domains=domains, table="visits") as session:
+        told = "rows with an undeclared value of region, reason are left out of all tables"
+        assert told in str(gt.synth.quote(session, **ASKED))  # type: ignore[arg-type]  # (the same words for both)
+        made = gt.synth.synthesize(session, **ASKED)  # type: ignore[arg-type]
+    assert told in made.notes
+    counts = dict(
+        made.marginal("region", "reason").to_polars().select(pl.concat_str("region", "reason"), "n").iter_rows()
+    )
+    for cell, true in {"northflu": 900, "northcold": 0, "southflu": 0, "southcold": 600}.items():
+        assert abs(counts[cell] - true) < 100, cell  # more than ten deviations
+
+
+def test_numbers_beyond_listed_edges_are_told() -> None:
+    frame = pl.DataFrame({"x": [1.0, 200.0] * 50, "sex": ["f", "m"] * 50})
+    domains = {"x": (0, 500), "sex": ["f", "m"]}
+    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains=domains) as session:
+        asked = {"columns": ["x", "sex"], "epsilon": 8, "delta": "1e-6"}
+        narrow = gt.synth.quote(session, bins={"x": [1, 10, 100]}, **asked).counted  # type: ignore[arg-type]
+        assert narrow[1:] == (
+            "numbers of x below its first edge are in its first bin",
+            "numbers of x above its last edge are in its last bin",
+        )
+        whole = gt.synth.quote(session, bins={"x": [0, 10, 500]}, **asked).counted  # type: ignore[arg-type]
+        assert len(whole) == 1
