@@ -146,6 +146,7 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
         ("--domain", "day=2024-12-31:2024-01-01", "--domain day = (2024-12-31, 2024-01-01) has its lower bound above"),
         ("--domain", "day=1.1.2024:31.12.2024", "or --domain day=2024-01-01:2024-12-31; one --domain for each column"),
         ("--unti", "who", "hint: did you mean `--unit`? `giveortake quote --help` shows"),
+        ("--uni", "who", "hint: did you mean `--unit`?"),  # half of an option is none
     ):
         assert told in refused(capsys, *protected, option, value)
     assert "is declared, such as --domain cost=0:500\n" in refused(capsys, *protected)

@@ -8,7 +8,7 @@ import pytest
 import giveortake as gt
 from giveortake.session import Session
 
-MISSPELT = "'surgry' is none of the declared categories of `ward`: no row has it; did you mean `surgery`?"
+MISSPELT = "'surgry' is none of the declared categories of `ward`, and has no group of its own; did you mean `surgery`?"
 
 
 def session() -> Session:

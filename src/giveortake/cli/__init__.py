@@ -126,7 +126,10 @@ def _unknown_command(name: str) -> InvalidParameter:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors in the house's form."""
+    """argparse, with errors in the house's form. Options are written out: half of one may be a slip that spends."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**{**said, "allow_abbrev": False})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Whatever is not known is refused by the command that was given it, whose own help then is the hint."""
