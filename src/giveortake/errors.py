@@ -7,6 +7,7 @@ An error ends in a hint when there is something the reader can do about it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from fractions import Fraction
@@ -72,12 +73,21 @@ _ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|s
 
 
 def shown(value: object) -> object:
-    """A value that an error may tell: `HIDDEN` if it is or holds an address or a connection string.
+    """A value that an error may tell: `HIDDEN` if it is or holds an address, a connection string or a table.
 
     >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
     ('trips.csv', <hidden>, <hidden>)
     """
-    return HIDDEN if _ADDRESS.search(_written(value)) else value
+    return HIDDEN if _is_table(value) or _ADDRESS.search(_written(value)) else value
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is, or holds, what libraries keep rows in: a frame, a column, an array of several numbers."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_is_table, value))
+    if isinstance(value, Mapping):
+        return any(map(_is_table, value.values()))
+    return getattr(value, "shape", ()) != () or hasattr(value, "__arrow_c_stream__")
 
 
 def extra(name: str) -> str:

@@ -59,7 +59,25 @@ def test_values_stay_what_they_are(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "＝1", "＋1", "－1", "＠1"]
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t1",
+        "\r=1",
+        "\n=1",
+        "=cmd|' /C calc'!A0",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠1",
+        " =1",
+        "\u00a0=1",
+        "\ufeff@x",
+        "\u200b+1",
+    ],
 )
 def test_no_cell_of_a_csv_file_is_a_formula(text: str) -> None:
     written = Answer([Column(text, [text, "fine"]), Column("n", [-3, 4])]).to_csv()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import ItemsView, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from giveortake.ledger import Ledger
 from giveortake.ledger import chain as chains
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.entries import Point
+from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import opened
 from giveortake.ledger.postgres import PostgresMark, PostgresStore
 from giveortake.privacy import PureDP
@@ -229,16 +231,21 @@ def test_a_mark_that_cannot_be_moved_keeps_the_answer_in(place: Place, monkeypat
 # -- arguments, marks and passwords -----------------------------------------------------------------------------
 
 
-def test_a_mark_moves_one_row_or_refuses(server: str) -> None:
+def test_a_mark_on_a_server_is_moved_from_where_it_is_or_not_at_all(server: str) -> None:
     place = ServerPlace(server)
     with place.open() as ledger:
         begin(ledger)
     mark = PostgresMark(place.where)
-    with pytest.raises(LedgerDamaged, match="was not moved"):
-        mark.move(Point("another ledger", 9, "0" * 64))
     found = mark.read()
     assert found is not None
     assert found.number == 3
+    further = replace(found, number=9, hash="0" * 64)
+    assert not mark.move(found, replace(further, ledger="another ledger"))
+    assert not mark.move(replace(found, hash="1" * 64), further)
+    assert mark.read() == found
+    assert mark.move(found, further)
+    assert not mark.move(found, found), "it has been moved once"
+    assert mark.read() == further
     mark.close()
 
 
@@ -315,7 +322,10 @@ def test_what_a_level_can_afford_is_admitted_and_a_little_more_is_not(place: Pla
         assert ledger.affordable(level) == 0
 
 
-def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", ["written", "compared"])
+def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = tmp_path / "first.ledger", tmp_path / "second.ledger"
     with open_ledger(first) as ledger:
         ledger.population("people", budget=PureDP(1))
@@ -325,11 +335,18 @@ def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(tmp_path: Path
     kept: list[str] = []
     with open_ledger(first) as ledger:
 
-        def meanwhile(moment: str) -> None:
-            if moment == "written" and not kept:
+        def meanwhile(now: str) -> None:
+            if now == moment and not kept:
                 kept.append("first")
                 ledger.settle(paid.number, {"n": 41})
 
+        move = FileMark.move
+
+        def moved(mark: FileMark, before: Point, point: Point) -> bool:
+            meanwhile("compared")  # whatever was compared before this is not believed
+            return move(mark, before, point)
+
+        monkeypatch.setattr(FileMark, "move", moved)
         with opened(second, at=meanwhile) as other, pytest.raises(LedgerRolledBack):
             other.settle(paid.number, {"n": 43})
     assert kept == ["first"]

@@ -6,8 +6,9 @@ import pytest
 
 import giveortake as gt
 from demo_service import COUNT, Running
+from giveortake.plan.aggregates import AggregateKind
 from giveortake.privacy import ApproxDP
-from giveortake.server.session_desk import _MOST, _MOST_QUANTILES
+from giveortake.server.session_desk import _MOST, _MOST_BY_BEST_CAPS, _WEIGHTS
 
 AT = "/v1/datasets/visits"
 
@@ -22,7 +23,12 @@ def pids(service: Running) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    "sql", [columns(_MOST_QUANTILES + 1, "QUANTILE(amount, {})"), columns(_MOST + 1, "SUM(CLAMP(amount, 0, {}))")]
+    "sql",
+    [
+        columns(_MOST // 3 + 1, "QUANTILE(amount, {})"),
+        columns(_MOST // 4 + 1, "STDDEV(CLAMP(amount, 0, {}))"),
+        columns(_MOST + 1, "SUM(CLAMP(amount, 0, {}))"),
+    ],
 )
 def test_what_would_take_long_to_price_is_refused_before_it_is_priced(service: Running, sql: str) -> None:
     before = pids(service)
@@ -36,9 +42,18 @@ def test_what_would_take_long_to_price_is_refused_before_it_is_priced(service: R
         refused = service.call("ann", "POST", f"{AT}/{path}", {**asked, **more})
         error = refused.json()["error"]
         assert (refused.status_code, error["cause"]) == (422, "refused")
-        assert f"{_MOST}, and {_MOST_QUANTILES} quantiles among them" in error["message"]
+        assert f"a service prices at most {_MOST} at once" in error["message"]
         assert error["hint"] == "ask for them in several questions"
     assert pids(service) == before
+
+
+def test_best_caps_are_found_for_fewer_aggregates_and_every_aggregate_has_a_weight(service: Running) -> None:
+    much = columns(_MOST_BY_BEST_CAPS + 1, "SUM(CLAMP(amount, 0, {}))")
+    for caps, refused in (({}, False), ({"caps": "best"}, True)):
+        told = service.call("ann", "POST", f"{AT}/quote", {"sql": much, "terms": {"epsilon": "0.001", **caps}}).json()
+        assert ("a service prices at most 50" in told.get("error", {}).get("message", "")) == refused
+    of_two = {"covariance", "sample covariance", "correlation", "slope", "intercept"}
+    assert {each.value for each in AggregateKind} == {*_WEIGHTS, *of_two, "minimum", "maximum"}
 
 
 def test_questions_of_a_batch_are_counted_together_and_few_are_priced(service: Running) -> None:

@@ -98,3 +98,11 @@ def test_a_quote_says_that_there_is_no_delta_left_for_finding_keys() -> None:
         assert not quote.admitted
         assert any(each.startswith("finding keys takes δ = ") for each in quote.remarks)
         assert quote.used_after is None
+
+
+def test_what_is_always_zero_has_a_price_beside_a_profile_too() -> None:
+    s = session(budget=gt.ApproxDP(2_000, "1e-6"))
+    s.profile(epsilon=100)
+    for text in ("COUNT(*) - COUNT(*)", "0 * COUNT(*)"):
+        quote = s.sql(f"SELECT {text} AS n FROM trips").quote(epsilon="0.01", rows_per_person=1, n=50)
+        assert (quote.worthless, quote.margins["n"]) == (None, 0)

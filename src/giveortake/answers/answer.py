@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
-_FORMULA = re.compile(r"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?=[-=+@＝＋－＠])")  # where a spreadsheet begins to compute
+_UNSEEN = r"[\s\x00-\x1f\x7f-\xa0\u200b-\u200f\u2060\ufeff]*"  # what some spreadsheets leave out at the beginning
+_FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?={_UNSEEN}[-=+@＝＋－＠])")  # where they begin to compute
 
 
 class Released(ABC):

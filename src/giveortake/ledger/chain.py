@@ -229,7 +229,8 @@ class Chain:
         is_marked = self._book.agrees_with(mark)
         self._is_unsure = False
         if not is_marked and writable:
-            self.mark.move(self._book.head)
+            if not self.mark.move(mark, self._book.head):  # a copy of this ledger has moved it meanwhile
+                return self._caught_up(transaction, writable=writable)
             self._at("mark moved")
         self._vouched = self._book.head
         draft = Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
@@ -354,8 +355,8 @@ class Chain:
         if mark is None or mark.number < head.number:
             with self.store.writing() as transaction:
                 last = [entry.hash for entry in transaction.entries(head.number, None, head.number + 1)]
-                if last == [head.hash] and self.mark.read() == self._vouched:  # nobody wrote anything meanwhile
-                    self.mark.move(head)
+                vouched = self._vouched
+                if last == [head.hash] and vouched is not None and self.mark.move(vouched, head):  # nobody was faster
                     self._vouched = head
                     self._at("mark moved")
                 else:

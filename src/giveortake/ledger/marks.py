@@ -30,7 +30,7 @@ _SLOT = 512  # one sector: a write of it is whole or not there on nearly all dis
 
 
 class Mark(Protocol):
-    """A place that remembers one point. Writers are serialised by the ledger's own lock."""
+    """A place that remembers one point. Writers of one ledger are serialised by its own lock, copies of it are not."""
 
     def read(self) -> Point | None:
         """The point, or None if there never was one."""
@@ -40,8 +40,8 @@ class Mark(Protocol):
         """Remember a first point, unless another process was faster; whichever is remembered is returned."""
         ...
 
-    def move(self, point: Point) -> None:
-        """Remember this point durably, from now on."""
+    def move(self, before: Point, point: Point) -> bool:
+        """Remember a point durably in the place of another one, in one step; not if something else is remembered."""
         ...
 
     def replace(self, point: Point) -> None:
@@ -93,8 +93,12 @@ class MemoryMark:
         self._point = self._point or point
         return self._point
 
-    def move(self, point: Point) -> None:
-        self._point = point
+    def move(self, before: Point, point: Point) -> bool:
+        with self._lock:
+            if self._point != before:
+                return False
+            self._point = point
+            return True
 
     def replace(self, point: Point) -> None:
         self._point = point
@@ -157,16 +161,22 @@ class FileMark:
         self._at("mark begun")
         return self.read() or point
 
-    def move(self, point: Point) -> None:
+    def move(self, before: Point, point: Point) -> bool:
+        import fcntl  # noqa: PLC0415 (not on every platform)
+
         try:
             with self.path.open("r+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # of the mark's own: copies of a ledger have no other lock in common
                 content = file.read(2 * _SLOT)
                 first, second = _read_slot(content, 0), _read_slot(content, 1)
                 older = 0 if first is None or (second is not None and first.number <= second.number) else 1
+                if before != (second if older == 0 else first):
+                    return False
                 file.seek(older * _SLOT)
                 file.write(_slot(point))
                 self._at("mark written")
                 sync(file.fileno())
+                return True
         except OSError as error:
             raise LedgerUnavailable(
                 f"the mark {self.path} cannot be written: {error.strerror}",

@@ -271,17 +271,14 @@ class PostgresMark(_Connected):
             (point.ledger, point.number, point.hash),
         )
 
-    def move(self, point: Point) -> None:
+    def move(self, before: Point, point: Point) -> bool:
+        where = "WHERE ledger = %s AND number = %s AND hash = %s"
         with self._begun() as connection:
             moved = connection.execute(
-                f"UPDATE {self._table} SET number = %s, hash = %s WHERE ledger = %s".encode(),  # noqa: S608 (our own schema, quoted)
-                (point.number, point.hash, point.ledger),
+                f"UPDATE {self._table} SET number = %s, hash = %s {where}".encode(),  # noqa: S608 (our own schema, quoted)
+                (point.number, point.hash, point.ledger, before.number, before.hash),
             ).rowcount
-            if moved != 1:
-                raise LedgerDamaged(
-                    f"the mark of {self.name} was not moved: {moved} marks belong to this ledger",
-                    hint=RESTORE,
-                )
+        return moved == 1
 
     def replace(self, point: Point) -> None:
         with self._begun() as connection:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveortake.errors import InvalidParameter, LedgerMismatch
-from giveortake.ledger.entries import NOTHING, Point
+from giveortake.ledger.entries import NOTHING, RESTORE, Point
 from giveortake.ledger.files import sync_folder
 from giveortake.ledger.home import Home
 from giveortake.ledger.opening import home_of, mark_at, opened
@@ -76,7 +76,10 @@ def move(
             at("copied")
             if not same:
                 secret = keeper.secret(create=True)
-                keeper.move(Point(head.ledger, head.number + 1, NOTHING))  # what the old one remembers is nowhere
+                marked = keeper.read() or head
+                voided = Point(head.ledger, marked.number + 1, NOTHING)  # what the old one remembers is nowhere
+                if not keeper.move(marked, voided):
+                    raise LedgerMismatch("a copy of this ledger has moved its mark meanwhile", hint=RESTORE)
                 at("old mark voided")
                 next_keeper.begin(head)
                 if secret is not None:

@@ -85,8 +85,8 @@ def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iter
                 if value not in known:
                     close = meant(str(value), [each for each in known if isinstance(each, str)]).rstrip()
                     yield (
-                        f"{str(value)!r} is none of the declared categories of `{column.name}`, and has no group of its own"
-                        f"{f'; {close}' if close else ''}"
+                        f"{str(value)!r} is none of the declared categories of `{column.name}`, and has no group of "
+                        f"its own{f'; {close}' if close else ''}"
                     )
     for argument in expression.arguments:
         yield from _of_expression(argument, schema)

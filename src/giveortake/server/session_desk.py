@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.paces import Pace
-from giveortake.plan.aggregates import AggregateKind
 from giveortake.server import strict_json
 from giveortake.server.console.uncertainty import kinds_of
 from giveortake.server.curves import curve_of
@@ -34,7 +33,13 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
-_MOST, _MOST_QUANTILES = 200, 64  # aggregates that are priced at once
+_MOST, _MOST_BY_BEST_CAPS = 200, 50  # what is priced at once, by the weights of aggregates
+_WEIGHTS = {
+    **dict.fromkeys(("count rows", "count values", "count persons", "count distinct", "sum"), 1),
+    **dict.fromkeys(("mean", "quantile"), 3),
+    **dict.fromkeys(("variance", "standard deviation", "sample variance", "sample standard deviation"), 4),
+}
+_OF_TWO_COLUMNS = 6
 _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
@@ -90,13 +95,15 @@ def budget(session: Session, _request: Request) -> Result:
 
 def quote(session: Session, request: Request) -> Result:
     """What an answer would cost."""
-    found = _asked(session, request["question"])[0].quote(**request["terms"])
+    found = _asked(session, request["terms"], request["question"])[0].quote(**request["terms"])
     return quote_document(found, standing_document(session))
 
 
 def curve(session: Session, request: Request) -> Result:
     """What it would cost at nine spends."""
-    return curve_of(session, _asked(session, request["question"])[0], request["terms"], request.get("currency"))
+    return curve_of(
+        session, _asked(session, request["terms"], request["question"])[0], request["terms"], request.get("currency")
+    )
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -104,14 +111,14 @@ def curve(session: Session, request: Request) -> Result:
 
 def answer(session: Session, request: Request) -> Result:
     """One answer."""
-    found = _asked(session, request["question"])[0].answer(key=request["key"], **request["terms"])
+    found = _asked(session, request["terms"], request["question"])[0].answer(key=request["key"], **request["terms"])
     return formatted(found, request["format"])
 
 
 def stream(session: Session, request: Request) -> Result:
     """One part of a large answer, and whether it is the last: all of them have one price and one key."""
     parts: Iterator[Answer] = iter(
-        _asked(session, request["question"])[0].stream(key=request["key"], **request["terms"])
+        _asked(session, request["terms"], request["question"])[0].stream(key=request["key"], **request["terms"])
     )
     for _ in range(request["part"]):
         if next(parts, None) is None:
@@ -124,7 +131,9 @@ def stream(session: Session, request: Request) -> Result:
 
 def batch(session: Session, request: Request) -> Result:
     """Answers that are declared together."""
-    found = session.batch(_asked(session, *request["questions"]), key=request["key"], **request["terms"])
+    found = session.batch(
+        _asked(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
+    )
     return written({"answers": [json.loads(each.to_json()) for each in found]}, found[0].release_id)
 
 
@@ -202,19 +211,20 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
 
 
-def _asked(session: Session, *questions: dict[str, Any]) -> list[Query]:
+def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
     """Questions that are few and small enough to be priced: a price is free, and nobody waits long for another's.
 
-    An aggregate takes up to a hundredth of a second, and a quantile, whose ranks are looked for, a tenth of one.
+    What weighs one takes up to two hundredths of a second; the best caps are found by pricing some ten choices.
     """
     found = [_query(session, each) for each in questions]
     kinds = [kind for each in found for kind in kinds_of(list(each.plan().values()))]
-    quantiles = kinds.count(AggregateKind.QUANTILE.value)
-    if len(kinds) > _MOST or quantiles > _MOST_QUANTILES:
+    weight = sum(_WEIGHTS.get(kind, _OF_TWO_COLUMNS) for kind in kinds)
+    most = _MOST_BY_BEST_CAPS if terms.get("caps") == "best" else _MOST
+    if weight > most:
         raise QueryRefused(
-            f"{len(kinds):,} aggregates, {quantiles:,} of them quantiles, are more than a service prices at once: "
-            f"{_MOST}, and {_MOST_QUANTILES} quantiles among them",
-            hint="ask for them in several questions",
+            f"{len(kinds):,} aggregates weigh {weight:,}, and a service prices at most {most} at once: a count or a "
+            f"sum weighs 1, a mean or a quantile 3, a deviation 4, what is about two columns {_OF_TWO_COLUMNS}",
+            hint="ask for them in several questions" if most == _MOST else "state the caps, or ask several questions",
         )
     return found
 

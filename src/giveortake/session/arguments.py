@@ -10,8 +10,9 @@ from giveortake.errors import InvalidParameter
 
 def asked_together(session: Any, queries: Any) -> list[Any]:
     """The questions of a batch, texts among them read as SQL; refused if there are none, or if one asks another."""
-    listed = queries if isinstance(queries, Iterable) and not isinstance(queries, str) else None
-    asked = [session.sql(query) if isinstance(query, str) else query for query in listed or ()]
+    is_list = isinstance(queries, Iterable) and not isinstance(queries, str) and not hasattr(queries, "shape")
+    listed = queries if is_list else None
+    asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
     if not asked:
         problem = "is not a list of questions" if listed is None else "is empty: ask something"
         raise InvalidParameter("queries", queries, problem, hint='s.batch([q1, q2], epsilon="0.1")')

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 _IN_PART = "a profile describes the whole table, and this is a part of it"
+_MOST_COMPARED = 24  # measures of a question, each of which every other choice of caps prices again
 _NO_PROFILE = "you have no profile of the table"
 _NO_PROFILE_THAT_TELLS = "you have no profile of the table, and one is of the whole table, before any filter or join"
 
@@ -93,7 +94,7 @@ def left_out_of(
             why = _NO_PROFILE_THAT_TELLS if why else _NO_PROFILE
         return LeftOut(None, None, None, sure, why, profiled=False)
     lines: tuple[CapLine, ...] = ()
-    if terms is not None:
+    if terms is not None and (terms.best_caps or len(made.measures) <= _MOST_COMPARED):
         free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
         lines = Candidates(mechanism, question, free, made.rules, profile, table).lines(made, is_best=terms.best_caps)
     if why:

@@ -132,6 +132,8 @@ def _no_count(
         margin = margins[name]
         if not isinstance(formula, Linear) or not formula.counts or not isinstance(margin, int | float):
             return None
+        if not formula.weights:  # a constant, such as COUNT(*) - COUNT(*)
+            return None
         measures = [made.measures[index] for index in formula.weights]
         limits = [limit for limit in _limits(made, measures, n, told) if limit[0] <= margin]
         if not limits:
