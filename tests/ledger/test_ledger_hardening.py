@@ -218,7 +218,7 @@ def test_a_mark_that_cannot_be_moved_keeps_the_answer_in(place: Place, monkeypat
         with pytest.raises(KeyboardInterrupt):
             writer.settle(held, "forty-one")
 
-        def full(_mark: Any, _point: Point) -> None:
+        def full(*_: object) -> bool:
             raise LedgerUnavailable("the disk is full")
 
         monkeypatch.setattr(type(other.chain.mark), "move", full)
