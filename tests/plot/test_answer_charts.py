@@ -160,7 +160,7 @@ def test_the_caption_tells_what_the_numbers_cost_and_not_what_one_call_was_charg
         first, again = (query.answer(epsilon="0.5") for _ in range(2))
     assert "nothing was charged again" in again.notes[0]
     assert first.plot().to_dict()["title"] == again.plot().to_dict()["title"]
-    assert "cost ε = 0.5" in again.plot().to_dict()["title"]["subtitle"][0]
+    assert "cost ε = 0.5" in " ".join(again.plot().to_dict()["title"]["subtitle"])
 
 
 def test_tables_are_counted_in_words_and_ways_that_do_not_occur_are_not_in_the_legend() -> None:
@@ -172,6 +172,61 @@ def test_tables_are_counted_in_words_and_ways_that_do_not_occur_are_not_in_the_l
     lines = [{"table": ("a",), "of": "n", "sd": 3.0, "equal_sd": 4.0}]
     title = plot.workloads(lines).to_dict()["title"]["text"]
     assert title == "Noise in a cell of 1 table: deviation 3 rows, 4 by an equal split"
+
+
+def test_what_is_made_of_estimates_is_no_key_wherever_keys_stand() -> None:
+    plans, counts = Column("plan", ["free", "pro"]), estimate([90.0, 10.0])
+    made = Column("n_consistent", [90.5, 9.5])
+    for columns in ([plans, counts, made], [counts, made, plans], [plans, counts, Column("place", [1, 2])]):
+        chart = Answer(columns).plot()
+        assert chart.to_dict()["title"]["text"] == "n by plan"
+        assert [row["place"] for row in rows_of(chart)] == ["free", "pro"]
+        assert marks_of(chart) == ["rule", "point"]
+    assert Answer([counts, made]).plot().to_dict()["title"]["text"] == "n"
+
+
+def test_more_lines_than_colours_get_a_chart_each_and_more_than_a_picture_holds_are_refused() -> None:
+    def by_ages(lines: int) -> Answer:
+        names = [f"city {line}" for line in range(lines) for _ in range(3)]
+        return Answer([Column("city", names), Column("age", [20, 30, 40] * lines), estimate([1.0] * 3 * lines)])
+
+    assert "color" in by_ages(8).plot().to_dict()["layer"][0]["encoding"]
+    many = by_ages(9).plot().to_dict()
+    assert (many["facet"]["field"], many["columns"]) == ("series", 3)
+    assert {row["place"] for row in many["data"]["values"]} == {20.0, 30.0, 40.0}
+    assert "aria-label" in vl_convert.vegalite_to_svg(json.dumps(many))
+    with pytest.raises(InvalidParameter, match="has 31 lines along `age`, and a picture tells 30 apart") as told:
+        by_ages(31).plot()
+    assert "fewer columns" in str(told.value.hint)
+
+
+def test_charts_in_one_picture_name_their_own_lines() -> None:
+    one = Answer([Column("day", sorted(YEAR[:2] * 2)), Column("who", ["a", "b"] * 2), estimate([1.0] * 4)])
+    both = plot.panels([("day × who", one), ("who × day", one)], more=3).to_dict()
+    assert both["title"]["text"] == "5 tables"
+    assert both["title"]["subtitle"][-1] == "3 tables more: answer[…].plot() draws one"
+    assert both["resolve"]["scale"]["color"] == "independent"
+    assert plot.panels([("total", Answer([estimate([3.0])]))]).to_dict()["title"]["text"] == "total"
+
+
+def test_the_caption_says_what_intervals_do_not_cover_on_lines_as_wide_as_the_charts() -> None:
+    said = {"contributions": "at most 4 rows of a person"}
+    columns = [Column("k", ["a"]), estimate([1.0]), estimate([2.0], name="total")]
+    for some, wide in ((columns[:2], 74), (columns, 148)):
+        lines = Answer(some, recipe=said, notes=("word " * 60,)).plot().to_dict()["title"]["subtitle"]
+        assert "for the noise; what caps leave out is not in them" in " ".join(lines)
+        assert wide - 8 < max(map(len, lines)) <= wide
+
+
+def test_values_are_strokes_across_their_intervals_and_legends_are_lines() -> None:
+    """A dot hid the intervals that are narrower, and at zero the label beside it."""
+    for chart, shape in ((answer_by(["a", "b"]), "M0,-1L0,1"), (answer_by([1, 2]), "stroke")):
+        point = chart.plot().to_dict()["layer"][-1]["mark"]
+        assert (point["shape"], point["filled"]) == (shape, False)
+    days = Answer([Column("who", ["a", "b"] * 2), Column("day", sorted(YEAR[:2] * 2)), estimate([1.0] * 4)])
+    for layer in days.plot().to_dict()["layer"]:
+        legend = layer["encoding"]["color"]["legend"]
+        assert (legend["symbolType"], legend["symbolOpacity"]) == ("stroke", 1)
 
 
 def test_caps_are_whole_rows() -> None:

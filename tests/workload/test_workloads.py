@@ -411,6 +411,12 @@ def test_all_faces_show_the_tables(tmp_path: Path) -> None:
         == answer.to_arrow().num_rows
         == 17 + 100
     )
-    assert answer.plot().to_dict()["title"]["text"].startswith("Noise in a cell of 4 tables")
+    assert quote.plot().to_dict()["title"]["text"].startswith("Noise in a cell of 4 tables")
+    drawn = answer.plot().to_dict()
+    assert drawn["title"]["text"] == "4 tables"
+    assert [each["title"]["text"] for each in drawn["concat"]] == [
+        " × ".join(each) or "total" for each in answer.tables
+    ]
+    assert answer["sex"].plot().to_dict()["title"]["text"] == "n by sex"
     assert gt.answers.Answer.from_json(answer["sex"].to_json()) == answer["sex"]
     assert "n_consistent is post-processing" in str(answer["sex"])

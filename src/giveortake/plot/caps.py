@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
 
 _TICKS = [0, *(10**power for power in range(13))]
-_BAND = "between which the rows left out lie"
+_BAND = "rows left out, at least and at most"
 _PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error": "both together"}
 
 

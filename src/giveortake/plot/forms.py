@@ -26,6 +26,7 @@ _MOST_APART, _APART = 6, 8  # lines whose bars are moved apart, and by how many 
 _ARROW = 4  # pixels from the edge to the middle of an arrow
 _WEEK = dt.timedelta(days=7)
 _DAYS, _MONTHS, _YEARS = dt.timedelta(days=3), dt.timedelta(days=150), dt.timedelta(days=5 * 366)
+_SMALL, _COLUMNS = 180, 3  # pixels of the width of a small chart, and how many are side by side
 _LABELS = 220  # pixels of the longest label
 
 
@@ -39,14 +40,15 @@ class _Axis:
     high_edge: Any
     low_arrow: str
     high_arrow: str
+    stroke: str  # of a value, across its interval: it hides little of one, and no label beside it
 
     @property
     def other(self) -> str:
         return f"{self.own}2"
 
 
-_ACROSS = _Axis("x", 0, "width", "triangle-left", "triangle-right")
-_UP = _Axis("y", "height", 0, "triangle-down", "triangle-up")
+_ACROSS = _Axis("x", 0, "width", "triangle-left", "triangle-right", "M0,-1L0,1")
+_UP = _Axis("y", "height", 0, "triangle-down", "triangle-up", "stroke")
 
 
 class Form(ABC):
@@ -54,6 +56,11 @@ class Form(ABC):
 
     axis: ClassVar[_Axis]
     rows: int
+
+    @property
+    def is_line(self) -> bool:
+        """Whether neighbours are joined."""
+        return False
 
     @abstractmethod
     def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
@@ -92,7 +99,8 @@ class Form(ABC):
                 head = base.mark_point(filled=True, shape=arrow, size=70, color=_INTERVAL, opacity=1, **offset)
                 with_one = head.transform_filter(f"datum.open === '{end}' || datum.open === 'both'")
                 arrows.append(with_one.encode(**{axis.own: edges[end]}))
-        point = base.mark_point(filled=True, size=size, color=_VALUE, opacity=1)
+        dot = {"filled": True} if self.is_line else {"filled": False, "shape": axis.stroke, "strokeWidth": 2}
+        point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot)
         return Layers(
             bars[""],
             [bars[kind] for kind in ("low", "high", "both") if kind in kinds] + arrows,
@@ -137,17 +145,12 @@ class _Along(Form):
     def encoded(self, rows: Rows) -> Any:
         """The axis of keys."""
 
-    @property
-    @abstractmethod
-    def is_line(self) -> bool:
-        """Whether neighbours are joined."""
-
     def chart(self, rows: Rows) -> Any:
         alt = altair()
-        listed = rows.values if self.is_line or len(rows.series) == 1 else rows.beside_each_other()
+        several, many = len(rows.series) > 1, len(rows.series) > len(COLOURS)
+        listed = rows.beside_each_other() if several and not many and not self.is_line else rows.values
         values = [row | _band(row) for row in listed if row["place"] is not None]
         base = alt.Chart(alt.Data(values=values)).encode(x=self.encoded(rows), tooltip=_tooltip(alt, rows))
-        several = len(rows.series) > 1
         layers = self.layers(base, rows, width=2 if self.rows <= _MANY else 1, size=36 if self.is_line else 60)
         drawn = [layers.closed, *layers.open, layers.points]
         if self.is_line:
@@ -163,6 +166,8 @@ class _Along(Form):
                 *_apart([*([layers.closed] if bars else []), *layers.open, *(points if alone else [])], rows.series),
                 *([] if alone else points),
             ]
+        if many:
+            return _facets(alt, alt.layer(*drawn), rows.series)
         if several:
             drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
         return alt.layer(*drawn).properties(width=_WIDTH, height=_HEIGHT)
@@ -259,7 +264,7 @@ class Categories(Form):
         step = min(_LINE, _TALLEST / max(1, len(rows.order)))
         above = {"titleAngle": 0, "titleAlign": "right", "titleX": -4, "titleY": -8}
         named = rows.order[:: -(-len(rows.order) // _NAMED) or 1]
-        axis = alt.Axis(values=named, labelLimit=_LABELS, ticks=False, **above) if rows.key else None
+        axis = alt.Axis(values=named, labelLimit=_LABELS, labelPadding=6, ticks=False, **above) if rows.key else None
         base = alt.Chart(alt.Data(values=rows.values)).encode(
             y=alt.Y("place:N", scale=alt.Scale(domain=rows.order), title=rows.key or None, axis=axis),
             tooltip=_tooltip(alt, rows),
@@ -268,6 +273,12 @@ class Categories(Form):
         layers = self.layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
         drawn = alt.layer(layers.closed, *layers.open, layers.points)
         return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
+
+
+def _facets(alt: Any, chart: Any, series: list[str]) -> Any:
+    """A small chart for each line, on the same axes: there are not so many colours."""
+    own = alt.Facet("series:N", sort=series, title=None, header=alt.Header(labelLimit=_SMALL, labelAnchor="start"))
+    return chart.properties(width=_SMALL, height=_SMALL // 2).facet(facet=own, columns=_COLUMNS)
 
 
 def _apart(layers: list[Any], series: list[str]) -> list[Any]:
@@ -300,7 +311,15 @@ def _tooltip(alt: Any, rows: Rows) -> list[Any]:
 def _coloured(alt: Any, layer: Any, series: list[str]) -> Any:
     """The same layer with a colour and a dash for each line; the legend lists them as the answer does."""
     colours = [COLOURS[place % len(COLOURS)] for place in range(len(series))]
-    legend = alt.Legend(title=None, symbolLimit=40, labelLimit=_LABELS)
+    legend = alt.Legend(
+        title=None,
+        symbolLimit=40,
+        labelLimit=_LABELS,
+        symbolType="stroke",
+        symbolSize=400,
+        symbolStrokeWidth=2,
+        symbolOpacity=1,
+    )
     colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=colours), sort=series, legend=legend)
     if layer.mark.type != "line":
         return layer.encode(color=colour)

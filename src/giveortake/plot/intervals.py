@@ -10,8 +10,9 @@ from giveortake.answers.answer import Released
 from giveortake.answers.faces import caps_of, facts, notes
 from giveortake.answers.printable import printable
 from giveortake.errors import HIDDEN, InvalidParameter
+from giveortake.exact import counted
 from giveortake.plot.forms import Categories, Form, Numbers, Times
-from giveortake.plot.rows import Rows
+from giveortake.plot.rows import Rows, keys_of
 from giveortake.plot.theme import altair, without_tags
 
 if TYPE_CHECKING:
@@ -20,33 +21,72 @@ if TYPE_CHECKING:
 _CHARACTERS = 74  # of a line of the caption, which is then about as wide as a chart
 _SIDE_BY_SIDE = 2
 _MOST_APART = 3  # rows without a key that are told in the caption
+_MOST_LINES = 30  # that are told apart, each in a small chart of its own
 
 
 def intervals(answer: Any, *, title: str | None = None) -> Any:
     """An altair chart of every estimate in an answer, with its interval, by key.
 
     Dates and times become a line with a band on a time axis, numbers points in their order, all else one line each,
-    the greatest first. An interval without an end reaches to the edge and has an arrow there; the axis is that of the
+    the greatest first. More lines than there are colours get a small chart each, and more than 30 are refused. An
+    interval without an end reaches to the edge and has an arrow there; the axis is that of the
     finite ends. Every row is drawn, or told in the caption. One estimate is a chart that others can be laid upon
     (`answer.plot() + other`), several are charts side by side.
     """
     if not isinstance(answer, Released):
         hint = "gt.plot.intervals(query.answer(epsilon=0.1))"
         raise InvalidParameter("answer", HIDDEN, f"is not an answer: its type is {type(answer).__name__}", hint=hint)
-    alt = altair()
+    charts, told = _charts(answer)
+    estimates = [column.name for column in answer.columns if column.has_interval]
+    words = title if title is not None else _title(estimates, [key.name for key in keys_of(answer.columns)])
+    return _headed(charts, words, [*_caption(answer), *told])
+
+
+def panels(answers: Sequence[tuple[str, Any]], *, more: int = 0, title: str | None = None) -> Any:
+    """Tables of one release in one picture, each named and drawn as `intervals` draws it; `more` are not drawn.
+
+    >>> ages = gt.answers.Column("age", [20, 30]), gt.answers.Column("n", [50, 40], [45, 35], [55, 45])
+    >>> type(gt.plot.panels([("age", gt.answers.Answer(ages))])).__name__
+    'LayerChart'
+    """
+    charts, told = [], []
+    for name, answer in answers:
+        made, without = _charts(answer)
+        charts += [chart.properties(title=altair().TitleParams(printable(name), anchor="start")) for chart in made]
+        told += without
+    words = answers[0][0] if len(charts) == 1 else counted(len(answers) + more, "table")
+    rest = [f"{counted(more, 'table')} more: answer[…].plot() draws one"] if more else []
+    return _headed(charts, words if title is None else title, [*_caption(answers[0][1], rows=False), *told, *rest])
+
+
+def _charts(answer: Any) -> tuple[list[Any], list[str]]:
+    """A chart for each estimate, and what has no place in them."""
     estimates = [column for column in answer.columns if column.has_interval]
-    keys = [column for column in answer.columns if not column.has_interval]
+    keys = keys_of(answer.columns)
     form = _form(keys, len(answer))
-    tables = [Rows.of(form, keys, column, estimates[0]) for column in estimates]
-    charts = [form.chart(rows) for rows in tables]
-    words = title if title is not None else _title([column.name for column in estimates], [key.name for key in keys])
-    told = [line for rows in tables for line in rows.apart()]
-    lines = [part for line in [*_caption(answer), *told] for part in wrap(line, _CHARACTERS)]
+    found = [Rows.of(form, keys, column, estimates[0]) for column in estimates]
+    lines = len(found[0].series) if found else 0
+    if lines > _MOST_LINES:
+        raise InvalidParameter(
+            "answer",
+            HIDDEN,
+            f"has {lines:,} lines along `{found[0].key}`, and a picture tells {_MOST_LINES} apart",
+            hint="group by fewer columns, or draw a part of answer.to_pandas()",
+        )
+    return [form.chart(rows) for rows in found], [line for rows in found for line in rows.apart()]
+
+
+def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
+    """One chart, or several side by side, with a title and a caption that is about as wide."""
+    alt = altair()
+    wide = min(len(charts), _SIDE_BY_SIDE) * _CHARACTERS
+    lines = [part for line in caption for part in wrap(line, wide)]
     heading = alt.TitleParams(words, subtitle=lines, anchor="start", frame="group" if len(charts) == 1 else "bounds")
     if len(charts) == 1:
         return without_tags(charts[0].properties(title=heading))
     joined = alt.hconcat(*charts) if len(charts) <= _SIDE_BY_SIDE else alt.concat(*charts, columns=_SIDE_BY_SIDE)
-    return without_tags(joined.properties(title=heading))
+    own = joined.resolve_scale(color="independent", strokeDash="independent")  # each chart names its own lines
+    return without_tags(own.properties(title=heading))
 
 
 def _form(keys: Sequence[Any], rows: int) -> Form:
@@ -70,8 +110,9 @@ def _title(estimates: Sequence[str], keys: Sequence[str]) -> str:
     return f"{', '.join(map(printable, estimates))}{by}"
 
 
-def _caption(answer: Any) -> list[str]:
-    """What is promised, how sure it is, and how much of a person counts."""
+def _caption(answer: Any, *, rows: bool = True) -> list[str]:
+    """How many rows there are, how sure they are, and how much of a person counts."""
     caps = caps_of(answer)
     said = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
-    return [" · ".join(facts(answer)), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]
+    sure = facts(answer, at_length=True)[not rows :]
+    return [" · ".join(sure), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]

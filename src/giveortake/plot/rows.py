@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.faces import is_interval
@@ -89,6 +89,13 @@ class Rows:
             for row in self.values
             if row["place"] is None
         ]
+
+
+def keys_of(columns: Sequence[Any]) -> list[Any]:
+    """The columns that say what a row is of; what is made of estimates, such as ranks and `n_consistent`, is none."""
+    before = list(takewhile(lambda column: not column.has_interval, columns))
+    made = {f"{column.name}_consistent" for column in columns if column.has_interval}
+    return before or [column for column in columns if not column.has_interval and column.name not in made]
 
 
 def distinct(labels: Sequence[str], keys: Sequence[object]) -> list[str]:

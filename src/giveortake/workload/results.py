@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3  # tables on a page
 _ROWS = 5  # of each
+_DRAWN = 6  # tables in one picture
 POST_PROCESSED = "_consistent is post-processing: not negative, and sums agree; it is not unbiased"
 
 
@@ -258,10 +259,15 @@ class WorkloadAnswer(StackedFaces):
         return lines_of(self._asked, self._design, self._miss)
 
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
-        """An altair chart of the standard deviation of every table, beside that of an equal split; a path saves it."""
+        """An altair chart of the tables, the first six of many, with their intervals; a path saves it.
+
+        `answer["age"].plot()` draws one table, and the quote's `plot` how exact all of them are.
+        """
         from giveortake import plot  # noqa: PLC0415 (heavy)
 
-        return plot.titled_or_saved(lambda words: plot.workloads(self.lines(), title=words), title)
+        named = [(" × ".join(each) or "total", self[each]) for each in self.tables[:_DRAWN]]
+        more = len(self.tables) - len(named)
+        return plot.titled_or_saved(lambda words: plot.panels(named, more=more, title=words), title)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{html.escape(self._headline())}</p>"]
