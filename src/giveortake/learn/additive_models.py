@@ -107,7 +107,7 @@ class _Additive(Learner):
 
 
 class AdditiveClassifier(_Additive, Classifier):
-    """Two declared classes, told by the sum of one shape for each feature.
+    """Two declared classes, told by the sum of one shape for each feature. Shapes speak for the second class.
 
     `bins` is how many fine bins each number is cut into before they are merged, or by name a number or a list of edges,
     which are taken as they are. The other parameters are those of every classifier.
@@ -115,6 +115,9 @@ class AdditiveClassifier(_Additive, Classifier):
 
     def _task(self, data: LearningData) -> AdditiveTask:
         return self._additive(*planned(self, data, most=2))
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return (self._classes("shapes"), *super()._described())
 
     def _axis(self) -> tuple[str, str]:
         target = self.model_.target

@@ -89,7 +89,7 @@ class Classifier(Learner):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The declared classes, in their declared order."""
+        """The declared classes, in their declared order; of truth values False comes first."""
         return _alike(self._require_fitted().target.values)
 
     def predict_proba(self, rows: Any) -> Reals:
@@ -114,6 +114,12 @@ class Classifier(Learner):
     def score(self, rows: Any, y: Any) -> float:
         """The part of public rows whose class is found."""
         return float(np.mean(self.predict(rows) == np.asarray(y)))
+
+    def _classes(self, what: str) -> tuple[str, str]:
+        """What a card says of two classes: which there are, and for which the numbers of a model speak."""
+        target = self.model_.target
+        first, second = target.values
+        return "classes", f"{first} and {second}; {what} speak for {target.name} = {second}"
 
     def _scores(self, rows: Any) -> Reals:
         model: ClassModel = self._require_fitted()

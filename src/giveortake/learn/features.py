@@ -125,7 +125,9 @@ def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features"
             called, name, "is not a column", hint=f"{meant(str(name), schema)}the columns are {', '.join(schema)}"
         )
     domain = schema[name]
-    values = (False, True) if domain.kind is Kind.BOOLEAN and domain.categories is None else domain.categories
+    values = domain.categories
+    if domain.kind is Kind.BOOLEAN:  # in the order that everybody has them in, whatever order they are declared in
+        values = (False, True) if values is None else tuple(sorted(values, key=(False, True, None).index))
     if values is not None:
         if len(values) < 2:
             raise InvalidParameter(called, name, "has only one value, so nothing can be learned from it")

@@ -185,7 +185,7 @@ class LogisticRegression(Classifier):
     def coef_(self) -> Reals:
         """What one more of each column adds to the log-odds, or a category instead of the first; one line.
 
-        `model_.names` are the columns' names.
+        The odds are those of the second class, `classes_[1]`: of truth values, True. `model_.names` are the columns' names.
         """
         model: LogisticModel = self._require_fitted()
         return np.asarray(model.coefficients[1:] / affine(model.features)[1])[None, :]
@@ -198,4 +198,4 @@ class LogisticRegression(Classifier):
         return np.asarray([model.coefficients[0] - (model.coefficients[1:] * centres / halves).sum()])
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (("classes", " and ".join(str(each) for each in self.model_.target.values)),)
+        return (self._classes("coefficients"),)

@@ -29,9 +29,8 @@ def shapes(
         for place, (name, bins) in enumerate(features)
     ]
     rows = [alt.hconcat(*charts[start : start + _COLUMNS]) for start in range(0, len(charts), _COLUMNS)]
-    words = alt.TitleParams(
-        title or what, subtitle="bands of two deviations: noise, sampling and shrinking", anchor="start"
-    )
+    bands = "bands of two deviations: noise, sampling and shrinking"
+    words = alt.TitleParams(title or what, subtitle=[what, bands] if title else bands, anchor="start")
     return alt.vconcat(*rows).properties(title=words)
 
 

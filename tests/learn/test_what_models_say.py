@@ -1,0 +1,56 @@
+"""What fitted models say of classes and of public rows, and what their cards say of noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.learn import AdditiveClassifier, LogisticRegression
+from giveortake.session import Session
+
+COUNT = 4000
+X = np.linspace(-1, 1, COUNT)
+ROWS = pl.DataFrame({"x": X, "plan": ["free", "pro"] * (COUNT // 2), "churn": X > 0})
+SPEND: dict[str, Any] = {"epsilon": 4, "delta": "1e-6"}
+
+
+def session(**more: Any) -> Session:
+    domains = {"x": (-1, 1), "plan": ["free", "pro"], "churn": [True, False]}
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(9, "1e-5"), "domains": domains, "name": "shop"}
+    return gt.protect(ROWS, **usual | more)
+
+
+def test_models_speak_for_true_in_whatever_order_truth_values_are_declared_and_say_so() -> None:
+    with session() as s:
+        line = LogisticRegression("churn", ["x"], **SPEND).fit(s)
+        shapes = AdditiveClassifier("churn", ["x"], **SPEND).fit(s)
+    for model, what in ((line, "coefficients"), (shapes, "shapes")):
+        assert model.classes_.tolist() == [False, True]
+        assert model.predict_proba({"x": [0.9]})[0, 1] > 0.5
+        assert f"classes: False and True; {what} speak for churn = True" in str(model.card())
+        assert type(model).from_json(model.to_json()).classes_.tolist() == [False, True]
+    assert line.coef_[0, 0] > 0
+    assert shapes.shapes()["x"][-1][1] > 0
+    assert shapes.plot().to_dict()["title"]["text"] == "What speaks for churn = True"
+    named = shapes.plot(title="Who leaves").to_dict()["title"]
+    assert (named["text"], named["subtitle"][0]) == ("Who leaves", "What speaks for churn = True")
+
+
+def test_a_feature_of_truth_values_is_measured_from_false() -> None:
+    with session() as s:
+        model = LogisticRegression("plan", ["churn"], **SPEND).fit(s)
+    assert model.model_.names == ["churn=True"]
+
+
+def test_a_model_that_was_written_with_its_classes_in_another_order_keeps_them() -> None:
+    with session() as s:
+        model = LogisticRegression("churn", ["x"], **SPEND).fit(s)
+    first, second = '["literal", "bool", "False"]', '["literal", "bool", "True"]'
+    text = model.to_json()
+    assert f"[{first}, {second}]" in text
+    older = LogisticRegression.from_json(text.replace(f"[{first}, {second}]", f"[{second}, {first}]"))
+    assert older.classes_.tolist() == [True, False]
