@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 
 import giveortake as gt
 from giveortake.learn import AdditiveClassifier, LogisticRegression
@@ -54,3 +53,21 @@ def test_a_model_that_was_written_with_its_classes_in_another_order_keeps_them()
     assert f"[{first}, {second}]" in text
     older = LogisticRegression.from_json(text.replace(f"[{first}, {second}]", f"[{second}, {first}]"))
     assert older.classes_.tolist() == [True, False]
+
+
+def test_a_quote_whose_noise_is_no_smaller_than_the_rows_is_called_worthless_and_says_what_helps() -> None:
+    with session() as s:
+        little = LogisticRegression("churn", ["x"], epsilon="0.001", delta="1e-6").quote(s, n=COUNT)
+        enough = LogisticRegression("churn", ["x"], **SPEND).quote(s, n=COUNT)
+    assert "worthless: the noise in a sum is no smaller than all rows together" in str(little)
+    assert "hint: spend more" in str(little)
+    assert "worthless" not in str(enough)
+
+
+def test_a_card_says_when_no_released_sum_stands_out_from_its_noise() -> None:
+    """Six deviations: of 50 sums of noise alone one is beyond them once in ten million fits."""
+    with session() as s:
+        noise = LogisticRegression("churn", ["x"], epsilon="0.00001", delta="1e-6").fit(s)
+        model = LogisticRegression("churn", ["x"], **SPEND).fit(s)
+    assert "note: worthless: no sum of the first pass stands out from its noise" in str(noise.card())
+    assert "worthless" not in str(model.card())

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from giveortake.learn.model import Provenance
     from giveortake.privacy import Guarantee
 
+MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
+
 
 class _Page:
     """Facts and a table, in three forms."""
@@ -118,6 +120,9 @@ class FitQuote(_Page):
         if self.noise_to_signal is not None:
             part = f"{self.noise_to_signal:.2g} at n = {self.n:,}"
             found.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
+            if self.noise_to_signal >= 1:
+                found.append(("worthless", "the noise in a sum is no smaller than all rows together"))
+                found.append(("hint", MORE_SIGNAL))
         if not self.admitted:
             found.append(("budget", "does not admit it now"))
         return found

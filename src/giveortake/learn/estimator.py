@@ -10,7 +10,7 @@ from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.learn.arrays import Held, not_fitted
-from giveortake.learn.card import Card, FitQuote
+from giveortake.learn.card import MORE_SIGNAL, Card, FitQuote
 from giveortake.learn.features import encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
@@ -126,7 +126,7 @@ class Learner(ABC):
                 "n",
                 n,
                 f"is too small: the noise in each sum would be {noise:.3g} times as large as all rows together",
-                hint="spend more, name fewer features, or take gt.learn.ClassMeans; nothing was charged",
+                hint=f"{MORE_SIGNAL}; nothing was charged",
             )
 
     def fit(self, source: Session | frame.Table | LearningData, y: object = None, *, key: str | None = None) -> Self:
@@ -157,7 +157,10 @@ class Learner(ABC):
             task.ground.rows,
             tuple(Pass(each.name, str(task.shares[each.name]), float(each.mu)) for each in drawn.released),
             drawn.release_id,
-            () if drawn.charged else ("fitted before at this price: nothing was charged again",),
+            (
+                *drawn.remarks(),
+                *(() if drawn.charged else ("fitted before at this price: nothing was charged again",)),
+            ),
         )
         return self
 

@@ -185,7 +185,7 @@ class LogisticRegression(Classifier):
     def coef_(self) -> Reals:
         """What one more of each column adds to the log-odds, or a category instead of the first; one line.
 
-        The odds are those of the second class, `classes_[1]`: of truth values, True. `model_.names` are the columns' names.
+        The odds are those of the second class, `classes_[1]`: of truth values, True. The columns are `model_.names`.
         """
         model: LogisticModel = self._require_fitted()
         return np.asarray(model.coefficients[1:] / affine(model.features)[1])[None, :]

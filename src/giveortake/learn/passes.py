@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
+_STANDS_OUT = 6.0  # deviations, which noise alone reaches once in 500 million sums
 _SLACK = 1 - Fraction(1, 1 << 30)  # so that rounded prices of all passes stay within the charge
 
 
@@ -51,6 +52,11 @@ class Released:
         blocks = tuple(zip(self.asked.sizes, (each.weight for each in self.asked.components), strict=True))
         noise = VectorNoise(self.sigma, blocks).deviation(self.asked.components[place].weight)
         return float(np.sqrt(float(noise) ** 2 + 1 / 12) * self._unit(place))
+
+    def greatest(self) -> float:
+        """How many deviations of its noise the greatest cell is away from zero."""
+        places = range(len(self.asked.components))
+        return max(float(np.abs(self.cells(place)).max(initial=0.0)) / self.deviation(place) for place in places)
 
     def matrix(self) -> Reals:
         """The symmetric matrix of a sum of all products."""
@@ -101,6 +107,14 @@ class Passes:
         made = Released(asked, name, step.steps, step.sigma, mu)
         self.released.append(made)
         return made
+
+    def remarks(self) -> tuple[str, ...]:
+        """What released sums say of their own noise: this is post-processing."""
+        if not self.released or self.released[0].greatest() >= _STANDS_OUT:
+            return ()
+        return (
+            "worthless: no sum of the first pass stands out from its noise, so the model tells nothing of the rows",
+        )
 
 
 def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
