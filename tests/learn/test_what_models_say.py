@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import giveortake as gt
-from giveortake.learn import AdditiveClassifier, LogisticRegression
+from giveortake.errors import InvalidParameter
+from giveortake.learn import AdditiveClassifier, LogisticRegression, NaiveBayes
 from giveortake.session import Session
 
 COUNT = 4000
@@ -71,3 +73,21 @@ def test_a_card_says_when_no_released_sum_stands_out_from_its_noise() -> None:
         model = LogisticRegression("churn", ["x"], **SPEND).fit(s)
     assert "note: worthless: no sum of the first pass stands out from its noise" in str(noise.card())
     assert "worthless" not in str(model.card())
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression, AdditiveClassifier, NaiveBayes])
+def test_public_rows_are_told_as_the_page_says(learner: Any) -> None:
+    with session() as s:
+        model = learner("churn", ["x", "plan"], **SPEND).fit(s)
+    at, beyond = (model.predict_proba({"x": [x], "plan": ["pro"]}) for x in (1.0, 200.0))
+    assert np.array_equal(at, beyond)
+    with pytest.raises(InvalidParameter, match="is a missing number of `x`"):
+        model.predict({"x": [np.nan], "plan": ["pro"]})
+    with pytest.raises(InvalidParameter, match="'gold' is not a declared category of `plan`") as told:
+        model.predict({"x": [0.5], "plan": ["gold"]})
+    assert told.value.hint == "categories: 'free', 'pro'"
+    if learner is LogisticRegression:
+        with pytest.raises(InvalidParameter, match="is a missing category of `plan`"):
+            model.predict({"x": [0.5], "plan": [None]})
+    else:
+        assert model.predict({"x": [0.9], "plan": [None]}).tolist() == [True]

@@ -70,9 +70,9 @@ class BinnedNumber:
         return by_halves(bins, edges, [Literal(Fraction(each)) for each in effects])
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The bins of public values."""
+        """The bins of public values; what is beyond the bounds is in the outermost."""
         cuts = np.array([float(each) for each in self.edges])
-        return np.searchsorted(cuts, np.asarray(values, dtype=np.float64), side="right").astype(np.int64)
+        return np.searchsorted(cuts, self.number.numbers(values), side="right").astype(np.int64)
 
     def merged(self, counts: Reals, least: float) -> BinnedNumber:
         """With neighbouring bins put together until each has so many rows, by released counts."""
@@ -129,7 +129,7 @@ class BinnedCategory:
         return Call("case", (*branches, Literal(Fraction(0))))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The places of public values among the categories; -1 where they are none of them."""
+        """The places of public values among the categories; -1 where one is missing. Others are refused."""
         return self.category.places(values)
 
     def labels(self) -> list[str]:

@@ -108,7 +108,12 @@ class Classifier(Learner):
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """The most probable class of each public row."""
+        """The most probable class of each public row.
+
+        A number beyond its declared bounds counts as the nearer bound. A missing number and a category that is not
+        declared are refused. A missing category adds nothing, and is refused where categories are measured from the
+        first one.
+        """
         return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
 
     def score(self, rows: Any, y: Any) -> float:

@@ -235,7 +235,7 @@ class Regressor(Learner):
 
     @abstractmethod
     def predict(self, rows: Any) -> npt.NDArray[np.float64]:
-        """What the model expects of public rows."""
+        """What the model expects of public rows. What becomes of their values is said at `Classifier.predict`."""
 
     def score(self, rows: Any, y: Any) -> float:
         """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Reals: TypeAlias = npt.NDArray[np.float64]
 
 MOST_LEVELS = 1_000  # of one category in a model
+_LISTED = 12  # categories in a hint
 
 
 @final
@@ -58,10 +59,19 @@ class ScaledNumber:
         return Call("subtract", (share, Literal(Fraction(1))))
 
     def encode(self, values: npt.NDArray[Any]) -> Reals:
-        """The same of public values, one column."""
-        numbers = np.asarray(values, dtype=np.float64)
+        """The same of public values, one column; what is beyond the bounds counts as the nearer bound."""
+        numbers = self.numbers(values)
         low, high = float(self.low), float(self.high)
         return np.asarray(2 * (np.clip(numbers, low, high) - low) / (high - low) - 1)[:, None]
+
+    def numbers(self, values: npt.NDArray[Any]) -> Reals:
+        """Public values as numbers, none of which is missing."""
+        found = np.asarray(values, dtype=np.float64)
+        if np.isnan(found).any():
+            raise InvalidParameter(
+                "X", None, f"is a missing number of `{self.name}`", hint="fill it in, or leave the row out"
+            )
+        return found
 
     def to_json(self) -> Any:
         """Lists and texts."""
@@ -88,13 +98,23 @@ class Category:
         return Call("case", (matches(ColumnReference(self.name), value), Literal(1), Literal(0)))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The places of public values among the categories; -1 where they are none of them."""
-        known = {_plain(value): place for place, value in enumerate(self.values)}
-        return np.array([known.get(_plain(value), -1) for value in values.tolist()], dtype=np.int64)
+        """The places of public values among the categories; -1 where one is missing. Others are refused."""
+        known = {None: -1} | {_plain(value): place for place, value in enumerate(self.values)}
+        found = [known.get(_plain(value)) for value in values.tolist()]
+        if None in found:
+            raise self._unknown(values.tolist()[found.index(None)], "is not a declared category")
+        return np.array(found, dtype=np.int64)
+
+    def _unknown(self, value: Any, what: str) -> InvalidParameter:
+        listed = ", ".join(repr(each) for each in self.values[:_LISTED]) + ", …" * (len(self.values) > _LISTED)
+        return InvalidParameter("X", value, f"{what} of `{self.name}`", hint=f"categories: {listed}")
 
     def encode(self, values: npt.NDArray[Any]) -> Reals:
-        """The same of public values, a column for each category but the first."""
-        return np.asarray(self.places(values)[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
+        """The same of public values, a column for each category but the first; none may be missing."""
+        places = self.places(values)
+        if (places < 0).any():
+            raise self._unknown(None, "is a missing category")
+        return np.asarray(places[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
 
     def to_json(self) -> Any:
         """Lists and texts."""

@@ -164,8 +164,8 @@ class LogisticModel(ClassModel):
 class LogisticRegression(Classifier):
     """Two declared classes, told by a weighted sum of bounded columns and categories.
 
-    Categories are measured from their first one. A row without a declared one is not learned from; a public row without
-    one is told as a row of the first.
+    Categories are measured from their first one. A row without a declared one is not learned from, and a public row
+    without one is refused.
 
     >>> import numpy as np, polars as pl, giveortake as gt
     >>> x = np.random.default_rng(1).uniform(-1, 1, 20_000)

@@ -28,7 +28,7 @@ class Shape:
     deviations: Reals
 
     def of(self, values: npt.NDArray[Any]) -> Reals:
-        """What public values add; a category that is not declared adds nothing."""
+        """What public values add; a missing category adds nothing."""
         places = self.bins.places(values)
         return np.where(places < 0, 0.0, self.effects[np.maximum(places, 0)])
 
