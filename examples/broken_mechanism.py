@@ -35,12 +35,17 @@ sound = gt.audit.check(gt.mechanisms.Laplace(1), 100, 101, gt.PureDP(1), samples
 print(sound)
 
 # %% [markdown]
-# What the promise allows is above the line; the points are attackers that the audit found.
+# The promise that was sold allows no attacker above its line; the points above it are attackers that the audit found.
 
 # %%
 curve = gt.audit.tradeoff_upper_bound(sold_as_one, 100, 101, samples=200_000, confidence=0.999)
-points = [{"x": float(fpr), "y": 1 - float(fnr)} for fpr, fnr in curve.points if fpr + fnr < 1]  # better than guessing
-found = alt.Chart(alt.Data(values=points)).mark_point(filled=True, color="crimson", size=60)
-picture = gt.plot.tradeoff([1]) + found.encode(x="x:Q", y="y:Q")
+better = [(float(fpr), 1 - float(fnr)) for fpr, fnr in curve.points if fpr + fnr < 1]  # than guessing
+points = [{"x": x, "y": y, "who": "attackers that the audit found"} for x, y in better]
+red = alt.Fill(
+    "who:N", title=None, scale=alt.Scale(range=["crimson"]), legend=alt.Legend(labelLimit=260, symbolStrokeWidth=0)
+)
+found = alt.Chart(alt.Data(values=points)).mark_point(size=60, strokeWidth=0, opacity=1)
+picture = gt.plot.tradeoff([1]) + found.encode(x="x:Q", y="y:Q", fill=red)
+picture = picture.properties(title="Attackers above the line that ε = 1 allows: the claim is false")
 saved = gt.plot.save(picture, "broken_mechanism.svg")
 print(f"The picture is {saved.resolve()}")

@@ -52,3 +52,10 @@ def test_every_example_is_on_the_page_with_its_picture() -> None:
     for folder, suffix in (("../examples", "py"), ("../examples/notebooks", "ipynb"), ("examples", "svg")):
         listed = set(re.findall(rf"\]\({re.escape(folder)}/(\w+)\.{suffix}\)", PAGE))
         assert listed == {example.stem for example in EXAMPLES}
+
+
+def test_the_picture_of_a_refuted_claim_says_that_it_is_refuted_and_what_its_points_are() -> None:
+    picture = (make.PICTURES / "broken_mechanism.svg").read_text(encoding="utf-8")
+    assert "the claim is false" in picture
+    assert "attackers that the audit found" in picture
+    assert "No attacker gets above" not in picture
