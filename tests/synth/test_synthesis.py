@@ -25,6 +25,7 @@ from giveortake.session.session import Session, mechanism_of
 from giveortake.synth import Model, maximum_likelihood
 from giveortake.synth import rounds as rounds_of
 from giveortake.synth.model_columns import ModelColumn
+from giveortake.synth.report import Report
 from giveortake.synth.zeros import zero_factors
 
 ROWS = 3000
@@ -359,3 +360,12 @@ def test_a_fit_that_did_not_end_is_told(made: gt.synth.SyntheticTable, monkeypat
     with _session() as session:
         table = gt.synth.synthesize(session, columns=["region", "married"], epsilon=1, delta="1e-6")
     assert any("deviations from its minimum" in note for note in table.notes) == (not table.fitted.converged)
+
+
+def test_a_report_is_printed_as_plain_text_and_shown_as_markdown() -> None:
+    report = Report("A table of person_id", (("charge", "ρ = 1: once"),), (("measure", "a_b", "1"),), (), ("Mind.",))
+    assert "\\" not in str(report)
+    assert "  charge: ρ = 1: once" in str(report)
+    assert "measure  a_b" in str(report)
+    assert report._repr_markdown_() == report.to_markdown()
+    assert "person\\_id" in report.to_markdown()

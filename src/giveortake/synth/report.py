@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import html
+from giveortake.answers.faces import text_table
 from giveortake.answers.markdown import escaped
 from giveortake.exact import shown, whole
 from giveortake.session.run_steps import Choice
@@ -117,8 +118,13 @@ class Report:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def __repr__(self) -> str:
+    def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+    def __repr__(self) -> str:
+        parts = [self.title, *(f"  {name}: {said}" for name, said in self.facts), ""]
+        parts += [text_table(("step", "columns", "ρ"), self.rounds, ""), text_table(_HEAD, self._rows(), "")]
+        return "\n".join([*parts, *self.warnings])
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
