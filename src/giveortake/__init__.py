@@ -176,7 +176,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"giveortake.{name}")
     if name in __all__:
         return getattr(import_module(f"giveortake.{_ROOM_OF.get(name, 'frame')}"), name)
-    raise AttributeError(f"module 'giveortake' has no attribute {name!r}")
+    hint = "\n\n  hint: `giveortake explain` is a command; in Python, print(gt.PureDP(1)) says what it promises" * (
+        name == "explain"
+    )
+    raise AttributeError(f"module 'giveortake' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -42,6 +42,9 @@ def told_by_name(
         @wraps(function)
         def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             for name in kwargs:
+                if name not in parameters and name in {"epsilon", "delta"} and "budget" in known:
+                    told = 'budget=gt.PureDP("1"), or gt.ApproxDP("1", "1e-6"), is for all questions ever'
+                    raise InvalidParameter(name, HIDDEN, "is unknown", hint=told)
                 if name not in parameters and not is_open:
                     raise InvalidParameter(
                         name, HIDDEN, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}"
@@ -49,7 +52,8 @@ def told_by_name(
             if len(args) > len(by_place):
                 words = (by_name or ["epsilon"])[: len(args) - len(by_place)]
                 said = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
-                called_as = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                made = function.__name__ == "__init__"
+                called_as = type(args[0]).__name__ if made else function.__qualname__.rpartition(".")[2]
                 hint = f"write {called_as}({said})"
                 raise InvalidParameter(words[0], None, "is missing its name", hint=beyond or hint)
             given = {*by_place[: len(args)], *kwargs}

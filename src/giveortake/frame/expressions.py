@@ -6,12 +6,14 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Never, TypeAlias, final
 
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
 from giveortake.exact import rational
+from giveortake.frame.habits import instead_of_expression
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
 from giveortake.plan.domains import plain_text_or_time
+from giveortake.plan.expressions import is_missing
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ _SIGNS = {
     "and": "&",
     "or": "|",
 }
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_MISSING = 'col("x").is_null(), or ~col("x").is_null()'
 _INT64 = 1 << 63
 
 
@@ -51,6 +55,11 @@ class Expr:
 
     def __repr__(self) -> str:
         return _shown(self.node)
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_expression(name))
 
     def __bool__(self) -> bool:
         raise QueryRefused(
@@ -382,6 +391,8 @@ def column_or_expression(of: str | Expr) -> Expression:
 
 def _call(name: str, *operands: Operand) -> Expr:
     nodes = tuple(node_of(operand) for operand in operands)
+    if name in _COMPARISONS and any(map(is_missing, nodes)):
+        raise QueryRefused("a comparison with None is never true", hint=_MISSING)
     return Expr(Call(name, nodes))
 
 
@@ -401,7 +412,7 @@ def _value(value: object) -> Value:
             try:
                 return _small(rational("value", value))
             except InvalidParameter as error:
-                raise QueryRefused(error.message) from None
+                raise QueryRefused(error.message, hint=_MISSING if value != value else None) from None  # noqa: PLR0124 (not a number)
     item = getattr(value, "item", None)
     inside = item() if callable(item) and not isinstance(value, Expr) else None
     if isinstance(inside, int | float | str | dt.date):

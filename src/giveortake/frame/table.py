@@ -203,7 +203,7 @@ class Table:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Grouped:
     """A table and its groups. What is said of the answer (`having`, `order_by`, `limit`) is free; `agg` asks."""
 
@@ -212,6 +212,9 @@ class Grouped:
     conditions: tuple[Expr | Check, ...] = ()
     order: tuple[Order, ...] = ()
     most: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<groups by {', '.join(dict(self.keys)) or 'nothing'} of {self.table!r}; agg(…) asks>"
 
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 

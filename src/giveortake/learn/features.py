@@ -198,7 +198,10 @@ def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target"
         listed = domain.keys() if domain.kind is Kind.INTEGER else None
         if listed is None or len([each for each in listed if each is not None]) > MOST_LEVELS:
             raise InvalidParameter(
-                called, target, "has no declared classes", hint=f'gt.protect(…, domains={{"{target}": [0, 1]}})'
+                called,
+                target,
+                "has no declared classes",
+                hint=f'gt.protect(…, domains={{"{target}": [0, 1]}}); gt.learn.LinearRegression predicts numbers',
             )
         found = Category(target, tuple(each for each in listed if each is not None))
     return found

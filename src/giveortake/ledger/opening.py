@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from giveortake.ledger.sqlite import SQLiteStore
 from giveortake.ledger.store import MIGRATIONS, Store, silent
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from giveortake.ledger.store import Migrations, Notice
@@ -168,13 +168,13 @@ def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, 
     return FileMark(path, at)
 
 
-def _address(where: str | os.PathLike[str]) -> str:
+def _address(where: object) -> str:
     """A path as it is, or the URL of a server with its scheme in lower case."""
-    address = str(where)
+    address = str(where) if isinstance(where, str | os.PathLike) else ""
     scheme, separator, rest = address.strip().partition("://")
     url = f"{scheme.lower()}{separator}{rest}"
     is_server = url.startswith(_SERVERS)
-    if not url or "\0" in address or (not is_server and shown(address) is HIDDEN):
+    if not url or address == "None" or "\0" in address or (not is_server and shown(address) is HIDDEN):
         hint = "postgresql://host/database?schema=name, or the path of a file"
         raise InvalidParameter("ledger", where, "is neither a path nor a PostgreSQL URL", hint=hint)
     return url if is_server else address

@@ -110,7 +110,7 @@ class Aggregate:
         for each in self.expressions:
             domain = each.domain(schema)
             if self.kind not in _COUNTS:
-                _require_bounded(self.kind, each, domain)
+                _require_bounded(_ENDS.get(self.quantile, self.kind), each, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
         """What one person's value may be, of rows with that schema of which a person has at most so many."""
@@ -203,12 +203,15 @@ AGGREGATES = {  # by the names that frames give them; counts of rows and distinc
 }
 
 
+_ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMUM, Fraction(1): AggregateKind.MAXIMUM}
+
+
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
     named = f"`{of.name}`" if isinstance(of, ColumnReference) else "the expression"
     if not domain.kind.is_number:
         raise QueryRefused(
             f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
-            hint=_as_bounds(of, domain) or "a column of a CSV file is text until the custodian declares its domain",
+            hint=_as_bounds(of, domain) or _NUMBERS_INSTEAD[domain.kind],
         )
     if not domain.is_bounded:
         raise QueryRefused(
@@ -223,6 +226,13 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
             f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
             hint="narrow them: CLAMP(x, lower, upper)",
         )
+
+
+_NUMBERS_INSTEAD = {
+    Kind.TEXT: "a column of a CSV file is text until the custodian declares its domain; CAST(x AS DOUBLE) converts",
+    Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
+}
 
 
 def _as_bounds(of: Expression, domain: Domain) -> str | None:

@@ -21,7 +21,9 @@ def numbers(call: Call, domains: list[Domain]) -> list[Domain]:
         if not domain.kind.is_number and not is_missing(argument):
             raise QueryRefused(
                 f"{call.name.upper()} needs numbers, and got a {domain.kind} value",
-                hint="convert it: CAST(x AS DOUBLE), or CASE WHEN x THEN 1 ELSE 0 END",
+                hint="DATE_TRUNC('week', x), or DATE_DIFF('day', DATE '2024-01-01', x)"
+                if domain.kind in {Kind.DATE, Kind.TIMESTAMP}
+                else "convert it: CAST(x AS DOUBLE), or CASE WHEN x THEN 1 ELSE 0 END",
             )
     return domains
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
-from giveortake.plan.expressions import is_missing
+from giveortake.plan.expressions import Literal, is_missing
 
 if TYPE_CHECKING:
     from giveortake.plan.expressions import Call, Expression
@@ -29,12 +29,20 @@ def compare(call: Call, domains: list[Domain]) -> Domain:
     present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
     for domain in present[1:]:
         if not comparable(present[0], domain):
-            text = Kind.TEXT in {present[0].kind, domain.kind}
+            kinds = {present[0].kind, domain.kind}
+            dated = kinds & {Kind.DATE, Kind.TIMESTAMP} and any(map(_is_written_text, call.arguments))
             raise QueryRefused(
                 f"{present[0].kind} values cannot be compared with {domain.kind} values",
-                hint=CSV_HINT if text else None,
+                hint=_DATE_HINT if dated else CSV_HINT if Kind.TEXT in kinds else None,
             )
     return _truth(domains)
+
+
+_DATE_HINT = "write a date: DATE '2024-01-31', or in Python datetime.date(2024, 1, 31)"
+
+
+def _is_written_text(argument: Expression) -> bool:
+    return isinstance(argument, Literal) and isinstance(argument.value, str)
 
 
 def logic(call: Call, domains: list[Domain]) -> Domain:
@@ -57,7 +65,14 @@ def case_of(call: Call, domains: list[Domain]) -> Domain:
     """condition, value, condition, value, …, otherwise."""
     conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
     if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
-        raise QueryRefused("CASE needs conditions and values")
+        other = next((each.kind for each in conditions if each.kind is not Kind.BOOLEAN), None)
+        if other is None:
+            raise QueryRefused("CASE needs conditions and values")
+        hint = "compare it: x = 'True', or let the custodian declare its domain, [True, False]"
+        raise QueryRefused(
+            f"a condition is true or false, and this one is a {other} value",
+            hint=hint if other is Kind.TEXT else "compare it: x > 0",
+        )
     parts = [*call.arguments[1:-1:2], call.arguments[-1]]
     return _hull(call, parts, values)
 

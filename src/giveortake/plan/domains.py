@@ -190,7 +190,9 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
         f"domains[{name!r}]",
         said,
         "is not a domain",
-        hint='write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
+        hint="a list means categories: list(…)"
+        if hasattr(said, "tolist")
+        else 'write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
     )
 
 
@@ -294,7 +296,10 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     kind = kinds.pop()
     if kind is not physical.kind and not (kind.is_number and physical.kind.is_number):
         raise InvalidParameter(
-            f"domains[{name!r}]", said, f"lists {kind} values, and the column holds {physical.kind} values"
+            f"domains[{name!r}]",
+            said,
+            f"lists {kind} values, and the column holds {physical.kind} values",
+            hint=_DATES if kind is Kind.TEXT and physical.kind in {Kind.DATE, Kind.TIMESTAMP} else None,
         )
     if physical.kind is Kind.REAL:
         hint = "give bounds, and group by BUCKET(x, width)"
@@ -354,6 +359,8 @@ def _plain(name: str, value: object) -> Value:
             return plain_text_or_time(f"domains[{name!r}]", value)
         case int():
             return int(value)
+        case float() if value != value:  # noqa: PLR0124 (not a number)
+            raise InvalidParameter(f"domains[{name!r}]", value, "is not a key", hint="write None for a missing value")
         case float() | Decimal() | Fraction():
             number = rational(f"domains[{name!r}]", value)
             return number.numerator if number.denominator == 1 else number

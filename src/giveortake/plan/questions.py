@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.domains import Domain
 
+_KEYS_INSTEAD = {Kind.TIMESTAMP: "DATE_TRUNC('day', x), or CAST(x AS DATE)"}
 _OF_PERSONS = (
     "group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
     "FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person})"
@@ -105,7 +106,8 @@ class Question:
             domain = key.domain(schema)
             if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
                 raise QueryRefused(
-                    f"{domain.kind} values cannot be grouped by", hint="BUCKET(x, width), or DATE_TRUNC('day', t)"
+                    f"{domain.kind} values cannot be grouped by",
+                    hint=_KEYS_INSTEAD.get(domain.kind, "BUCKET(x, width)"),
                 )
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 person, table = self.relation.person, self.relation.tables()[0].name

@@ -3,27 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, final
+from dataclasses import dataclass, field
+from typing import Never, TypeAlias, final
 
+from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain
 
 Schema: TypeAlias = Mapping[str, Domain]
+
+_STORED_INSTEAD = {
+    "TIMESTAMP WITH TIME ZONE": 'without a zone (pandas: df["{0}"].dt.tz_convert(None))',
+    "INTERVAL": 'as a number (pandas: df["{0}"].dt.total_seconds())',
+}
+
+
+def store_instead(column: str, kind: str) -> str:
+    """The hint for a column of a type that cannot be asked about."""
+    return f"store it {_STORED_INSTEAD.get(kind, 'as numbers, texts, dates or times').format(column)}"
+
+
+def unasked_column(column: str, kind: str) -> QueryRefused:
+    """The refusal of a column that the table has, of a type that cannot be asked about."""
+    return QueryRefused(
+        f"`{column}` cannot be asked about: its type is {kind or 'unknown'}", hint=store_instead(column, kind)
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateTable:
-    """A table in which every row belongs to one person, named by the column `person`, or stands for itself (None)."""
+    """A table in which every row belongs to one person, named by the column `person`, or stands for itself (None).
+
+    `unasked` are the columns of types that cannot be asked about, and these types.
+    """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
     person: str | None
+    unasked: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def schema(self) -> dict[str, Domain]:
         """Every column and its domain."""
-        return dict(self.columns)
+        return _Columns(self.columns, self.unasked)
+
+
+@final
+class _Columns(dict[str, Domain]):
+    """Columns by name, which tell of those that cannot be asked about that they are there."""
+
+    def __init__(self, columns: tuple[tuple[str, Domain], ...], unasked: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(columns)
+        self._unasked = unasked
+
+    def __missing__(self, name: str) -> Never:
+        kind = dict(self._unasked).get(name)
+        raise KeyError(name) if kind is None else unasked_column(name, kind)
 
 
 @final

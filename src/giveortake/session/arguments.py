@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from giveortake.errors import InvalidParameter
@@ -10,7 +10,7 @@ from giveortake.errors import InvalidParameter
 
 def asked_together(session: Any, queries: Any) -> list[Any]:
     """The questions of a batch, texts among them read as SQL; refused if there are none, or if one asks another."""
-    is_list = isinstance(queries, Iterable) and not isinstance(queries, str) and not hasattr(queries, "shape")
+    is_list = isinstance(queries, Iterable) and not isinstance(queries, str | Mapping) and not hasattr(queries, "shape")
     listed = queries if is_list else None
     asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
     if not asked:

@@ -134,7 +134,7 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
             return None, "the question is about several tables, and a profile describes one"
         keeps = isinstance(relation, Derive) or (isinstance(relation, JoinPublic) and relation.optional)
         if not keeps:
-            what = "a filter" if isinstance(relation, Filter) else "what the question makes of the table"
+            what = "a filter" if isinstance(relation, Filter) else "a join, a union or a subquery"
             why = f"the profile describes the whole table, and there is none of the table after {what}"
         relation = relation.source
     return relation.table.name, why

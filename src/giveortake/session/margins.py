@@ -76,6 +76,9 @@ def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, num
             yield from _widths(part, measures, miss, number)
 
 
+_SAY_N = "{pass} {n}, the number of rows if it is public or was released"
+
+
 def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Terms) -> Spend | None:
     """The least spend of a kind at which no column's margin exceeds the one wanted; None if no spend reaches it."""
     assert terms.margin is not None  # noqa: S101 (asked only then)
@@ -90,11 +93,7 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
         if unknown:
             raise QueryRefused(
                 f"the margin of `{unknown[0]}` depends on the data, so no spend can be chosen for it",
-                hint=Advice(
-                    "{pass} {n}, the number of rows if it is public or was released",
-                    "{state} {epsilon}",
-                    between="; or ",
-                ),
+                hint=Advice(*([_SAY_N] if terms.n is None else []), "{state} {epsilon}", between="; or "),
             )
         return max(each for each in margins.values() if each is not None)
 

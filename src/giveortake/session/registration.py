@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, 
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.plan.moments import is_pair_of_dates
+from giveortake.plan.tables import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
@@ -135,8 +137,9 @@ def protect(
         raise InvalidParameter(
             "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
         )
+    place = _place(ledger)
     if owner_confirms is None:
-        require_one_budget(source, _place(ledger))
+        require_one_budget(source, place)
     if domains is not None and not isinstance(domains, Mapping):
         raise InvalidParameter("domains", domains, "says of no column what it holds", hint='domains={"fee": (0, 500)}')
     said = dict(domains or {})
@@ -232,8 +235,12 @@ def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) 
 
 def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:
     """Where a ledger is kept, as far as a file beside it can be compared with that."""
-    if not isinstance(ledger, ledgers.Ledger):
+    if ledger is None or isinstance(ledger, str | PathLike):
         return None if ledger is None else str(ledger)
+    if not isinstance(ledger, ledgers.Ledger):
+        raise InvalidParameter(
+            "ledger", ledger, "is neither a ledger nor where one is kept", hint='pass a path: ledger="visits.ledger"'
+        )
     name = ledger.chain.store.name
     return MEMORY if name == "memory" else name
 
@@ -292,7 +299,9 @@ def _unit(said: object) -> Unit:
 
 def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
     if not isinstance(budget, Guarantee):
-        raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, gt.PureDP("1")')
+        pair = isinstance(budget, tuple | list) and len(budget) == 2
+        example = 'gt.ApproxDP("1", "1e-6")' if pair else 'gt.PureDP("1")'
+        raise InvalidParameter("budget", budget, "is not a promise", hint=f"write, for example, {example}")
     if budget.unit not in {ROW, whom}:
         raise InvalidParameter("budget", budget, f"protects {budget.unit}, but the table protects {whom}")
     if budget.neighbours not in {"add-remove", neighbours}:
@@ -347,6 +356,11 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
     if len({column.casefold() for column in physical}) < len(physical):
         raise InvalidParameter("source", loaded.name, "has columns whose names differ only in case", hint="rename one")
     person = None if whom == ROW else whom.column
+    for column, kind in loaded.unasked:
+        if column == person or column in said:
+            name = "unit" if column == person else "domains"
+            problem = f"cannot be asked about: its type is {kind or 'unknown'}"
+            raise InvalidParameter(name, column, problem, hint=store_instead(column, kind))
     if person is not None:
         if person not in physical:
             raise InvalidParameter(
@@ -363,7 +377,9 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
                 "unit",
                 person,
                 f"holds {physical[person].kind} values, which cannot name people",
-                hint="use text or whole numbers",
+                hint=f'in pandas, a missing value makes numbers real: df["{person}"].astype("Int64") makes them whole'
+                if physical[person].kind is Kind.REAL
+                else "use text or whole numbers",
             )
     columns = []
     for column, domain in loaded.columns:
@@ -373,7 +389,7 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
             columns.append((column, declared(column, said[column], domain)))
         else:
             columns.append((column, domain))
-    return PrivateTable(loaded.name, tuple(columns), person)
+    return PrivateTable(loaded.name, tuple(columns), person, loaded.unasked)
 
 
 def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:

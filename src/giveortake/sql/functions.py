@@ -83,7 +83,8 @@ _OF_ONE: dict[type, Reading] = {
     if function.most == 1 and spelled in _CLASSES
 }
 SCALARS = {**_SIGNS, **_OF_SEVERAL, **_OF_ONE}
-COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
+NEVER_TRUE_OF_NULL = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+COMPARISONS = NEVER_TRUE_OF_NULL | {"in", "nullif"}
 PARTS = {
     "YEAR": "year",
     "QUARTER": "quarter",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused, meant
 from giveortake.plan import require_few_steps
+from giveortake.plan.tables import unasked_column
 from giveortake.sql.examples import in_sql
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Scope:
         """What the relation calls a column."""
         found = self.matches(name, table)
         if not found:
+            for stored, kind in (each for own in self.relation.tables() for each in own.unasked):
+                if _same(stored, name):
+                    raise unasked_column(stored, kind)
             listed = ", ".join(dict.fromkeys(in_sql(each) for each, _ in self._shown(table)))
             raise QueryRefused(
                 f"there is no column `{name}` here",

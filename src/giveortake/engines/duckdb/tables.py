@@ -78,7 +78,8 @@ def load(
         paths = [Path(each) for each in source]
         return told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
-        texts, objects = without_objects(source, kinds)
+        whole = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
+        texts, objects = without_objects(whole, kinds)
         return _from_memory(connection, name, texts, objects)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
         source = source.collect()
@@ -314,17 +315,40 @@ def _from_memory(
     connection: duckdb.DuckDBPyConnection, name: str, source: Any, kinds: Mapping[str, Kind] | None = None
 ) -> Loaded:
     """A copy, so that whoever holds the table cannot change it afterwards; texts become the kinds that are said."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
     names = _names_in_memory(source)
     if names is not None and not names:
         raise InvalidParameter("source", HIDDEN, "has no columns")
     require_distinct(names or (), HIDDEN)
     view = "incoming_table"
-    connection.register(view, source)
+    try:
+        connection.register(view, source)
+    except library.NotImplementedException:
+        raise _of_unknown_type(connection, source) from None
     casts = ", ".join(cast_text(identifier(column), kind) for column, kind in (kinds or {}).items())
     try:
         return _copied(connection, name, f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM {view}", None)
     finally:
         connection.unregister(view)
+
+
+def _of_unknown_type(connection: duckdb.DuckDBPyConnection, frame: Any) -> InvalidParameter:
+    """The refusal of a pandas column whose type DuckDB does not know, by its name; no row is looked at."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    named, hint = "", "leave such columns out"
+    for place, dtype in enumerate(frame.dtypes):
+        try:
+            connection.register("incoming_column", frame.iloc[:0, [place]])
+            connection.unregister("incoming_column")
+        except library.NotImplementedException:
+            column = frame.columns[place]
+            named = f" `{column}` of type {dtype}"
+            way = "dt.to_timestamp()" if str(dtype).startswith("period") else "astype(str)"
+            hint = f'convert it, such as by df["{column}"].{way}, or leave it out'
+            break
+    return InvalidParameter("source", HIDDEN, f"has a column{named} that cannot be read", hint=hint)
 
 
 def _names_in_memory(source: Any) -> list[str] | None:
