@@ -50,7 +50,6 @@ def world() -> Iterator[Any]:
 Call = Callable[[Any], object]
 
 TOLD: dict[str, tuple[Call, str, str]] = {
-    "= NULL": (lambda w: w.sql("SELECT COUNT(*) AS n FROM t WHERE c = NULL"), "is never true", "x IS NULL"),
     "== None": (lambda w: w.col("c") == None, "is never true", ".is_null()"),  # noqa: E711 (what is refused)
     "nan": (lambda w: w.col("c") == MISSING, "is not finite", ".is_null()"),
     "a mean of truths": (lambda w: w.sql("SELECT AVG(b) AS n FROM t"), "boolean", "COUNTIF(x)"),

@@ -45,3 +45,10 @@ def test_a_misspelt_category_is_remarked_before_and_after(question: str) -> None
 def test_what_may_occur_is_not_remarked(question: str) -> None:
     with session() as s:
         assert not [each for each in s.sql(question).quote(epsilon=1).remarks if "declared categories" in each]
+
+
+def test_a_comparison_with_null_is_told_to_be_never_true() -> None:
+    with session() as s:
+        for condition, is_told in (("ward = NULL", True), ("NOT ward <> NULL", True), ("ward IS NULL", False)):
+            quote = s.sql(f"SELECT COUNT(*) AS n FROM stays WHERE {condition}").quote(epsilon=1)
+            assert ("a comparison with NULL is never true: write IS NULL" in str(quote)) == is_told

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import meant
 from giveortake.plan import Call, ColumnReference, Filter, Literal
+from giveortake.plan.expressions import is_missing
 from giveortake.plan.relations import Unary
 
 if TYPE_CHECKING:
@@ -51,10 +52,14 @@ def _filters(relation: Relation) -> Iterator[Filter]:
 
 
 _LOOKING = frozenset({"eq", "ne", "in"})
+_COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def undeclared_values(question: Question) -> tuple[str, ...]:
-    """A sentence for each value that a column is compared with and its declared categories lack: most are misspelt."""
+    """A sentence for each value that a column is compared with in vain, or nearly so.
+
+    NULL is never equal to anything, and what the declared categories of a column lack is mostly misspelt.
+    """
     found = dict.fromkeys(_of_relation(question.relation))
     schema = question.relation.schema
     for _, key in question.keys:
@@ -76,6 +81,8 @@ def _of_relation(relation: Relation) -> Iterator[str]:
 def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iterator[str]:
     if not isinstance(expression, Call):
         return
+    if expression.name in _COMPARING and any(map(is_missing, expression.arguments)):
+        yield "a comparison with NULL is never true: write IS NULL, or IS NOT NULL"
     if expression.name in _LOOKING:
         columns = [each for each in expression.arguments if isinstance(each, ColumnReference)]
         values = [each.value for each in expression.arguments if isinstance(each, Literal) and each.value is not None]

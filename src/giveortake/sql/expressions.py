@@ -11,10 +11,9 @@ from sqlglot import exp
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_name
-from giveortake.plan.expressions import is_missing
 from giveortake.plan.functions import CASTS
 from giveortake.sql import times
-from giveortake.sql.functions import COMPARISONS, NEVER_TRUE_OF_NULL, OUR_OWN, PARTS, SCALARS
+from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -57,8 +56,6 @@ class Rows:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
             return Literal(-arguments[0].value)  # type: ignore[operator]  # (a number, as was asked)
-        if name in NEVER_TRUE_OF_NULL and any(map(is_missing, arguments)):
-            raise QueryRefused("a comparison with NULL is never true", hint="write x IS NULL, or x IS NOT NULL")
         if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
             kinds = {each.domain(self.schema).kind for each in arguments}
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:

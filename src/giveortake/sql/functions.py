@@ -83,8 +83,7 @@ _OF_ONE: dict[type, Reading] = {
     if function.most == 1 and spelled in _CLASSES
 }
 SCALARS = {**_SIGNS, **_OF_SEVERAL, **_OF_ONE}
-NEVER_TRUE_OF_NULL = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-COMPARISONS = NEVER_TRUE_OF_NULL | {"in", "nullif"}
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
 PARTS = {
     "YEAR": "year",
     "QUARTER": "quarter",
