@@ -74,6 +74,10 @@ def test_an_answer_can_be_asked_again_for_free_and_refined(s: Any) -> None:
     refined = first.refine(epsilon="0.05")
     assert refined.guarantee == gt.PureDP("0.1", unit=gt.unit("person_id"))
     assert s.spent == spent + Fraction(1, 10)
+    elsewhere = s.sql(COUNT).answer(epsilon="0.05", key="in another window")  # free, under an id of its own
+    assert elsewhere.release_id != first.release_id
+    assert elsewhere.refine(epsilon="0.05").to_dict() == refined.to_dict()
+    assert s.spent == spent + Fraction(1, 10), "both refine what was paid for, which is paid for once"
     assert s.remaining == Fraction(9, 10) - s.spent
     assert s.affordable == s.remaining
 

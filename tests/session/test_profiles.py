@@ -260,7 +260,7 @@ def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -
     parts = {row["part"] for row in profile.plot(epsilon="0.1").layer[1].data.values}
     assert parts == {"margin of the noise", "rows left out, about", "both together"}
     band = profile.plot(epsilon="0.1").to_dict()["layer"][0]["encoding"]["fill"]
-    assert band["scale"]["domain"] == ["between which the rows left out lie"]
+    assert band["scale"]["domain"] == ["rows left out, at least and at most"]
     assert "legend" in band
     assert "least error is at 40 rows" in profile.plot(epsilon=1).title.text
     assert profile.plot(title="Trips").title.text == "Trips"

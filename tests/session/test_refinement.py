@@ -30,7 +30,11 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert widths[0] > widths[1] > widths[2]
         assert charges_of(session) == 3
         assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
-        assert charges_of(session) == 3
+        spent = str(session.spent)
+        again = session.sql(COUNT).answer(epsilon="0.5", key="another")
+        assert again.refine(epsilon="0.5").refine(epsilon=2).to_dict() == third.to_dict()  # so is that of a free copy
+        assert session.refine(str(again.release_id), epsilon="0.5").to_dict() == second.to_dict()
+        assert str(session.spent) == spent
 
 
 def test_refining_never_widens_whatever_noise_is_added() -> None:

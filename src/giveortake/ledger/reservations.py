@@ -49,7 +49,7 @@ class Reservation:
     `fresh` says that this call wrote it, and not an earlier one with the same idempotency key or the same question. One
     that is neither fresh nor settled was begun before: `ledger.begin_again` comes before it is executed once more.
     `id` is what the asker may be told of it. It is random: a number would tell how much others have asked. `paid_at` is
-    when it was charged, if that was before and to the asker.
+    when it was charged, if that was before and to the asker, and `original` what was charged then, if that is another.
     """
 
     number: int
@@ -61,6 +61,7 @@ class Reservation:
     answer: Any = None
     id: str = ""
     paid_at: str = ""
+    original: str = ""
 
     @property
     def paid_before(self) -> str | None:
@@ -70,7 +71,13 @@ class Reservation:
 
     @property
     def reference(self) -> str:
-        """What requests that refine it and files call it: its id; of what 0.1 wrote, the number that the id holds."""
+        """What requests that refine it and files call it: its id; of what 0.1 wrote, the number that the id holds.
+
+        Of what was read again for free it is that of the release which was paid for, so that whoever refines either
+        refines the same, and pays once.
+        """
+        if self.original:
+            return self.original
         return str(self.number) if self.id == f"{self.dataset}/{self.number}" else self.id
 
 
@@ -362,7 +369,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
         settled=answer is not None,
         answer=None if answer is None else draft.stored(answer).content["answer"],
         id=content["id"],
-        paid_at="" if answer is None else _paid_at(draft, content),
+        **_paid(draft, content),
     )
 
 
@@ -381,10 +388,14 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
     return after
 
 
-def _paid_at(draft: Draft, content: Mapping[str, Any]) -> str:
-    """When what answers a reservation was charged, if that was to the same asker: of others nothing is told."""
+def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
+    """When what answers a reservation was charged, and its id, if that was to the same asker: of others nothing."""
+    if content["answered_by"] is None:
+        return {}
     paid = draft.stored(draft.stored(content["answered_by"]).content["reservation"])
-    return paid.at if paid.content["analyst"] == content["analyst"] else ""
+    if paid.content["analyst"] != content["analyst"]:
+        return {}
+    return {"paid_at": paid.at, "original": paid.content["id"] if "id" in paid.content else str(paid.number)}
 
 
 def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
@@ -393,7 +404,7 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
     made = draft.stored(number)
     free = not made.content["levels"] and made.content["answered_by"] is not None
-    own = made.at if reserved.analyst == analyst else ""
+    own = {"paid_at": made.at} if reserved.analyst == analyst else {}
     return Reservation(
         number,
         reserved.dataset,
@@ -403,7 +414,7 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
         settled=reserved.answer is not None,
         answer=answer,
         id=reserved.id,
-        paid_at=_paid_at(draft, made.content) if free else own,
+        **(_paid(draft, made.content) if free else own),
     )
 
 
