@@ -52,3 +52,21 @@ def test_a_comparison_with_null_is_told_to_be_never_true() -> None:
         for condition, is_told in (("ward = NULL", True), ("NOT ward <> NULL", True), ("ward IS NULL", False)):
             quote = s.sql(f"SELECT COUNT(*) AS n FROM stays WHERE {condition}").quote(epsilon=1)
             assert ("a comparison with NULL is never true: write IS NULL" in str(quote)) == is_told
+
+
+def test_an_answer_in_declared_groups_says_which_rows_are_in_none_of_them() -> None:
+    rows = pl.DataFrame({"who": range(40), "ward": ["surgery", "ear"] * 20, "floor": [1, 2] * 20})
+    domains = {"ward": ["surgery", "ear"], "floor": (1, 2)}
+    with gt.protect(rows, unit="who", budget=gt.PureDP(99), domains=domains, rows_per_person=1, name="stays") as s:
+
+        def told(keys: str) -> list[str]:
+            answer = s.sql(f"SELECT {keys}, COUNT(*) AS n FROM stays GROUP BY {keys}").answer(epsilon=1)
+            return [note for note in answer.notes if "in no group" in note]
+
+        assert told("ward") == ["rows with another `ward` than the declared ones, or with none, are in no group"]
+        assert len(told("ward, floor")) == 1
+        assert told("floor") == []  # bounds clamp, and a missing number has a group of its own
+    domains["ward"] = ["surgery", "ear", None]
+    with gt.protect(rows, unit="who", budget=gt.PureDP(9), domains=domains, rows_per_person=1, name="stays") as s:
+        answer = s.sql("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward").answer(epsilon=1)
+        assert "rows with another `ward` than the declared ones are in no group" in answer.notes

@@ -23,7 +23,7 @@ from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.descriptions import undeclared_values
+from giveortake.plan.descriptions import rows_in_no_group, undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
 from giveortake.privacy.combining import together
 
@@ -98,6 +98,7 @@ def answer_of(
             *undeclared_values(made.question),
             *joint,
             *_notes(made),
+            *(rows_in_no_group(made.question) if made.selection is None else ()),
             *_empty(made, keys),
             *_unknown(made, columns),
             *around.after,
