@@ -38,7 +38,7 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     assert bob.locator("tbody tr:nth-child(2) input:disabled").count() == 2  # what is compared is one table
     press(bob, "tbody tr:nth-child(2) a")
     first = bob.text_content("main")
-    assert "Table 1 of 2" in first
+    assert "Table 1 of 2; ε = " in first
     assert "Refine" not in first
     press(bob, "a:has-text('the next')")
     assert "Table 2 of 2" in bob.text_content("main")
@@ -94,6 +94,10 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
     assert "rows_from" in head
     assert "rows_to" in head
     assert "Refine" not in bob.text_content("main")  # its bins are not a question
+    assert "Table 1 of 3; ε = 0.03 for all of them" in bob.text_content("main")  # and not what one of them takes
+    assert "Table 1 of 3, which take ε = 0.03 together." in bob.text_content("main")
+    assert bob.locator("svg.chart").count() == 0
+    assert bob.locator("a:has-text('the profile, drawn')").count() == 1
     bob.goto("/releases/visits")
     assert "profile of visits: rows, groups" in bob.text_content("tbody tr:first-child")
     bob.goto("/profile/visits")

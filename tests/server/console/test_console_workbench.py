@@ -170,12 +170,15 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     bob.goto("/releases/visits")
     press(bob, "tbody tr:first-child a")
     assert "Cite" in bob.text_content("main")
+    first = bob.url
     code = bob.locator("details pre.code").all_text_contents()
     assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 4
     assert "got_" not in "".join(code)
     before = spent(desk.service, "bob")
+    press(bob, "button:has-text('Quote the refinement')")  # at the price of the first one, which was paid for
+    assert "Takes ε = 0.01 in addition, leaves ε = " in bob.text_content("#refinement")
     bob.fill("input[name=spend]", "0.02")
-    press(bob, "button:has-text('Quote the refinement')")  # there is no way to pay without a price
+    press(bob, "button:has-text('Quote again')")  # there is no way to pay without a price
     told = bob.text_content("#refinement")
     assert "Takes ε = 0.02 in addition, leaves ε = " in told
     assert re.search(r"n: ± [\d,]+ now at the widest, about ± [\d,]+ after", " ".join(told.split()))
@@ -183,6 +186,14 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     press(bob, "button:has-text('Refine for an additional ε = 0.02')")
     bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     assert spent(desk.service, "bob") == pytest.approx(before + 0.02)
+    refined = bob.url
+    bob.goto(first)
+    bob.fill("input[name=spend]", "0.02")
+    press(bob, "button:has-text('Quote the refinement')")
+    assert "in addition" not in bob.text_content("#refinement")  # it was paid for, and is free
+    press(bob, "button:has-text('Show the refined answer, free')")
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.02)
+    bob.goto(refined)
     assert "SELECT COUNT(*) AS n FROM visits" in bob.text_content("pre.code >> nth=0")  # of what it refines
     bob.fill("input[name=spend]", "50")
     press(bob, "button:has-text('Quote the refinement')")
@@ -194,4 +205,4 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     assert caught.value.path().read_text().startswith("n,n_low,n_high")
     bob.goto("/releases/visits")
     assert "refines an earlier release" in bob.text_content("tbody tr:first-child")
-    assert "refines an earlier release" not in bob.text_content("tbody tr:nth-child(2)")
+    assert "refines an earlier release" not in bob.text_content("tbody tr:nth-child(3)")  # the second was read again

@@ -44,12 +44,15 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
 
 
-async def refinement(call: Call, form: Form, answer: Answer) -> dict[str, Any]:
+async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
     """What an additional spend on an answer would take and leave, and about its margins then. Nothing is spent.
 
     It is priced as the question by itself. That the very same question may be free does not hold for a refinement: it
-    is drawn anew, and charged. Of a question that was no SQL only what it takes is known, and no margin.
+    is drawn anew, and charged, unless that was done before. Of a question that was no SQL only what it takes is known,
+    and no margin.
     """
+    if await _is_bought(call, form, record):
+        return {"spend": form.spend, "paid": True}
     if not form.sql:
         standing: Any = await patiently(analyst_routes.budget, at(call))
         most = most_of(standing, form.currency)
@@ -57,21 +60,45 @@ async def refinement(call: Call, form: Form, answer: Answer) -> dict[str, Any]:
         if more is None:
             raise malformed("the additional spend is no number", "write a number as 0.1")
         fits = most is None or more <= most
-        return {"price": form.price, "spend": form.spend, "admitted": fits, "leaves": "", "margins": []}
+        said = {"price": form.price, "spend": form.spend, "paid": False}
+        return {**said, "admitted": fits, "leaves": "", "margins": []}
     quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
     standing = quote["standing"]
     if quote.get("paid"):
         used = float(standing.get("given") or 0) + float(standing.get("own") or 0) + float(quote["share"] or 0)
-        quote = {**quote, "used_after": used, "admitted": used <= 1}
+        quote = {**quote, "used_after": used, "admitted": used <= 1, "paid": False}
     view = quote_view(quote, form)
     leaves = view["leaves"].partition(" · ")[0]
     return {
         "price": form.price,
         "spend": form.spend,
+        "paid": False,
         "admitted": quote["admitted"],
         "leaves": leaves if leaves.startswith("leaves") else "",
         "margins": list(_margins(answer, quote["margins"])),
     }
+
+
+async def _is_bought(call: Call, form: Form, record: dict[str, Any]) -> bool:
+    """Whether a release was refined at this price before: then it is read again. The newest are looked at."""
+    found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
+    before = [*_refines(record), record["id"]]
+    return any(
+        _refines(each) == before and not each["failed"] and price_of(release_of(each)) == form.price
+        for each in found["releases"]
+    )
+
+
+def _refines(record: dict[str, Any]) -> list[str]:
+    """The releases that one refines, the first one first, by their ids."""
+    request = record.get("request")
+    references = (request.get("refines") if isinstance(request, dict) else None) or ()
+    return [_named(record, str(each)) for each in references]
+
+
+def _named(record: dict[str, Any], reference: str) -> str:
+    """A release as it is referred to: an older ledger says its number in the data set."""
+    return f"{record['dataset']}/{reference}" if reference.isdigit() else reference
 
 
 def _margins(answer: Answer, alone: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -147,23 +174,31 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
     if more is not None:
         again = replace(again, spend=more.spend, currency=more.currency, delta=more.delta)
         try:
-            quote = await refinement(call, again, answer)
+            quote = await refinement(call, again, answer, record)
         except Refused as refused:
             said = told(refused)
 
     def rendered() -> Result:
+        view = answer_view(answer, measured, uncertain(answer, form, standing, measured))
+        price, profile = price_of(release_of(record)), "profile" in (record.get("request") or ())
+        if profile:  # its bins are a chart on a page of their own
+            view["figure"] = None
+        if tables > 1:
+            view["cite"] += f" Table {(place or 0) + 1} of {tables}, which take {price} together."
         return page(
             call,
             "release.html",
             here="releases",
             dataset=name,
-            answer=answer_view(answer, measured, uncertain(answer, form, standing, measured)),
+            answer=view,
             record={
                 "asked": _asked(record, place or 0) if before is None else _asked(before, begun),
                 "refines": None if before is None else {"id": before["id"], "short": short(before["id"])},
                 "sql": form.sql,
                 "tables": tables,
                 "place": place,
+                "price": price,
+                "profile": profile,
             },
             refinable=measured.refinable,
             refinement=quote,
@@ -178,13 +213,11 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
 
 async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
     """The first release that a release refines, which has the question as it was written, and its place there."""
-    references = (record.get("request") or {}).get("refines") if isinstance(record.get("request"), dict) else None
+    references = _refines(record)
     if not references:
         return None, 0
-    first = str(references[0])
-    name = f"{call.path['dataset']}/{first}" if first.isdigit() else first
     try:
-        return await record_of(call, name), int((record.get("record") or {}).get("refined") or 0)
+        return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
     except Refused:  # of an older ledger: then it is told in words
         return None, 0
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers import Answer
+from giveortake.answers.caps import LeftOut
 from giveortake.answers.column import NUMBERS
 from giveortake.answers.numbers import shown_with_margin
 from giveortake.answers.printable import printable
@@ -134,6 +135,7 @@ def _citation(answer: Answer) -> str:
 
 def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """A quote beside its curve."""
+    left_out = None if quote.get("left_out") is None else LeftOut.from_json(quote["left_out"])
     return {
         "admitted": quote["admitted"],
         "paid": is_paid(quote),
@@ -145,6 +147,8 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "keyed": "" if quote["keys"] == "none" else quote["keys"],
         "worthless": quote.get("worthless") or quote.get("doubt") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
+        "left_out": "" if left_out is None else str(left_out),
+        "lines": [] if left_out is None else list(map(str, left_out.lines)),
         "leaves": _leaves(quote, form),
     }
 
