@@ -41,7 +41,7 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert re.search(r"rows of a person +left out, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
     assert "--rows-per-person 1 --groups-per-person 1 --rows-per-group 1: the least that leaves 95 %" in unwrapped(text)
     assert "--caps best weighs both for each question" in unwrapped(text)
-    assert "CLAMP(amount, 0, 512) keeps all numbers of 95 % of the persons" in unwrapped(text)
+    assert "amount: the declared bounds, 0 to 400, are as narrow as what was found" in unwrapped(text)  # 0 to 512
     assert max(map(len, text.splitlines())) <= 80
     again = json.loads(told(capsys, "profile", str(trips), *SAID, *options, "--format", "json"))
     (note,) = again["notes"]
@@ -68,3 +68,11 @@ def test_what_cannot_be_profiled_is_refused_in_the_words_of_the_command_line(
     assert "is not a column here" in capsys.readouterr().err
     assert main(["profile", str(trips), *SAID, "--epsilon", "-1"]) == 2
     assert "epsilon" in capsys.readouterr().err
+
+
+def test_bounds_that_are_suggested_lie_within_the_declared_ones(
+    trips: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ("--unit", "person", "--budget", "1000", "--domain", "amount=-5:1000")
+    text = told(capsys, "profile", str(trips), *said, "--epsilon", "100", "--columns", "amount")
+    assert "CLAMP(amount, 0, 512) keeps all numbers of 95 % of the persons" in unwrapped(text)

@@ -78,8 +78,16 @@ def test_every_column_is_weighed_as_what_it_is_and_several_alike() -> None:
     )
     assert mean.contributions == "at most 40 rows of a person"
     assert count.contributions == "at most 256 rows of a person"
-    assert any("caps are compared by the error of" in note for note in mean.remarks)
-    assert not any("caps are compared" in note for note in count.remarks)
+    assert any("these caps make the error of `" in note for note in mean.remarks)
+    assert not any("these caps" in note for note in count.remarks)
+    stated = s.sql("SELECT AVG(amount) FROM trips").quote(epsilon=5, rows_per_person=40)
+    assert not any("these caps" in note for note in stated.remarks)  # whoever states caps compares none
+    by_region = s.sql("SELECT region, AVG(amount) AS m FROM trips GROUP BY region")
+    lower, best = (
+        any("lower caps mean less noise" in each for each in by_region.quote(epsilon=5, **caps).advice)
+        for caps in ({"groups_per_person": 2, "rows_per_group": 20}, {"caps": "best"})
+    )
+    assert (lower, best) == (True, False)  # there are no better ones than the best
     both = _errors("SELECT SUM(amount) AS s, AVG(amount) AS m FROM trips")[cap]
     assert both[1] < bias["count"]
 
@@ -203,11 +211,11 @@ def test_a_quote_with_stated_caps_compares_them_with_others_once_each() -> None:
 
 def test_caps_without_a_profile_leave_out_what_is_not_known_and_that_is_said() -> None:
     answer = session().sql(COUNT).answer(epsilon=1, rows_per_person=4)
-    assert any("is not known: you have no profile of the table" in note for note in answer.notes)
+    assert any("is not known: no profile of the table was at hand" in note for note in answer.notes)
     assert "is not known" in str(answer)
     filtered = session().sql(f"{COUNT} WHERE region = 'north'").answer(epsilon=1, rows_per_person=4)
     assert filtered.left_out is not None
-    assert "you have no profile of the table, and one is of the whole table" in str(filtered.left_out)
+    assert "no profile of the table was at hand, and one is of the whole table" in str(filtered.left_out)
     assert "nobody has released one" not in str(filtered.left_out)
     part = session(rows_per_person=4).partition("region")["north"].sql(COUNT).answer(epsilon=1)
     assert any("this is a part of it" in note for note in part.notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -15,6 +16,7 @@ from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import in_options
+from giveortake.exact import shown
 from giveortake.sql.examples import in_sql
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from giveortake.plan import Domain
+    from giveortake.plan.tables import Schema
     from giveortake.session.profile import Profile
 
 _SHOWN = 8  # lines of a table
@@ -42,12 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:
-            show(terminal(), profile)
+            show(terminal(), profile, session.catalog.private[profile.table].schema)
     return 0
 
 
-def show(out: Console, profile: Profile) -> None:
-    """A profile for people: what each cap leaves out, which cap to take and why, and bounds."""
+def show(out: Console, profile: Profile, declared: Schema) -> None:
+    """A profile for people: what each cap leaves out, which cap to take and why, and bounds within declared ones."""
     out.print(Text(printable(str(profile).partition("\n")[0])))
     caps = profile.caps()
     if profile.rows is not None:
@@ -62,12 +66,24 @@ def show(out: Console, profile: Profile) -> None:
                 "Lower caps mean less noise, and leave more rows out; --caps best weighs both for each question."
             )
         )
-    for column, (low, high) in profile.bounds.items():
-        out.print(Text(printable(f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons")))
+    for column, ends in profile.bounds.items():
+        out.print(Text(printable(_bounds(column, ends, declared[column]))))
     if profile.unseen:
         out.print(Text(printable(profile.unseen)))
     for note in profile.notes:
         out.print(Text(printable(f"note: {note}")))
+
+
+def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain) -> str:
+    """What narrower bounds would keep, or that the declared ones are as narrow."""
+    if not declared.is_bounded:
+        low, high = map(str, ends)
+    else:
+        least, most = declared.ends()
+        if ends[0] <= least and ends[1] >= most:
+            return f"{column}: the declared bounds, {shown(least)} to {shown(most)}, are as narrow as what was found"
+        low, high = (shown(max(Fraction(ends[0]), least), 12), shown(min(Fraction(ends[1]), most), 12))
+    return f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons"
 
 
 def _left_out(profile: Profile, advised: int) -> Table:

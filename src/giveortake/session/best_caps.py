@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _IN_PART = "a profile describes the whole table, and this is a part of it"
 _MOST_COMPARED = 24  # measures of a question, each of which every other choice of caps prices again
-_NO_PROFILE = "you have no profile of the table"
-_NO_PROFILE_THAT_TELLS = "you have no profile of the table, and one is of the whole table, before any filter or join"
+_NO_PROFILE = "no profile of the table was at hand"
+_NO_PROFILE_THAT_TELLS = "no profile of the table was at hand, and one is of the whole table, before any filter or join"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:

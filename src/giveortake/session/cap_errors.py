@@ -50,8 +50,8 @@ def what_is_weighed(made: Measurement) -> str | None:
         return None
     names = ", ".join(f"`{name}`" for name, _ in made.formulas)
     return (
-        f"caps are compared by the error of {names}, in rows: a sum's greatest value is one row, the range of a mean "
-        "is all of them"
+        f"these caps make the error of {names} least. Errors are compared as numbers of rows: a sum that is wrong by "
+        "its greatest value is wrong by one row, a mean or a quantile that is wrong by its whole range by all rows"
     )
 
 

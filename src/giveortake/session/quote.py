@@ -114,7 +114,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
     left_out = left_out_of(
         mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
     )
-    weighed = what_is_weighed(made) if left_out is not None and left_out.lines else None
+    weighed = what_is_weighed(made) if terms.best_caps else None
     return Quote(
         cost=made.promise(mechanism.budget.unit),
         spend=str(asked.spend),
@@ -126,7 +126,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         remaining=outlook.standing.remaining,
         admitted=asked.refusal is None and (outlook.admitted or outlook.paid),
         confidence=sure,
-        advice=tuple(_advice(made)),
+        advice=tuple(_advice(made, is_best=terms.best_caps)),
         remarks=(
             *no_price(share, mechanism.budget, made.event),
             *(each for each in (asked.why, asked.refusal, weighed) if each is not None),
@@ -202,12 +202,13 @@ def _times_the_noise(made: Measurement) -> Fraction:
     return keys * part / whole if made.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
 
 
-def _advice(made: Measurement) -> list[str]:
+def _advice(made: Measurement, *, is_best: bool) -> list[str]:
+    """What would make it surer; lower caps than the best ones would not."""
     advice = []
     if len(made.shares) > 1 and len(made.formulas) > 1:
         advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
     bounding = made.stability.bounding
-    if bounding is not None and bounding.groups * bounding.rows > 1:
+    if not is_best and bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
             f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
             "(a profile finds them)"
