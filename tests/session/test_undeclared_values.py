@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -56,7 +58,7 @@ def test_a_comparison_with_null_is_told_to_be_never_true() -> None:
 
 def test_an_answer_in_declared_groups_says_which_rows_are_in_none_of_them() -> None:
     rows = pl.DataFrame({"who": range(40), "ward": ["surgery", "ear"] * 20, "floor": [1, 2] * 20})
-    domains = {"ward": ["surgery", "ear"], "floor": (1, 2)}
+    domains: dict[str, Any] = {"ward": ["surgery", "ear"], "floor": (1, 2)}
     with gt.protect(rows, unit="who", budget=gt.PureDP(99), domains=domains, rows_per_person=1, name="stays") as s:
 
         def told(keys: str) -> list[str]:
@@ -66,6 +68,8 @@ def test_an_answer_in_declared_groups_says_which_rows_are_in_none_of_them() -> N
         assert told("ward") == ["rows with another `ward` than the declared ones, or with none, are in no group"]
         assert len(told("ward, floor")) == 1
         assert told("floor") == []  # bounds clamp, and a missing number has a group of its own
+        missing = "– in `floor`: the rows without one, which are a group of their own"
+        assert missing in s.sql("SELECT floor, COUNT(*) AS n FROM stays GROUP BY floor").answer(epsilon=1).notes
     domains["ward"] = ["surgery", "ear", None]
     with gt.protect(rows, unit="who", budget=gt.PureDP(9), domains=domains, rows_per_person=1, name="stays") as s:
         answer = s.sql("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward").answer(epsilon=1)

@@ -99,6 +99,7 @@ def answer_of(
             *joint,
             *_notes(made),
             *(rows_in_no_group(made.question) if made.selection is None else ()),
+            *_missing(made, columns),
             *_empty(made, keys),
             *_unknown(made, columns),
             *around.after,
@@ -310,6 +311,13 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
         return []
     more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
     return [Remark(f"no key was shown: {more}")]
+
+
+def _missing(made: Measurement, columns: list[Column]) -> list[str]:
+    """Which keys are missing in a group: tables show a dash there."""
+    names = {name for name, _ in made.question.keys}
+    found = [each.name for each in columns if each.name in names and any(value is None for value in each)]
+    return [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
