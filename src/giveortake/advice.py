@@ -32,7 +32,7 @@ FIELDS = {  # arguments that a page has a field for, and what is written beside 
     "n": "Rows of a group, if that is public",
 }
 ARGUMENTS = frozenset(
-    {*FIELDS, "margin", "share", "key_delta", "minimise", "ledger", "mark", "population", "new_population"}
+    {*FIELDS, "margin", "share", "key_delta", "minimise", "ledger", "mark", "population", "new_population", "release"}
 )
 
 _PROFILE, _SHOW = "`giveortake profile FILE --epsilon 0.1 --most-rows N`", "`giveortake ledger show PATH`"
@@ -63,7 +63,10 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         "“Groups of a person”: 4 with “Rows in each group”: 4",
         _terms('"groups_per_person": 4, "rows_per_group": 4'),
     ),
-    "for_all": ("gt.protect(…, rows_per_person=10)", "a TOML configuration", "the custodian", "the custodian"),
+    "for_all": (
+        "the custodian's gt.protect(…, rows_per_person=10)",  # in Python an analyst of a service reads it too
+        *("a TOML configuration", "the custodian", "the custodian"),
+    ),
     "profile": ('s.profile(epsilon="0.1")', _PROFILE, "the page Profile", f"POST {_AT}/profile"),
     "profiles": ("session.profile", _PROFILE, "the page Profile", f"POST {_AT}/profile"),
     "releases": ("session.releases()", _SHOW, "the page Releases", f"GET {_AT}/releases"),

@@ -238,3 +238,14 @@ def test_a_ledger_that_is_not_there_is_not_begun(tmp_path: Path) -> None:
     for words in (*([subject, "list"] for subject in subjects), ["failures", "show"]):
         assert admin(tmp_path / "absent.ledger", *words) == 2
     assert not (tmp_path / "absent.ledger").exists()
+
+
+def test_a_ledger_that_is_not_there_is_named_as_one_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meant = tmp_path / "spend.csv.ledger"
+    meant.touch()
+    for command in (["ledger", "show", "spend.ledger"], ["admin", "analyst", "list", "--ledger", "spend.ledger"]):
+        command[-1] = str(tmp_path / command[-1])
+        assert cli.main(command) == 2
+        assert f"did you mean {meant}?" in "".join(capsys.readouterr().err.split("\n"))

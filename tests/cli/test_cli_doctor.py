@@ -93,6 +93,17 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     assert "1 ill" in printed
 
 
+def test_how_a_checkout_gets_extras_is_told_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_findings, "_needed", lambda _: [("no-such-package", "1", None)])
+    _, found = told(capsys)
+    hints = [each["hint"] for (group, _), each in found.items() if group == "extras"]
+    assert len(hints) > 2
+    assert all(each.startswith("pip install 'giveortake[") for each in hints)
+    assert sum("in a checkout" in each for each in hints) == 1
+
+
 FROZEN = """[stays.domains]
 ward = ["surgery", "eyes"]
 nights = { bounds = [0, 30] }

@@ -28,7 +28,13 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert "1 table is published" in capsys.readouterr().out
     assert "What is promised" in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
+    short = f"{record.id[:4]}·{record.id[-4:]}"  # as the console shows it
+    assert cli.main(["publish", "trips.csv", "--release", short, "--to", "two.parquet", *WHOM]) == 0
+    assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.1") == 0
+    capsys.readouterr()
     for arguments, words in (
+        (["--to", "x.csv"], f"hint: --release {record.id} publishes one; x/ is a folder of all"),
+        (["--to", "x.duckdb", "--release", record.id[:4]], "is too short: say 8 letters of the id or more"),
         ([], "--to answers.duckdb, or --release ID --report release.html"),
         (["--report", "all.html"], "is a page of one release"),
         (["--to", "answers.txt"], "does not say what to write"),

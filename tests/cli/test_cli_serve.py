@@ -90,3 +90,15 @@ def test_a_service_needs_a_ledger_that_lasts(tmp_path: Path, capsys: pytest.Capt
     assert "one lasting ledger" in capsys.readouterr().err
     assert cli.main(["serve"]) == 2
     assert "--demo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"person,amount\n1,2\n", b"PAR1\xff\xfe"])
+def test_a_table_in_place_of_a_configuration_is_told_from_a_misspelt_one(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "spend.csv"
+    table.write_bytes(content)
+    assert cli.main(["serve", str(table)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "is a table, and no TOML file" in said
+    assert f"giveortake init {table}" in said

@@ -14,7 +14,8 @@ import pytest
 from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, Advice, declaring, on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
-from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.compile.caps import unbounded
+from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.wire.causes import error_of, refusal_of
 
 if TYPE_CHECKING:
@@ -165,8 +166,11 @@ def test_advice_is_a_text_and_survives_being_raised_again() -> None:
 
 
 def test_whoever_asks_a_service_is_told_what_they_can_do_themselves() -> None:
+    with pytest.raises(QueryRefused) as caught:
+        raise unbounded("rows")
+    assert "; the custodian's gt.protect(…, rows_per_person=10) can say it for all questions" in str(caught.value.hint)
+    assert "; the custodian can say it for all questions" in str(on(caught.value.hint, "service"))
     fix = Advice("{cap}", "{for_all} says it for all questions", between="; ")
-    assert "gt.protect" in fix
     assert fix.on("service") == '"terms": {"rows_per_person": 10}; the custodian says it for all questions'
     assert Advice("{epsilon}", epsilon="0.1").on("service") == '"epsilon": "0.1"'
     assert Advice("{rows_per_person}", rows_per_person={"trips": 4}).on("service") == '"rows_per_person": {"trips": 4}'

@@ -85,12 +85,15 @@ def _package() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
+    told_once = False  # how a checkout is added to, which is long
     for name, words in _FOR.items():
         parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
         told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
         if missing:
-            yield Finding("extras", name, "absent", told, extra(name))
+            hint = extra(name)
+            yield Finding("extras", name, "absent", told, hint.partition("; ")[0] if told_once else hint)
+            told_once = True
         else:
             yield Finding("extras", name, "well", told)
 

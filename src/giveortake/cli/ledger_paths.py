@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from giveortake.errors import GiveOrTakeError, InvalidParameter, shown
+from giveortake.engines.registry import is_address
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
 from giveortake.session.configuration import Configuration, configurations
 from giveortake.session.ledgers_beside import usual_ledger
 
 
 def require_ledger(path: str, command: str) -> None:
-    """Refuse a TOML file by the name of the ledger that it speaks of."""
+    """Refuse a TOML file by the name of the ledger that it speaks of, and what is absent by one beside it."""
     if Path(path).suffix.lower() != ".toml":
+        _require_there(path)
         return
     places = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
     told = " or ".join(str(shown(place)) for place in sorted(places))
     raise InvalidParameter("ledger", path, f"is a TOML file; its ledger is {told}", hint=f"{command} {told}")
+
+
+def _require_there(path: str) -> None:
+    """Where there is no such file, say which ledger beside it was probably meant; without any, the ledger refuses."""
+    place = Path(path)
+    if is_address(path) or place.exists() or not place.parent.is_dir():
+        return
+    beside = sorted(str(each) for each in place.parent.glob("*.ledger") if each.name.startswith(f"{place.stem}."))
+    if beside:
+        raise NotFound(f"there is no ledger at {path}", hint=f"did you mean {' or '.join(beside)}?")
 
 
 def table_of(ledger: str) -> tuple[str, str | None]:

@@ -71,11 +71,22 @@ def _listed(known: list[ReleaseRecord]) -> Table:
 
 
 def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
-    """The id that begins so, if there is but one: published tables have the first twelve digits in their names."""
-    found = [each.id for each in known if each.id.startswith(said)]
-    if len(said) >= _SHORTEST_ID and len(found) == 1:
-        return found[0]
-    raise NotFound(f"there is no release {said!r}", hint="--list shows the ids")
+    """The id that begins so, if there is but one, or begins and ends so: `8be3·2e79`, as pages show it.
+
+    Published tables have the first twelve digits in their names.
+    """
+    first, _, last = said.partition("·")
+    found = [each.id for each in known if said == each.id] or [
+        each.id for each in known if each.id.startswith(first) and each.id.endswith(last)
+    ]
+    if found and said != found[0] and len(first) + len(last) < _SHORTEST_ID:
+        why = f"is too short: say {_SHORTEST_ID} letters of the id or more"
+        raise InvalidParameter("--release", said, why, hint="--list shows the ids")
+    if len(found) > 1:
+        raise InvalidParameter("--release", said, f"is said of {len(found)} releases", hint="say more of the id")
+    if not found:
+        raise NotFound(f"there is no release {said!r}", hint="--list shows the ids")
+    return found[0]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

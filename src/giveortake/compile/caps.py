@@ -177,7 +177,7 @@ def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
 
     `ways` say it with the question, if that can be said there.
     """
-    everywhere = "{for_all} says it for all questions, and {profiles} helps to choose"
+    everywhere = "{for_all} can say it for all questions, and {profiles} helps to choose"
     return QueryRefused(
         f"one person may have any number of {what}, and no noise could hide them all: say how many count",
         hint=Advice(*ways, everywhere, between="; "),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 from uuid import uuid4
 
+from giveortake.advice import Advice
 from giveortake.engines.duckdb.parquet import without_metadata, write_parquets
 from giveortake.engines.registry import is_address
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
@@ -121,7 +122,11 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
             "to",
             str(path),
             f"can hold one table, and there are {len(tables)}",
-            hint=f'release="{tables[0].record.id}" publishes one; {path.with_suffix("")}/ is a folder of all',
+            hint=Advice(
+                "{release} publishes one; {folder}/ is a folder of all",
+                release=tables[0].record.id,
+                folder=path.with_suffix(""),
+            ),
         )
     if path.suffix.lower() == ".csv":
         _replace_csv(path, str(tables[0].table.to_csv()).encode("utf-8-sig"))  # by which spreadsheets know UTF-8

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FILL_IN = "FILL IN"  # what a draft says where its custodian has to say something
 SERVER = "server"  # the section about the service, which describes no session
+_TABLES = frozenset({".csv", ".tsv", ".parquet"})  # files that describe no session
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
@@ -105,6 +106,9 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        if file.suffix.lower() in _TABLES:
+            about = f"`giveortake init {file}` writes a TOML file about it"
+            raise InvalidParameter("file", file.name, "is a table, and no TOML file", hint=about) from None
         raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
     sections = {name: section for name, section in content.items() if name != SERVER}
     if not sections:
