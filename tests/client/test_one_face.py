@@ -7,12 +7,14 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from socket import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import giveortake as gt
 from demo_service import COUNT, LONGEST
+from giveortake.errors import Unavailable
 from giveortake.server.demo import prepared
 from giveortake.session.configuration import from_toml
 
@@ -271,3 +273,12 @@ def test_messages_are_the_same_on_both_sides(service: Running) -> None:
         assert str(denied.value.hint).startswith('gt.connect(…, token="got_…")')
     with pytest.raises(gt.errors.InvalidParameter, match="address"):
         gt.connect("visits.csv", token=WRONG)
+
+
+def test_a_service_that_cannot_be_reached_is_told_with_its_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("giveortake.client.connection._PAUSES", ())
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))  # and nobody listens
+        port = free.getsockname()[1]
+        with pytest.raises(Unavailable, match=f"the service at 127.0.0.1:{port} cannot be reached"):
+            gt.connect(f"http://127.0.0.1:{port}", token=WRONG)

@@ -242,7 +242,9 @@ def test_a_name_or_a_header_that_occurs_twice_is_refused(service: Running) -> No
 
 
 def test_a_known_path_with_another_method_is_told(service: Running) -> None:
-    assert cause(service.call("ann", "DELETE", QUOTE)) == "method"
+    refused = service.call("ann", "DELETE", QUOTE)
+    assert cause(refused) == "method"
+    assert refused.json()["error"]["hint"] == "send it by POST"
     assert service.call(None, "DELETE", QUOTE).status_code == 401
 
 

@@ -41,6 +41,7 @@ def refused(service: Running, path: str, body: Any, who: str = "ann") -> dict[st
         ({"epsilon": "0.1", "confidence": 1}, '"confidence": "0.95"'),
         ({"epsilon": "0.1", "confidence_over": "all"}, "one of cell, answer"),
         ({"epsilon": "0.1", "rows_per_person": []}, '"rows_per_person": 10, or {"trips": 10}'),
+        ({"epsilon": "0.1", "rows_per_persn": 4}, "did you mean `rows_per_person`?"),
         ({"epsilon": "0.1", "caps": "best"}, "POST /v1/datasets/NAME/profile makes one"),
         ({"margin": 5, "caps": "best"}, 'send "epsilon": "0.1" or "share": "1/10" instead of the margin'),
     ],

@@ -112,6 +112,8 @@ WRONG: dict[str, tuple[Call, str]] = {
     "no epsilon": (lambda w: w.gt.laplace(5, sensitivity=1), "epsilon is missing"),
     "one promise": (lambda w: w.gt.parallel(gt.PureDP(1)), "is not a list of promises"),
     "an address": (lambda w: w.connection(5, "x", 60), "is not the address"),
+    "an address without its scheme": (lambda w: w.connection("127.0.0.1:8431", "x", 60), "url = '127.0.0.1:8431'"),
+    "an address with a password": (lambda w: w.connection("ann:secret@host", "x", 60), "url = <hidden>"),
     "no token": (lambda w: w.gt.connect("http://localhost"), "token is missing"),
     "a token that is a number": (lambda w: w.connection("http://localhost", 5, 60), "is not a token"),
     "a timeout": (lambda w: w.connection("http://localhost", "x", "x"), "is not a positive number"),

@@ -12,7 +12,7 @@ from typing import Any, final
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import WeakSet
 
-from giveortake.errors import HIDDEN, InvalidParameter, Unavailable
+from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, shown
 from giveortake.wire.causes import error_of
 
 _PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent once more
@@ -39,8 +39,9 @@ class Connection:
     def __init__(self, url: str, token: str, timeout: float) -> None:
         parts = urlsplit(url if hasattr(url, "encode") else "")
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
+            said = HIDDEN if "@" in str(url) else shown(url)  # a password may stand before it
             raise InvalidParameter(
-                "url", HIDDEN, "is not the address of a service", hint="it begins with http:// or https://"
+                "url", said, "is not the address of a service", hint="it begins with http:// or https://"
             )
         token = token.strip() if hasattr(token, "encode") else ""  # files end with a line break
         if not token or not token.isascii() or not token.isprintable():
@@ -83,8 +84,9 @@ class Connection:
                 status, content = self._once(method, target, body)
             except (OSError, http.client.HTTPException) as error:
                 if pause is None:
+                    port = "" if self._port is None else f":{self._port}"
                     raise Unavailable(
-                        f"the service at {self._host} cannot be reached: {type(error).__name__}",
+                        f"the service at {self._host}{port} cannot be reached: {type(error).__name__}",
                         hint="is its address right, and is it running?",
                     ) from None
             else:

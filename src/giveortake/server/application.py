@@ -14,6 +14,7 @@ from giveortake.server.guard import Guard
 from giveortake.server.latency import departure
 from giveortake.server.refusals import SAFE, Refused, json_bytes, refusal_bytes
 from giveortake.server.routes import Call, Reply
+from giveortake.wire.causes import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +102,7 @@ class Application:
         if route is None or route.role != "anybody":
             trail.principal = principal = await guard.principal(scope)
         if route is None:
-            raise Refused("method" if methods else "not_found")
+            raise _other_method(methods) if methods else Refused("not_found")
         if principal is None:
             return _sent(await self._answered(route, trail, scope, receive))
         guard.require_role(route, principal)
@@ -194,6 +195,12 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
+
+
+def _other_method(methods: Sequence[str]) -> Refused:
+    """The refusal of a method where the path knows others, which the table of routes says to everybody."""
+    cause, ways = BY_NAME["method"], " or ".join(dict.fromkeys(methods))
+    return Refused(cause, {"error": {"cause": cause.name, "message": cause.message, "hint": f"send it by {ways}"}})
 
 
 def _pattern(path: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from giveortake.errors import meant
+
 Schema: TypeAlias = "dict[str, Any]"
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -114,7 +116,8 @@ def _require_fields(value: dict[str, Any], schema: Schema, place: str) -> None:
         elif isinstance(others, dict):
             require(each, others, f"a value of {place}")
         elif not others:
-            raise Misshapen(f"{place} has a name that is not known; known: {', '.join(known or ())}")
+            listed = f"{place} has a name that is not known; known: {', '.join(known or ())}"
+            raise Misshapen(listed, meant(name, known or ()).rstrip() or None)
     if "maxProperties" in schema:
         _require_size(len(value), schema, "Properties", place, "names")
 

@@ -20,7 +20,7 @@ def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_othe
     assert "the terminal that started this service printed" in page.text_content("main")  # it is a demonstration
     page.fill("#token", "got_0000000000000000_" + "0" * 64)
     press(page, "button:has-text('Log in')")
-    assert "A valid token is needed" in page.text_content("main")
+    assert "This token was not accepted" in page.text_content("main")
     assert "If it worked before" in page.text_content("main")
     page.fill("#token", desk.service.tokens["bob"])
     page.press("#token", "Enter")

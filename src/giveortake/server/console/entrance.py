@@ -28,8 +28,8 @@ _PRINTED = "the terminal that started this service printed two tokens, of an ana
 _KEPT = "Browsers keep it only over HTTPS, except on the machine that serves this page."
 _NEEDED = Told(
     "unauthenticated",
-    "A valid token is needed",
-    f"Paste yours below. If it worked before, it has expired or was revoked. {_KEPT}",
+    "This token was not accepted",
+    f"Paste yours below, all of it. If it worked before, it has expired or was revoked. {_KEPT}",
     "whoever keeps the data gives new ones",
     "",
     calm=True,
