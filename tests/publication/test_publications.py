@@ -299,3 +299,13 @@ def test_an_analyst_publishes_their_own_and_nobody_elses(session: gt.session.Ses
     with pytest.raises(NotFound):
         gt.report(ann, session.releases()[0].id)
     assert "What is promised" in gt.report(ann, str(asked.release_id))
+
+
+def test_a_group_without_a_key_is_on_the_page_also_if_the_table_is_cut() -> None:
+    rows = pl.DataFrame({"user": range(300), "place": [*range(1, 300), None]})
+    said: dict[str, Any] = {"unit": "user", "budget": gt.PureDP(9), "domains": {"place": (1, 299)}}
+    with gt.protect(rows, name="visits", rows_per_person=1, **said) as opened:
+        answer = opened.sql("SELECT place, COUNT(*) AS n FROM visits GROUP BY place").answer(epsilon="1")
+        page = gt.report(opened, str(answer.release_id))
+    assert "100 more rows are in the table itself." in page
+    assert "Without `place`: n " in page

@@ -108,3 +108,16 @@ def test_the_quote_of_a_mean_says_what_n_is() -> None:
     quote = {"admitted": True, "confidence": "19/20", "keys": "none", "standing": {}, "margins": {"mean": "9.5 / n"}}
     assert quote_view(quote, Form())["of_rows"]
     assert not quote_view({**quote, "margins": {"n": 4.5}}, Form())["of_rows"]
+
+
+def test_a_group_without_a_key_is_told_where_the_first_rows_do_not_show_it() -> None:
+    def told_of(days: int) -> list[str]:
+        numbers = [407] * (days + 1)
+        counts = Column("n", numbers, [each - 100 for each in numbers], [each + 100 for each in numbers])
+        view = answer_view(Answer([Column("day", [*range(days), None]), counts]), Measured(frozenset()))
+        macros: Any = _templates().get_template("parts.html").module
+        assert all("Without `day`: n 407 ± 100." in str(macros.answer(view)) for _ in view["apart"])
+        return list(view["apart"])
+
+    assert told_of(366) == ["without `day`: n 407 ± 100"]
+    assert told_of(20) == []  # it is a row that is seen

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.column import NUMBERS
+from giveortake.answers.missing_keys import told_without_key
 from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.errors import GiveOrTakeError, InvalidParameter
@@ -160,6 +161,7 @@ def _table(answer: Answer) -> Markup:
     return joined(
         tag("div", table, class_="scroll"),
         *([tag("p", f"{counted(more, 'more row')} are in the table itself.")] if more > 0 else []),
+        *(tag("p", _sentence(each)) for each in told_without_key(answer.columns, MOST_ROWS)),
     )
 
 

@@ -272,7 +272,7 @@ def _side_by_side(call: Call, written: list[bytes], sides: list[dict[str, str]])
         told=None,
         before=sides[0],
         after=sides[1],
-        answer={**view, "certainty": "", "counts": _held(found, percent), "notes": [], "uncertain": []},
+        answer={**view, "certainty": "", "counts": _held(found, percent), "apart": [], "notes": [], "uncertain": []},
         surely=_surely(found),
         lines=_lines(found),
     )

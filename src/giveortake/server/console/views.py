@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.answers import Answer
 from giveortake.answers.caps import LeftOut
 from giveortake.answers.column import NUMBERS
+from giveortake.answers.missing_keys import told_without_key
 from giveortake.answers.numbers import shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
@@ -61,6 +62,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
         **table_view(answer.columns, figure_of=answer),
         "certainty": f"{each} without noise {percent} times in 100.",
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
+        "apart": told_without_key(answer.columns, _FIRST_ROWS),
         "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
