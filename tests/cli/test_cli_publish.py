@@ -67,3 +67,15 @@ def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
     (folder / "other.ledger").touch()
     assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
     assert "no TOML file or table beside it" in capsys.readouterr().err
+
+
+def test_a_file_of_one_table_is_proposed_for_a_release_that_has_but_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["profile", "trips.csv", "--epsilon", "0.1", "--by", "region", *WHOM]) == 0  # of several tables
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    with gt.ledger.open("trips.csv.ledger") as book:
+        _, asked = book.releases()
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv", "--to", "x.csv", *WHOM]) == 2
+    assert f"--release {asked.id} publishes one" in capsys.readouterr().err

@@ -118,13 +118,14 @@ def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], left: li
 
 def _into_file(path: Path, tables: list[PublishedTable]) -> None:
     if len(tables) != 1:
+        ids = [each.record.id for each in tables]
         raise InvalidParameter(
             "to",
             str(path),
             f"can hold one table, and there are {len(tables)}",
             hint=Advice(
                 "{release} publishes one; {folder}/ is a folder of all",
-                release=tables[0].record.id,
+                release=min(ids, key=ids.count, default="ID"),  # of one table, if there is such a release
                 folder=path.with_suffix(""),
             ),
         )
