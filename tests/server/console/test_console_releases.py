@@ -96,6 +96,8 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
     assert "Refine" not in bob.text_content("main")  # its bins are not a question
     assert "Table 1 of 3; ε = 0.03 for all of them" in bob.text_content("main")  # and not what one of them takes
     assert "Table 1 of 3, which take ε = 0.03 together." in bob.text_content("main")
+    assert "All 3 tables together: ε = 0.03. The one below: ε = 0.01" in bob.text_content("main")
+    assert "without `rows_to`" not in bob.text_content("main")  # the last bin has no end
     assert bob.locator("svg.chart").count() == 0
     assert bob.locator("a:has-text('the profile, drawn')").count() == 1
     bob.goto("/releases/visits")

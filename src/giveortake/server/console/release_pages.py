@@ -181,8 +181,8 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
     def rendered() -> Result:
         view = answer_view(answer, measured, uncertain(answer, form, standing, measured))
         price, profile = price_of(release_of(record)), "profile" in (record.get("request") or ())
-        if profile:  # its bins are a chart on a page of their own
-            view["figure"] = None
+        if profile:  # its bins are a chart on a page of their own, and the last of them has no end
+            view |= {"figure": None, "apart": []}
         if tables > 1:
             view["cite"] += f" Table {(place or 0) + 1} of {tables}, which take {price} together."
         return page(
