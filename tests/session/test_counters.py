@@ -413,7 +413,7 @@ def test_words_that_are_missing_are_named() -> None:
     ]:
         with pytest.raises(InvalidParameter, match=told):
             asked("day", **words)
-    with pytest.raises(QueryRefused, match=r"hint: s\.counter\(…, rows_per_person=10\); gt\.protect"):
+    with pytest.raises(QueryRefused, match=r"hint: s\.counter\(…, rows_per_person=10\); the custodian's gt\.protect"):
         asked("day", horizon=3, rho=1)
-    with pytest.raises(QueryRefused, match=r"hint: answer\(…, rows_per_person=10\); gt\.protect"):
+    with pytest.raises(QueryRefused, match=r"hint: answer\(…, rows_per_person=10\); the custodian's gt\.protect"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)
