@@ -15,7 +15,8 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
     asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
     if not asked:
         problem = "is not a list of questions" if listed is None else "is empty: ask something"
-        raise InvalidParameter("queries", queries, problem, hint='s.batch([q1, q2], epsilon="0.1")')
+        hint = 's.batch([q1, q2], epsilon="0.1")' if listed is None else "name a question"
+        raise InvalidParameter("queries", queries, problem, hint=hint)
     for query in asked:
         if not hasattr(query, "session"):
             raise InvalidParameter("queries", query, "is not a question", hint="s.sql(…) makes one")

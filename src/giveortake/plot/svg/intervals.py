@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.column import Column
 from giveortake.answers.numbers import shown
+from giveortake.exact import counted
 from giveortake.plot.svg.markup import Markup, joined, number, percent, tag
 from giveortake.plot.svg.plane import Plane
 from giveortake.plot.svg.scales import Scale, finite
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from giveortake.answers.answer import Released
-    from giveortake.answers.column import Column, Value
+    from giveortake.answers.column import Value
 
 MOST_ROWS = 200  # of a table with bars
 MOST_POINTS = 2000  # of a chart by date or number
@@ -65,7 +67,10 @@ def figure(answer: Released) -> Markup | None:
     others = [key for key in keys if key is not along]
     panels = _panels(along, others, estimate)
     x = Scale.over(along, along.kind, zero=False)
-    y = scale_of(estimate)
+    inside = [row for key, row in zip(along, estimate.triples(), strict=True) if key is not None]
+    y = scale_of(
+        Column(estimate.name, *map(list, zip(*inside, strict=True)), kind=estimate.kind) if inside else estimate
+    )
     drawn = [
         _panel(name, rows, Plane(x, y, height=150 if others else 210), (estimate.name, along.name))
         for name, rows in islice(panels.items(), MOST_PANELS)
@@ -74,7 +79,7 @@ def figure(answer: Released) -> Markup | None:
     without = sum(value is None for value in along)
     points = max(len(rows) for rows in panels.values())
     notes = [f"{left:,} more are in the table"] * (left > 0)
-    notes += [f"{without:,} row{'s' * (without > 1)} without {along.name} only in the table"] * (without > 0)
+    notes += [f"not drawn: {counted(without, 'group')} without {along.name}"] * (without > 0)
     notes += [f"the first {MOST_POINTS:,} of {points:,} are drawn"] * (points > MOST_POINTS)
     return joined(*drawn, *(tag("p", note, class_="note") for note in notes))
 
