@@ -73,12 +73,12 @@ _ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|s
 
 
 def shown(value: object) -> object:
-    """A value that an error may tell: `HIDDEN` if it is or holds an address, a connection string or a table.
+    """A value that an error may tell: `HIDDEN` if it is or holds an address or a connection string.
 
     >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
     ('trips.csv', <hidden>, <hidden>)
     """
-    return HIDDEN if _is_table(value) or _ADDRESS.search(_written(value)) else value
+    return HIDDEN if _ADDRESS.search(_written(value)) else value
 
 
 def _is_table(value: object) -> bool:
@@ -132,7 +132,7 @@ def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
-    Where the value is or may be data or an address, `HIDDEN` is told instead.
+    Where the value is or may be data or an address, `HIDDEN` is told instead; of a table no word is told.
     """
 
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
@@ -145,7 +145,7 @@ class InvalidParameter(GiveOrTakeError, ValueError):
         """What is wrong, where the parameter is called something else. Of what is missing no value is told."""
         if self.problem.startswith("is missing"):
             return f"{name} {self.problem}"
-        return f"{name} = {_shortened(self.value)} {self.problem}"
+        return f"{name} = {_shortened(HIDDEN if _is_table(self.value) else self.value)} {self.problem}"
 
 
 class MismatchedPromises(GiveOrTakeError, ValueError):
