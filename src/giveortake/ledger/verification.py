@@ -56,8 +56,9 @@ def verified(reader: Transaction, states: Mapping[int, str | None], head: Point,
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
 
     Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
-    the chain, what is stored as spent is what these charges add up to, and every checkpoint and every index says what
-    the entries before it say. Nobody who writes meanwhile waits for it.
+    the chain, what is stored as spent is what these charges add up to, and every entry that is a checkpoint, and every
+    index up to the last entry, says what the entries say. The stored copies that checkpoints are opened from are not
+    read: whoever opens one compares it with its entry. Nobody who writes meanwhile waits for it.
     """
     replay = Replay(reader, head.number) if indexed else Replay()
     answers = 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.paces import Pace
+from giveortake.plan.questions import aggregates_in
 from giveortake.server import strict_json
-from giveortake.server.console.uncertainty import kinds_of
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
@@ -217,7 +217,7 @@ def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) 
     What weighs one takes up to two hundredths of a second; the best caps are found by pricing some ten choices.
     """
     found = [_query(session, each) for each in questions]
-    kinds = [kind for each in found for kind in kinds_of(list(each.plan().values()))]
+    kinds = [aggregate.kind for each in found for aggregate in aggregates_in(each.question)]
     weight = sum(_WEIGHTS.get(kind, _OF_TWO_COLUMNS) for kind in kinds)
     most = _MOST_BY_BEST_CAPS if terms.get("caps") == "best" else _MOST
     if weight > most:

@@ -129,7 +129,8 @@ def protect(
     stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
     if whom == ROW and stated.stated:
         raise nothing_to_cap()
-    if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
     if not isinstance(source, Mapping):
         table_name(source, name, table)  # an address that names no table is refused before anything is opened
@@ -271,10 +272,6 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
     if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")
     return Path(f"{ledger}.answers")
-
-
-def _is_plain_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def require_no_column_called_row(columns: Iterable[str]) -> None:
