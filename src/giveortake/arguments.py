@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
+TO_SAVE: Mapping[str, str] = dict.fromkeys(  # for what a chart is drawn by
+    ("save", "path", "file", "filename"), 'plot("chart.svg") saves the picture; .png and .html do, too'
+)
+
 
 def told_by_name(
-    missing: Mapping[str, str] = MappingProxyType({}), *, beyond: str | None = None
+    missing: Mapping[str, str] = MappingProxyType({}),
+    *,
+    beyond: str | None = None,
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
     """Refuse a call that lacks an argument, has one too many or one without its name; `missing` has hints.
 
     A function that takes any further words, `**terms`, tells itself which of them it knows; the first is ε. `beyond` is
-    what to write where there are too many without a name, if that is not their names.
+    what to write where there are too many without a name, if that is not their names; `elsewhere` has hints for names
+    that belong to another call.
 
     >>> told_by_name()(lambda *, epsilon: epsilon)(0.1)
     Traceback (most recent call last):
@@ -42,13 +50,9 @@ def told_by_name(
         @wraps(function)
         def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             for name in kwargs:
-                if name not in parameters and name in {"epsilon", "delta"} and "budget" in known:
-                    told = 'budget=gt.PureDP("1"), or gt.ApproxDP("1", "1e-6"), is for all questions ever'
-                    raise InvalidParameter(name, HIDDEN, "is unknown", hint=told)
                 if name not in parameters and not is_open:
-                    raise InvalidParameter(
-                        name, HIDDEN, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}"
-                    )
+                    hint = elsewhere.get(name) or f"{meant(name, known)}known: {', '.join(known)}"
+                    raise InvalidParameter(name, HIDDEN, "is unknown", hint=hint)
             if len(args) > len(by_place):
                 words = (by_name or ["epsilon"])[: len(args) - len(by_place)]
                 said = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])

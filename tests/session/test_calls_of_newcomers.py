@@ -38,7 +38,13 @@ def world() -> Iterator[Any]:
     with _protected() as session:
         query = session.sql("SELECT COUNT(*) AS n FROM people")
         yield SimpleNamespace(
-            connection=Connection, gt=gt, s=session, q=query, t=session.table("people"), a=query.answer(epsilon="0.1")
+            connection=Connection,
+            remote=RemoteQuery,
+            gt=gt,
+            s=session,
+            q=query,
+            t=session.table("people"),
+            a=query.answer(epsilon="0.1"),
         )
 
 
@@ -147,6 +153,43 @@ def test_names_and_values_of_a_call_go_through_and_are_told_where_they_are_unkno
         call(1, epslion=2)  # type: ignore[call-arg]
     with pytest.raises(InvalidParameter, match=r"hint: write call\(…, epsilon=…\)"):
         call(1, 2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("term", ["epsilon", "rho", "rows_per_person", "key"])
+def test_terms_of_an_answer_are_told_where_they_belong(world: Any, term: str) -> None:
+    with pytest.raises(InvalidParameter, match="it belongs to the answer") as refused:
+        world.s.sql("SELECT COUNT(*) AS n FROM people", **{term: 1})
+    assert refused.value.name == term
+
+
+ELSEWHERE: dict[str, tuple[Call, str]] = {
+    "columns of a session": (lambda w: w.s.columns, "lists the tables and their columns"),
+    "a session that is asked": (lambda w: w.s.answer, r"session\.sql"),
+    "a session that is grouped": (lambda w: w.s.group_by, r"session\.table\(\)"),
+    "order of a question": (lambda w: w.q.order_by, "ORDER BY"),
+    "the price of a question": (lambda w: w.q.cost, r"query\.quote"),
+    "the value of a question": (lambda w: w.q.value, r"answer\(epsilon=0\.1\)\.value"),
+    "order of a remote question": (lambda w: w.remote(w, w, {}).order_by, "ORDER BY"),
+    "a name that nobody knows": (lambda w: w.s.wibble, "no attribute 'wibble'$"),
+}
+
+
+@pytest.mark.parametrize(("call", "told"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_attributes_of_other_libraries_are_told_what_stands_for_them(world: Any, call: Call, told: str) -> None:
+    with pytest.raises(AttributeError, match=told):
+        call(world)
+
+
+def test_an_answer_of_one_number_is_a_number(world: Any) -> None:
+    assert float(world.a) == int(world.a) == world.a.value
+    with pytest.raises(GiveOrTakeError, match="2 rows"):
+        float(world.s.sql("SELECT c, COUNT(*) AS n FROM people GROUP BY c").answer(epsilon="0.1"))
+
+
+@pytest.mark.parametrize("name", ["save", "path", "filename"])
+def test_a_chart_is_told_how_it_is_saved(world: Any, name: str) -> None:
+    with pytest.raises(InvalidParameter, match=r'plot\("chart\.svg"\) saves'):
+        world.a.plot(**{name: "x.png"})
 
 
 def test_tables_say_how_they_are_asked(world: Any) -> None:

@@ -6,6 +6,7 @@ import csv
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from giveortake.answers.column import Column, Value, plain
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
-from giveortake.arguments import told_by_name
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ class Released(ABC):
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
         return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
 
+    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`.
 
@@ -356,6 +358,14 @@ class Answer(Released):
         """The upper end of the interval around the one estimate."""
         return self._single()[2]
 
+    def __float__(self) -> float:
+        """The one estimate, as `value` is."""
+        return float(self._number())
+
+    def __int__(self) -> int:
+        """The one estimate without what is behind its decimal point."""
+        return int(self._number())
+
     @told_by_name()
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask again for a narrower interval, if whoever gave this answer can.
@@ -366,6 +376,12 @@ class Answer(Released):
         if self._refine is None:
             raise Unprovable("nothing stands behind this answer that could be asked again")
         return self._refine(key=key, **terms)
+
+    def _number(self) -> int | float | Decimal:
+        value = self.value
+        if isinstance(value, int | float | Decimal):
+            return value
+        raise Unprovable("the estimate is not a number", hint="answer.value is what it is")
 
     def _single(self) -> tuple[Value, Value, Value]:
         estimates = self.estimates

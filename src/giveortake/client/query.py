@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import TYPE_CHECKING, Any, Unpack, final
+from typing import TYPE_CHECKING, Any, Never, Unpack, final
 
 from giveortake.answers import Answer, Stream, documents
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.arguments import told_by_name
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, meant, no_attribute
+from giveortake.frame.habits import instead_of_question
 from giveortake.wire.quote_documents import quote_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class RemoteQuery:
         self.session = session
         self.question = question
         self.said = said
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_question(name))
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:

@@ -14,8 +14,9 @@ from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, no_attribute
 from giveortake.exact import shown
+from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
@@ -112,6 +113,7 @@ class RemoteSession:
 
     # -- asking -------------------------------------------------------------------------------------------------
 
+    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def sql(self, text: str) -> RemoteQuery:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = sql.read(text, self.catalog)
@@ -282,7 +284,7 @@ class RemoteSession:
     def __getattr__(self, name: str) -> Any:
         if name in _BESIDE_THE_DATA:
             raise AttributeError(f"a remote session has no `{name}`: it is made beside the data, where gt.protect is")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise no_attribute(self, name, instead_of_session(name))
 
     def __enter__(self) -> Self:
         return self

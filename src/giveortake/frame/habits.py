@@ -1,8 +1,12 @@
-"""What other frames call the things that a table has, and what to write instead."""
+"""What other libraries call the things that sessions, tables and questions have, and what to write instead."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from giveortake.answers.answer import Answer
+from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.spend_terms import TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +38,26 @@ _OF_EXPRESSIONS: Mapping[str, str] = {
     "clip": 'gt.col("fee").clamp(0, 100)',
     **dict.fromkeys(("mean", "sum", "median", "count"), 'aggregates are functions: table.agg(mean=gt.mean("fee"))'),
 }
+_TABLES = "print(session) lists the tables and their columns"
+_OF_SESSIONS: Mapping[str, str] = {
+    **dict.fromkeys(("columns", "schema", "dtypes", "domains", "tables"), _TABLES),
+    **dict.fromkeys(("query", "ask", "answer", "quote", "execute"), 'session.sql("SELECT …").answer(epsilon=0.1)'),
+    **dict.fromkeys(("agg", "group_by", "groupby", "filter"), "session.table().agg(n=gt.count()).answer(epsilon=0.1)"),
+    **dict.fromkeys(("epsilon", "delta", "budget_left", "balance"), "session.remaining, session.affordable"),
+    **dict.fromkeys(("synthesize", "synthetic"), "gt.synth.synthesize(session, columns=[…], …)"),
+    "fit": "gt.learn has the models: gt.learn.LinearRegression(…).fit(session)",
+}
+_OF_QUESTIONS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("order_by", "sort", "sort_values", "limit", "head", "having"),
+        f"it is part of the question: ORDER BY n LIMIT 10 in SQL, or {_ORDERED}",
+    ),
+    **dict.fromkeys(("run", "execute", "collect", "fetchall", "df"), "query.answer(epsilon=0.1)"),
+    **dict.fromkeys(("cost", "price", "margins"), "query.quote(epsilon=0.1) tells it, and spends nothing"),
+}
+TERMS_OF_ANSWERS: Mapping[str, str] = dict.fromkeys(
+    (*TERMS, *CAP_TERMS, "key"), 'it belongs to the answer: session.sql("SELECT …").answer(epsilon=0.1)'
+)
 
 
 def instead_of(name: str, columns: Mapping[str, object]) -> str | None:
@@ -44,6 +68,18 @@ def instead_of(name: str, columns: Mapping[str, object]) -> str | None:
 def instead_of_expression(name: str) -> str | None:
     """What to write for an attribute that expressions do not have; None if nobody knows what was meant."""
     return _OF_EXPRESSIONS.get(name)
+
+
+def instead_of_session(name: str) -> str | None:
+    """The same for sessions."""
+    return _OF_SESSIONS.get(name)
+
+
+def instead_of_question(name: str) -> str | None:
+    """The same for questions; what an answer has is there once the question is answered."""
+    if name in _OF_QUESTIONS or name.startswith("_") or not hasattr(Answer, name):
+        return _OF_QUESTIONS.get(name)
+    return f"a question is asked first: query.answer(epsilon=0.1).{name}"
 
 
 def by_name(column: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.learn.additive import AdditiveTask
 from giveortake.learn.bins import binned, is_stated
@@ -80,6 +81,7 @@ class _Additive(Learner):
             for each in model.shapes
         }
 
+    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """Each feature's shape with a band of two deviations, saved where a path is given; needs the extra `[plot]`."""
         from giveortake.plot import titled_or_saved  # noqa: PLC0415 (heavy)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.confidence import Confidence
+from giveortake.compile import Rules, Spend
 from giveortake.errors import InvalidParameter
+from giveortake.exact import spendable
 from giveortake.plan import (
     Aggregate,
     AggregateKind,
@@ -19,13 +22,16 @@ from giveortake.plan import (
     PerPerson,
     Question,
 )
+from giveortake.session.batches import share_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps
+    from giveortake.exact import Number
     from giveortake.plan import Expression, Origin, Relation
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
 
 _MOST_DOUBLINGS = 20
@@ -108,6 +114,16 @@ class BoundsSearch:
                 hint="name a column",
             )
         return asked
+
+    def paid(self, mechanism: InteractiveMechanism, caps: Caps, epsilon: Number) -> Suggestion | None:
+        """What was paid for before, read once more for free; None if nothing was."""
+        asked = self.questions()
+        spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(asked.values()), Rules.FIRST)
+        priced = [mechanism.price_at(question, caps, spend, rules=Rules.FIRST) for question in asked.values()]
+        if not mechanism.knows(priced, None):
+            return None
+        found = mechanism.answer(priced, Confidence("0.95"), None)
+        return self.suggestion(dict(zip(asked, found, strict=True)))
 
     def suggestion(self, answered: Mapping[str, Answer]) -> Suggestion:
         """The least powers of two that leave the wanted share as it is."""

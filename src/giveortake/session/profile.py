@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.answers.caps import LeftOut, percent
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerson, SizeDimension, least_edge
@@ -209,6 +210,7 @@ class Profile:
             found.append({"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias})
         return found
 
+    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None, *, epsilon: Number | None = None) -> Any:
         """An altair chart of the error of COUNT(*) against the cap on rows: noise, bias, their sum; a path saves it."""
         from giveortake.plot import caps, titled_or_saved  # noqa: PLC0415 (heavy)

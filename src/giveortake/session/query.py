@@ -10,6 +10,7 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import no_attribute
+from giveortake.frame.habits import instead_of_question
 from giveortake.plan.documents import question_to_json
 from giveortake.session.arguments import require_here
 from giveortake.session.known_keys import known_answer, known_quote
@@ -58,8 +59,7 @@ class Query:
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 
         def __getattr__(self, name: str) -> Never:
-            asked = name if hasattr(Answer, name) and not name.startswith("_") else None
-            raise no_attribute(self, name, asked and f"a question is asked first: query.answer(epsilon=0.1).{asked}")
+            raise no_attribute(self, name, instead_of_question(name))
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:

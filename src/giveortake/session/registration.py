@@ -50,14 +50,16 @@ WORD_FOR_ROWS = "row"  # where a unit is said by a text
 _CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
+_FOR_ALL = 'budget=gt.PureDP("1"), or budget=gt.ApproxDP("1", "1e-6"), for all questions ever'
 
 
 @told_by_name(
     {
         "source": 'gt.protect("trips.csv", unit="user_id", budget=gt.PureDP("1"))',
         "unit": 'unit="user_id", the column that names a person; or unit=gt.ROW, if every row is somebody else',
-        "budget": 'budget=gt.PureDP("1"), for all questions ever',
-    }
+        "budget": _FOR_ALL,
+    },
+    elsewhere={"epsilon": _FOR_ALL, "delta": _FOR_ALL},
 )
 def protect(
     source: Any,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.printable import with_article
 from giveortake.arguments import told_by_name
-from giveortake.compile import Rules, Spend, Terms
-from giveortake.errors import InvalidParameter, LedgerUnavailable
-from giveortake.exact import open_probability, shown, spendable
+from giveortake.compile import Terms
+from giveortake.errors import InvalidParameter, LedgerUnavailable, no_attribute
+from giveortake.exact import open_probability, shown
+from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord, Standing
     from giveortake.plan import Question
@@ -85,6 +87,12 @@ class Session:
 
     # -- asking -------------------------------------------------------------------------------------------------
 
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_session(name))
+
+    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def sql(self, text: str) -> Query:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
@@ -318,12 +326,8 @@ class Session:
         relation = table_before_caps(mechanism.origin)
         if mechanism.older:
             search = BoundsSearch(relation, together, tuple(by), tuple(columns), wanted)
-            old = search.questions()
-            spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(old.values()), Rules.FIRST)
-            priced = [mechanism.price_at(question, self.caps, spend, rules=Rules.FIRST) for question in old.values()]
-            if mechanism.knows(priced, None):
-                found = mechanism.answer(priced, Confidence("0.95"), None)
-                return search.suggestion(dict(zip(old, found, strict=True)))
+            if (paid := search.paid(mechanism, self.caps, epsilon)) is not None:
+                return paid
         by = () if together else by
         asked = ProfileRequest.of(
             mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None

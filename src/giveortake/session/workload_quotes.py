@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
@@ -89,6 +90,7 @@ class WorkloadQuote:
             ensure_ascii=False,
         )
 
+    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """An altair chart of the standard deviation of every table, beside that of an equal split; a path saves it."""
         from giveortake import plot  # noqa: PLC0415 (heavy)

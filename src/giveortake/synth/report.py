@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers import html
 from giveortake.answers.faces import text_table
 from giveortake.answers.markdown import escaped
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.exact import shown, whole
 from giveortake.session.run_steps import Choice
 from giveortake.synth.forecast import forecast
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from giveortake.synth.synthetic_table import SyntheticTable
@@ -88,12 +90,13 @@ class Report:
         """The pairs of columns that were never measured."""
         return tuple(each.columns for each in self.tables if not each.times)
 
-    def plot(self, *, title: str | None = None) -> Any:
-        """A chart of the predicted errors, of measured and unmeasured tables apart; needs the extra `[plot]`."""
-        from giveortake.plot import predicted_errors  # noqa: PLC0415 (heavy)
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """A chart of the predicted errors, of measured and unmeasured tables apart, saved where a path is given."""
+        from giveortake.plot import predicted_errors, titled_or_saved  # noqa: PLC0415 (heavy)
 
         rows = [(" × ".join(each.columns), bool(each.times), each.predicted) for each in self.tables]
-        return predicted_errors(rows, title=title)
+        return titled_or_saved(lambda words: predicted_errors(rows, title=words), title)
 
     def to_markdown(self) -> str:
         """The report as Markdown."""

@@ -15,6 +15,7 @@ import numpy as np
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.answers.faces import as_html, head_lines, shown_cost
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, meant
 from giveortake.exact import counted, shown
@@ -258,6 +259,7 @@ class WorkloadAnswer(StackedFaces):
         """For every table its cells, the standard deviation of a cell, its margin, and both by an equal split."""
         return lines_of(self._asked, self._design, self._miss)
 
+    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """An altair chart of the tables, the first six of many, with their intervals; a path saves it.
 
