@@ -15,6 +15,7 @@ import pytest
 
 from asked_tables import CATALOG, table
 from giveortake import frame as gt
+from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.frame.expressions import node_of
 from giveortake.plan import AggregateKind, Call, ColumnReference, Literal, Measured, Question
@@ -225,3 +226,28 @@ def test_other_ways_to_ask_are_refused_with_the_way_here(ask: Callable[[], objec
     with pytest.raises(QueryRefused) as refused:
         ask()
     assert hint in str(refused.value.hint)
+
+
+DATED: dict[str, tuple[Callable[[gt.Table], gt.Table], str]] = {
+    "after": (lambda t: t.filter(col("day") > "2024-01-31"), "day > '2024-01-31'"),
+    "between": (
+        lambda t: t.filter(col("day").between("2024-01-31", "2024-02-29")),
+        "day BETWEEN '2024-01-31' AND '2024-02-29'",
+    ),
+    "one of": (lambda t: t.filter(col("day").isin(["2024-01-31"])), "day IN ('2024-01-31')"),
+    "inside others": (
+        lambda t: t.filter((col("amount") > 1) & ~(col("day") == "2024-01-31")),
+        "amount > 1 AND NOT (day = '2024-01-31')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "condition"), DATED.values(), ids=DATED)
+def test_texts_beside_dates_are_dates_as_in_sql(written: Callable[[gt.Table], gt.Table], condition: str) -> None:
+    asked = sql.read(f"SELECT COUNT(*) AS n FROM trips WHERE {condition}", CATALOG).question
+    assert written(trips()).agg(n=gt.count()) == asked
+    with pytest.raises(QueryRefused, match="write dates as '2024-01-31'"):
+        trips().filter(col("day") > "January")
+    late = trips().group_by(late=col("day") >= "2024-07-01").agg(n=gt.count())
+    assert late == trips().group_by(late=col("day") >= dt.date(2024, 7, 1)).agg(n=gt.count())
+    assert trips().derive(late=col("day") >= "2024-07-01").relation.schema["late"].kind.value == "boolean"

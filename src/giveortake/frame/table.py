@@ -32,6 +32,7 @@ from giveortake.plan import (
     require_name,
 )
 from giveortake.plan.questions import Condition, Order, Output
+from giveortake.plan.written_times import with_moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ class Table:
                 raise QueryRefused(
                     "filter takes an expression, not a text", hint='filter(gt.col("fee") > 1); session.sql(…) takes SQL'
                 )
-            table = replace(table, relation=Filter(table.relation, node_of(condition)))
+            table = replace(table, relation=Filter(table.relation, table._read(condition)))
         return table
 
     @told_by_name(beyond='derive(double=gt.col("fee") * 2)')
@@ -91,8 +92,12 @@ class Table:
             taken = [each for each in columns if each.casefold() == name.casefold() and each != name]
             if taken:
                 raise QueryRefused(f"`{name}` and `{taken[0]}` differ only in case", hint="choose another name")
-            columns[name] = node_of(operand)
+            columns[name] = self._read(operand)
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
+
+    def _read(self, operand: Operand) -> Expression:
+        """An expression about these rows, in which texts beside dates are dates."""
+        return with_moments(node_of(operand), self.relation.schema)
 
     def select(self, *names: str, **named: Operand) -> Table:
         """These columns alone; the person's is carried along."""
@@ -104,7 +109,7 @@ class Table:
                 columns[name] = _column(name)
         for name, operand in named.items():
             _require_not_person(name, self.relation)
-            columns[name] = node_of(operand)
+            columns[name] = self._read(operand)
         if len({name.casefold() for name in columns}) < len(names) - (person in names) + len(named):
             raise QueryRefused("a column is selected twice", hint="name each column once")
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
@@ -187,7 +192,7 @@ class Table:
     def group_by(self, *keys: str, **named: str | Expr) -> Grouped:
         """Groups: columns by name, or expressions with a name: `group_by("region", year=col("day").year())`."""
         chosen = [(key, column_or_expression(key)) for key in keys]
-        chosen += [(name, column_or_expression(key)) for name, key in named.items()]
+        chosen += [(name, with_moments(column_or_expression(key), self.relation.schema)) for name, key in named.items()]
         if not chosen:
             raise QueryRefused("group_by needs a key", hint="agg(…) alone asks about all rows")
         return Grouped(self, tuple(chosen))

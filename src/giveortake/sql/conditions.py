@@ -12,8 +12,9 @@ from sqlglot import exp
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Computed, Expression, Kind, Literal, Measured, Quotient, Window
 from giveortake.plan.questions import Condition
+from giveortake.plan.written_times import moment
 from giveortake.sql.aggregates import has_aggregate
-from giveortake.sql.expressions import Rows, column_name, moment
+from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 

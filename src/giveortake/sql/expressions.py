@@ -10,10 +10,11 @@ from sqlglot import exp
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
-from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_name
+from giveortake.plan import Call, ColumnReference, Expression, Literal, require_name
 from giveortake.plan.functions import CASTS
+from giveortake.plan.written_times import compared, moment
 from giveortake.sql import times
-from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
+from giveortake.sql.functions import OUR_OWN, PARTS, SCALARS
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -56,15 +57,7 @@ class Rows:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
             return Literal(-arguments[0].value)  # type: ignore[operator]  # (a number, as was asked)
-        if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
-            kinds = {each.domain(self.schema).kind for each in arguments}
-            if kinds & {Kind.DATE, Kind.TIMESTAMP}:
-                arguments = [_as_date(each) for each in arguments]
-        return Call(name, tuple(arguments))
-
-    def as_date(self, argument: Expression) -> Expression:
-        """A text that is written out as the date that it writes."""
-        return _as_date(argument)
+        return Call(name, compared(name, arguments, self.schema))
 
     def column(self, node: exp.Expr) -> Expression:
         """The column that a name means."""
@@ -132,29 +125,6 @@ def _boolean(_rows: Rows, node: exp.Expr) -> Expression:
 def _null(_rows: Rows, node: exp.Expr) -> Expression:
     allow(node)
     return Literal(None)
-
-
-def _as_date(argument: Expression) -> Expression:
-    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
-        return argument
-    return Literal(moment(argument.value))
-
-
-def moment(text: str) -> dt.date:
-    """A day, or a day and a time, as ISO writes them."""
-    try:
-        return dt.date.fromisoformat(text) if len(text) == 10 else _naive(dt.datetime.fromisoformat(text))
-    except ValueError:
-        raise QueryRefused(
-            "a date is compared with a text that is not a date",
-            hint="write dates as '2024-01-31', times as '2024-01-31 12:00'",
-        ) from None
-
-
-def _naive(found: dt.datetime) -> dt.datetime:
-    if found.tzinfo is not None:
-        raise ValueError
-    return found
 
 
 # -- forms of their own -----------------------------------------------------------------------------------------------

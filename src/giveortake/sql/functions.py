@@ -83,7 +83,6 @@ _OF_ONE: dict[type, Reading] = {
     if function.most == 1 and spelled in _CLASSES
 }
 SCALARS = {**_SIGNS, **_OF_SEVERAL, **_OF_ONE}
-COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
 PARTS = {
     "YEAR": "year",
     "QUARTER": "quarter",

@@ -9,6 +9,7 @@ from sqlglot import exp
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, Kind, Literal
 from giveortake.plan.times import MOMENTS, UNITS
+from giveortake.plan.written_times import as_moment
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -81,5 +82,5 @@ def days_between(rows: Rows, unit: str, first: Expression, last: Expression) -> 
     if {each.domain(rows.schema).kind for each in ends} & MOMENTS and any(
         each.domain(rows.schema).kind is Kind.TEXT for each in ends
     ):
-        ends = [rows.as_date(each) for each in ends]
+        ends = [as_moment(each) for each in ends]
     return Call("date_diff", (Literal(unit), *ends))
