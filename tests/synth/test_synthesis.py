@@ -297,7 +297,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown column": ({"columns": ["region", "regoin"], "bins": None}, "is not a column here"),
     "one column": ({"columns": ["region"]}, "fewer than two"),
     "a text": ({"columns": "region"}, "not a list of columns"),
-    "an undeclared domain": ({"columns": ["region", "amount"], "bins": None}, "no declared values"),
+    "an undeclared domain": ({"columns": ["region", "amount"], "bins": None}, r'no declared values\n\n.*"amount": 8}'),
     "bins of a text": ({"bins": BINS | {"region": 4}}, "has no bins"),
     "bins of another column": ({"bins": {"regoin": 4}}, "not one of the columns"),
     "edges that do not increase": ({"bins": BINS | {"age": [0, 9, 5]}}, "increasing edges"),
@@ -331,6 +331,22 @@ def test_bad_input_is_refused_before_any_charge(session: Session, said: dict[str
     with pytest.raises((InvalidParameter, QueryRefused), match=problem):
         gt.synth.synthesize(session, **(ASKED | said))
     assert len(session.history()) == before
+
+
+def test_edges_of_dates_may_be_written_as_texts(session: Session) -> None:
+    texts = BINS | {"day": ["2024-01-01", "2024-07-01", "2024-12-31"]}
+    assert gt.synth.quote(session, **(ASKED | {"bins": texts})) == gt.synth.quote(session, **ASKED)
+
+
+def test_moments_are_told_that_they_have_neither_bins_nor_bounds_yet() -> None:
+    moments = pl.DataFrame({"p": [1], "at": [dt.datetime(2024, 1, 31, 12)], "region": ["south"]})
+    said: dict[str, Any] = {"unit": "p", "budget": gt.ApproxDP(1, "1e-6"), "domains": {"region": ["south", "north"]}}
+    with gt.protect(moments, name="t", rows_per_person=1, **said) as session:
+        for bins in (None, {"at": 8}):
+            with pytest.raises(InvalidParameter, match="a column of dates"):
+                gt.synth.quote(session, columns=["at", "region"], bins=bins, epsilon="0.1", delta="1e-7")
+        with pytest.raises(QueryRefused, match=r'"at": \("2024-01-01", "2024-12-31"\)'):
+            session.workload(gt.workload.ranges("at")).quote(epsilon="0.1")
 
 
 def test_a_column_with_one_value_is_refused() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 2_000  # of one column
 FINE_BINS = 256  # of which bins by quantiles are made
+_OF_MOMENTS = "add a column of dates to the table: moments have no bins"
 
 
 def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None) -> ModelColumn:
@@ -30,12 +31,7 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
         return ModelColumn(name, domain.kind, None, tuple(edges), domain.nullable, domain.step)
     values = domain.keys()
     if values is None:
-        raise InvalidParameter(
-            "columns",
-            name,
-            "has no declared values",
-            hint=f'declare them, gt.protect(…, domains={{"{name}": […]}}), or say bins={{"{name}": [0, 10, 100]}}',
-        )
+        raise InvalidParameter("columns", name, "has no declared values", hint=_how_to_list(name, domain))
     if len(values) > MOST_VALUES:
         raise InvalidParameter(
             "columns",
@@ -173,6 +169,23 @@ def _domain(relation: Relation, name: str) -> Domain:
     return relation.schema[name]
 
 
+def _how_to_list(name: str, domain: Domain) -> str:
+    """What to say of a column without declared values, by what it holds."""
+    if domain.kind is Kind.TIMESTAMP:
+        return _OF_MOMENTS
+    declared = f'declare them: gt.protect(…, domains={{"{name}": […]}})'
+    if not _is_binnable(domain):
+        return declared
+    edges = "[datetime.date(2024, 1, 1), …]" if domain.kind is Kind.DATE else "[0, 10, 100]"
+    return f'bins={{"{name}": 8}} makes bins by quantiles, bins={{"{name}": {edges}}} by edges; or {declared}'
+
+
+def _is_binnable(domain: Domain) -> bool:
+    return (domain.kind.is_number or domain.kind is Kind.DATE) and domain.categories is None
+
+
 def _require_binnable(name: str, domain: Domain) -> None:
-    if not (domain.kind.is_number or domain.kind is Kind.DATE) or domain.categories is not None:
-        raise InvalidParameter(f"bins[{name!r}]", str(domain.kind), "has no bins: numbers and dates with bounds do")
+    if not _is_binnable(domain):
+        hint = _OF_MOMENTS if domain.kind is Kind.TIMESTAMP else None
+        problem = "has no bins: numbers and dates with bounds do"
+        raise InvalidParameter(f"bins[{name!r}]", str(domain.kind), problem, hint=hint)

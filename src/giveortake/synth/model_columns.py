@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -157,8 +158,11 @@ def edge_of(name: str, kind: Kind, said: Any) -> Fraction:
     """A number, or a date as days."""
     if kind is not Kind.DATE:
         return rational(name, said)
+    if isinstance(said, str):
+        with suppress(ValueError):
+            said = dt.date.fromisoformat(said)
     if not isinstance(said, dt.date):
-        raise InvalidParameter(name, said, "is not a date", hint="datetime.date(2024, 1, 31)")
+        raise InvalidParameter(name, said, "is not a date", hint='datetime.date(2024, 1, 31), or "2024-01-31"')
     return in_days(said)
 
 

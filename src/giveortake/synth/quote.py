@@ -33,10 +33,11 @@ class SynthesisQuote:
     def __repr__(self) -> str:
         worst = max(self.single_columns, key=lambda name: self.single_columns[name])
         budget = f"ε = {shown(self.promise.epsilon)}, δ = {shown(self.promise.delta)}"
+        tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
         lines = [
             f"one charge of ρ = {shown(self.rho, 4)}: the most that a budget of {budget} admits at once",
             f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
-            f"about {self.rounds} rounds: one of {self.tables} tables each, ± {self.of_round:,.0f} rows",
+            f"about {self.rounds} rounds: each measures one of {tables}, ± {self.of_round:,.0f} rows",
         ]
         lines += self.counted
         if self.too_large:

@@ -21,6 +21,7 @@ from giveortake.exact import positive, shown
 from giveortake.mechanisms.residuals import Contribution
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.moments import moment_of
+from giveortake.plan.times import MOMENTS
 from giveortake.workload.attributes import Attributes
 from giveortake.workload.clipped_persons import quantum_of_rows, quantum_of_values, steps_of_row
 from giveortake.workload.covers import covers
@@ -101,10 +102,9 @@ class RangeTable:
         """Bins that split the bounds evenly; whole numbers and days are never split between bins."""
         domain = ColumnReference(wish.column).domain(relation.schema)
         if domain.low is None or domain.high is None:
-            raise QueryRefused(
-                f"`{wish.column}` has no bounds, and ranges need them",
-                hint=declaring(wish.column, "(0, 100)", "0:100"),
-            )
+            ends = ("2024-01-01", "2024-12-31") if domain.kind in MOMENTS else (0, 100)
+            hint = declaring(wish.column, str(ends).replace("'", '"'), f"{ends[0]}:{ends[1]}")
+            raise QueryRefused(f"`{wish.column}` has no bounds, and ranges need them", hint=hint)
         most = wish.bins or MOST[True]
         if not 2 <= most <= MOST[False]:
             raise InvalidParameter("bins", wish.bins, f"is not between 2 and {MOST[False]:,}")
