@@ -350,3 +350,37 @@ def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(
         with opened(second, at=meanwhile) as other, pytest.raises(LedgerRolledBack):
             other.settle(paid.number, {"n": 43})
     assert kept == ["first"]
+
+
+def test_a_reader_of_one_copy_does_not_take_the_mark_of_another_for_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark may be further on than what was read, and yet not vouch for it: a copy may have moved it."""
+    first, second, mark = tmp_path / "first.ledger", tmp_path / "second.ledger", tmp_path / "mark"
+    with opened(first, mark=mark) as ledger:
+        ledger.population("people", budget=PureDP(9))
+        ledger.dataset("visits", population="people")
+        paid = ledger.reserve(Pure(1), dataset="visits", key="k")
+    shutil.copy(first, second)
+
+    def killed(now: str) -> None:
+        if now == "committed":
+            raise KeyboardInterrupt
+
+    with opened(second, mark=mark) as reader:
+        with opened(second, mark=mark, at=killed) as other, pytest.raises(KeyboardInterrupt):
+            other.settle(paid.number, {"n": 41})
+        look, looks = FileMark.read, [0]
+
+        def looked(mark: FileMark) -> Point | None:
+            looks[0] += 1
+            if looks[0] == 3:  # after the reader has read the entries by a mark that is behind them
+                with opened(first, mark=tmp_path / "mark") as ledger:
+                    assert ledger.settle(paid.number, {"n": 57}) == {"n": 57}
+                    ledger.reserve(Pure(1), dataset="visits", key="other")
+            return look(mark)
+
+        monkeypatch.setattr(FileMark, "read", looked)
+        with pytest.raises(LedgerRolledBack):
+            reader.release(paid.id)
+    assert looks[0] > 3

@@ -166,15 +166,12 @@ class Chain:
         """
         with self._held(), ExitStack() as stack:
             self._approach()
-            draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
-            if not draft.is_marked and not self._marked():
-                if self.read_only:
-                    self._wait_for_mark()
-                else:
-                    stack.close()
-                    transaction = stack.enter_context(self.store.writing())
-                    draft = self._caught_up(transaction, writable=True)
-                    draft.writable = False
+            draft = self._look(stack) or self._look(stack)  # a second time, if a writer was between commit and mark
+            if draft is None and self.read_only:
+                draft = self._wait_for_mark(stack)
+            elif draft is None:
+                draft = self._caught_up(stack.enter_context(self.store.writing()), writable=True)
+                draft.writable = False
             yield draft
 
     @contextmanager
@@ -242,14 +239,21 @@ class Chain:
             self._secret = self.mark.secret(create=create and not self.read_only)
         return self._secret
 
-    def _marked(self) -> bool:
-        """Whether the mark has come meanwhile as far as what was read: the first look came before reading."""
-        mark, head = self.mark.read(), self._book.head
-        return mark is not None and (mark == head or (mark.ledger == head.ledger and mark.number > head.number))
+    def _look(self, stack: ExitStack) -> Draft | None:
+        """Read one state; None, and the transaction ends, if the mark does not vouch for all of it.
 
-    def _wait_for_mark(self) -> None:
+        The mark is read once more after the entries, and has to be their very end. A mark that is further on may be
+        that of a copy of this ledger: only the entries up to it could tell.
+        """
+        draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
+        if draft.is_marked or self.mark.read() == self._book.head:
+            return draft
+        stack.close()
+        return None
+
+    def _wait_for_mark(self, stack: ExitStack) -> Draft:
         deadline = time.monotonic() + _PATIENCE
-        while not self._marked():
+        while (draft := self._look(stack)) is None:
             if time.monotonic() > deadline:
                 raise LedgerUnavailable(
                     f"the ledger {self.name} is ahead of its mark: a writer stopped right after a commit, and "
@@ -257,6 +261,7 @@ class Chain:
                     hint="open the ledger for writing once; that moves the mark",
                 )
             time.sleep(0.01)
+        return draft
 
     def _read(self, transaction: Transaction, mark: Point, most: int | None = None) -> int:
         """Take in the entries that are new, or so many of them; how many they were."""
