@@ -18,10 +18,16 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from evil_calls import calls, is_admitted
 from giveortake.engines import Keys, Summand, Tally
+from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.postgres.dialect import PostgresDialect
+from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.engines.sql.dialect import Dialect
+from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
+from spark_session import spark_session
 from stated_caps import stating_caps
 
 SPEND: dict[str, Any] = {"epsilon": 10**6}
@@ -279,3 +285,45 @@ def test_a_null_in_a_list_changes_nothing_about_how_numbers_are_compared() -> No
         for listed, found in (("9223372036854775807, NULL", 0), ("0.5, NULL", 2), ("NULL, 1000000000000000000", 0)):
             assert counted(s, f"SELECT COUNT(*) AS n FROM t WHERE d IN ({listed})") == [found]
         assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE NULLIF(d, NULL) < 9223372036854775807") == [2]
+
+
+def test_a_person_of_very_many_rows_far_from_zero_does_not_leave_64_bits() -> None:
+    """What a person adds is first a sum, then a product with the parts that it is cut into: 2²² rows at 2³¹."""
+    far = "CLAMP(x, 2147400000, 2147483000)"
+    rows = duckdb.sql("SELECT 1 AS p, 2147483000 AS x, TRUE AS ill FROM range(4300000) UNION ALL SELECT 2, 5, TRUE")
+    with gt.protect(rows, unit="p", budget=gt.PureDP(10**9), name="t", memory="4GB") as s:
+        asked = s.sql(f"SELECT SUM({far}) AS n FROM t WHERE ill")
+        told = asked.answer(epsilon=10**8, groups_per_person=1, rows_per_group=10**7)
+    assert told.value == pytest.approx(4_300_000 * 2147483000 + 2147400000, abs=10**10)
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_products_of_64_bits_have_room_everywhere(where: str, request: pytest.FixtureRequest) -> None:
+    most = 2**63 - 1
+
+    def product(dialect: Dialect) -> str:
+        return f"SELECT {dialect.wide('a')} * 1024 AS n FROM (SELECT CAST({most} AS BIGINT) AS a) AS t"
+
+    found: Any = None
+    if where == "duckdb":
+        found = duckdb.connect().execute(product(DuckDBDialect())).fetchone()
+    elif where == "postgresql":
+        with psycopg.connect(request.getfixturevalue("server")) as connection:
+            sums = f"SELECT {PostgresDialect().narrow_total('a')} FROM (VALUES ({most}), ({most})) AS t(a)"
+            assert connection.execute(sums).fetchone() == (None,)
+            found = connection.execute(product(PostgresDialect())).fetchone()
+    else:
+        found = spark_session().sql(product(SparkDialect())).first()
+    assert found[0] == most * 1024
+
+
+@pytest.mark.parametrize("ill", [True, False])
+def test_nobody_grows_by_joins_until_a_question_about_them_fails(ill: bool) -> None:
+    visits = pl.DataFrame({"p": [7] * 100, "k": [0] * 100})
+    people = pl.DataFrame({"p": [7] * 5, "x": [0] * 5, "ill": [ill] * 5})
+    joins = " ".join(f"JOIN visits AS v{i} ON b.p = v{i}.p" for i in range(3))
+    inside = f"(SELECT b.p AS p FROM (SELECT p FROM people WHERE p = 7 AND ill) AS b {joins}) AS c"
+    with gt.protect({"people": people, "visits": visits}, unit="p", budget=gt.PureDP(1)) as s:
+        asked = s.sql(f"SELECT COUNT(*) AS n FROM {inside}")
+        with pytest.raises(QueryRefused, match="repeat a row 10,000 times"):
+            asked.quote(epsilon="1e-9", rows_per_person={"visits": 100}, groups_per_person=1, rows_per_group=10**7)

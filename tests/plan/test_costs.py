@@ -25,6 +25,7 @@ from giveortake.plan import (
     Question,
     Relation,
     Scan,
+    Union,
 )
 from giveortake.plan.costs import MOST_MADE, require_few_matches
 from giveortake.plan.domains import USUAL_CHARACTERS
@@ -165,8 +166,34 @@ def test_the_product_of_caps_is_bounded() -> None:
     assert few.most_rows == 90_000
     with pytest.raises(QueryRefused, match="100,000"):
         require_few_matches(JoinPersons(Scan(TABLE, 400), Scan(TABLE, 300), (("note", "other"),)))
-    with pytest.raises(QueryRefused, match="any number of"):
+    with pytest.raises(QueryRefused, match="repeat a row 101 times"):
         require_few_matches(JoinPersons(Scan(TABLE), Scan(TABLE, 101), (("note", "other"),)))
+
+
+def test_all_joins_and_unions_together_repeat_a_row_a_hundred_times_at_most() -> None:
+    once = Scan(TABLE)
+    ten = JoinPersons(once, Scan(TABLE, 10), (("note", "other"),))
+    hundred = JoinPersons(ten, Scan(TABLE, 10), (("note", "third"),))
+    require_few_matches(hundred)
+    several = Union(once, once)
+    one_row = PerPerson(once, (), (("n", Aggregate(AggregateKind.COUNT_ROWS)),))
+    rows = Union(Union(one_row, one_row), one_row)  # three rows of each person, that nobody has to cap
+    tripled = JoinPersons(JoinPersons(once, rows, (("n", "a"),)), rows, (("n", "b"),))
+    require_few_matches(tripled)
+    for relation, times in (
+        (JoinPersons(hundred, Scan(TABLE, 2), (("note", "last"),)), 200),
+        (Union(hundred, hundred), 200),
+        (JoinPersons(Scan(TABLE, 11), JoinPersons(several, Scan(TABLE, 5), (("note", "o"),)), (("note", "q"),)), 110),
+        (JoinPersons(tripled, Scan(TABLE, 12), (("note", "last"),)), 108),
+    ):
+        with pytest.raises(QueryRefused, match=f"repeat a row {times} times"):
+            require_few_matches(relation)
+    most = JoinPersons(
+        JoinPersons(Scan(TABLE, 40), Scan(TABLE, 50), (("note", "a"),)), Scan(TABLE, 51), (("note", "b"),)
+    )
+    with pytest.raises(QueryRefused, match="102,000 rows"):
+        require_few_matches(most)
+    require_few_matches(PerPerson(hundred, (), (("n", Aggregate(AggregateKind.COUNT_ROWS)),)))
 
 
 def test_lengths_of_texts_are_bounded_only_where_that_was_declared() -> None:

@@ -2,7 +2,8 @@
 
 Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
 that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
-join multiplies, it keeps at most `MOST_JOINED`.
+join multiplies, it keeps at most `MOST_JOINED`. All joins and unions of a question together repeat a stored row at most
+`_MOST_REPEATED` times, unless caps bound all rows that they make of a person's.
 
 Proof: a stored text is cut to the width of its column where it is read. A function's text is at most as long as its
 domain says (`texts`, `choices`), by induction over its arguments. The texts that a question makes of a row are those of
@@ -33,8 +34,7 @@ MOST_KEPT = 1 << 14  # of those that it groups by or counts distinct values of
 MOST_JOINED = 1 << 24  # of these, in all rows that a join makes of one person's
 _MOST_STEPS = 200  # relations that one question is built of
 _MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
-_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
-
+_MOST_REPEATED = 100  # times that all joins and unions may repeat a row, where nothing bounds a person's rows
 
 _SHORTER = "take parts of texts first: SUBSTRING(x, 1, 100); or let the custodian declare a max_length"
 
@@ -108,29 +108,43 @@ def require_few_steps(relation: Relation) -> None:
 
 
 def require_few_matches(relation: Relation) -> None:
-    """Refuse joins that would let one person with many rows make as many as the square of them."""
+    """Refuse joins and unions that could make very many rows of one person's: a square of them, or a large multiple."""
     for source in relation.sources:
         require_few_matches(source)
-    if not isinstance(relation, JoinPersons):
-        return
-    one, other = relation.left.most_rows, relation.right.most_rows
-    if one is None and other is None:
+    rows, times = _grown(relation)
+    if isinstance(relation, JoinPersons) and rows > _MOST_MATCHES:
         raise QueryRefused(
-            "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
-            hint=Advice(
-                "{cap}, or {for_all} for all questions",
-                "make one row for each person first (GROUP BY the person in a subquery)",
-                between="; or ",
-            ),
+            f"a join could make {rows:,} rows of a person's, more than {_MOST_MATCHES:,}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
         )
-    most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
-    if (one or 1) * (other or 1) > most:
+    if times > _MOST_REPEATED:
         raise QueryRefused(
-            f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
-            f"{most:,}",
+            f"the joins and unions of the question could repeat a row {times:,} times, more than {_MOST_REPEATED}",
             hint="state a smaller rows_per_person, or make one row for each person first",
         )
 
 
-def _rows_in_words(most: int | None) -> str:
-    return "any number of rows" if most is None else f"up to {most:,} rows"
+def _grown(relation: Relation) -> tuple[int, int]:
+    """How many rows a person can have at most: so many, and so often each stored row that nothing bounds."""
+    match relation:
+        case PerPerson(keys=()):
+            return 1, 0
+        case JoinPersons():
+            (one, each), (other, beside) = _grown(relation.left), _grown(relation.right)
+            if each and beside:
+                raise QueryRefused(
+                    "a person may have any number of rows on both sides of the join, and all pairs of them would be "
+                    "made",
+                    hint=Advice(
+                        "{cap}, or {for_all} for all questions",
+                        "make one row for each person first (GROUP BY the person in a subquery)",
+                        between="; or ",
+                    ),
+                )
+            other = max(other, 1)  # a row that finds none is kept by a left join
+            return one * other, each * other + one * beside
+        case _ if relation.sources:
+            grown = [_grown(source) for source in relation.sources]
+            return sum(rows for rows, _ in grown), sum(times for _, times in grown)
+        case _:
+            return (0, 1) if relation.most_rows is None else (relation.most_rows, 0)

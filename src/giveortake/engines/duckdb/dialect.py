@@ -209,6 +209,9 @@ class DuckDBDialect(Dialect):
     def narrow_total(self, steps: str) -> str:
         return f"TRY_CAST(sum({steps}) AS BIGINT)"
 
+    def wide(self, whole: str) -> str:
+        return f"CAST({whole} AS HUGEINT)"
+
     def real_sum(self, total: str, reach: int) -> str:
         """Wide ones in two parts: a cast of 128 bits is not always to the nearest, but a sum of doubles is."""
         if reach < 2**31:
@@ -219,7 +222,7 @@ class DuckDBDialect(Dialect):
         return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
 
     def square(self, whole: str) -> str:
-        return f"(CAST({whole} AS HUGEINT) * {whole})"
+        return f"({self.wide(whole)} * {whole})"
 
     def lattice(self, real: str, granularity: Fraction) -> str:
         return f"floor({real} * {self.double(1 / granularity)} + 0.5)"

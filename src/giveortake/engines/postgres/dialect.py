@@ -212,11 +212,15 @@ class PostgresDialect(Dialect):
         return f"sum(CAST({steps} AS {'BIGINT' if reach < 2**62 else 'NUMERIC'}))"
 
     def short_total(self, steps: str) -> str:
-        return self.narrow_total(steps)
+        return f"CAST(sum(CAST({steps} AS BIGINT)) AS BIGINT)"
 
     def narrow_total(self, steps: str) -> str:
-        """No person has the 2^32 rows that a sum would need to leave 64 bits."""
-        return f"CAST(sum(CAST({steps} AS BIGINT)) AS BIGINT)"
+        """A sum that leaves 64 bits, which takes 2^32 rows of one person, is missing."""
+        total = f"sum(CAST({steps} AS BIGINT))"
+        return f"CASE WHEN abs({total}) < {2**63} THEN CAST({total} AS BIGINT) END"
+
+    def wide(self, whole: str) -> str:
+        return f"CAST({whole} AS NUMERIC)"
 
     def real_sum(self, total: str, reach: int) -> str:
         return self.real(total)
@@ -230,7 +234,7 @@ class PostgresDialect(Dialect):
         return f"CAST({upper} AS BIGINT) * CAST({_DIVISION:.0f} AS NUMERIC) + CAST({lower} AS BIGINT)"
 
     def square(self, whole: str) -> str:
-        return f"(CAST({whole} AS NUMERIC) * {whole})"
+        return f"({self.wide(whole)} * {whole})"
 
     def lattice(self, real: str, granularity: Fraction) -> str:
         """What is below 2^-60 of a step is no step, and is not multiplied: the product might be rounded to zero."""

@@ -237,6 +237,9 @@ class SparkDialect(Dialect):
     def narrow_total(self, steps: str) -> str:
         return f"try_sum({steps})"
 
+    def wide(self, whole: str) -> str:
+        return f"CAST({whole} AS DECIMAL(20, 0))"
+
     def real_sum(self, total: str, reach: int) -> str:
         return self.real(total)
 

@@ -318,6 +318,10 @@ class Dialect(ABC):
         """The sum of one person's numbers of 32 bits, in 64 bits, which nobody has enough rows to fill."""
 
     @abstractmethod
+    def wide(self, whole: str) -> str:
+        """A whole number of 64 bits, in a type that holds its products with others."""
+
+    @abstractmethod
     def real_sum(self, total: str, reach: int) -> str:
         """A sum of whole numbers that are at most so far from zero, as the nearest double."""
 

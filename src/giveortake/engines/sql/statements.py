@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
-_SMALL = 2**31
+_SMALL, _LONG = 2**31, 2**62
 LESS = 0.9999999999999964  # 1 − 2^-48
 
 
@@ -165,7 +165,9 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
             whole, part = f"{fine}", f"{fine}{above} * {less} / (1{below})"
         case _:
             within = f"c <= {rows} AND {within}"
-            whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
+            narrow = _most(summand, bounding) < _LONG
+            of = f"a{index}" if narrow or fine == 1 else printer.dialect.wide(f"a{index}")
+            whole = f"{of} * {fine}" if fine > 1 else of
             factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
             part = f"({printer.dialect.real_sum(f'a{index}', _reach(summand))}) * {factor}"
     cut = printer.dialect.cut(part, _most(summand, bounding))
