@@ -37,6 +37,21 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert str(session.spent) == spent
 
 
+def test_questions_of_a_batch_that_differ_in_their_order_alone_are_refined_each_by_itself() -> None:
+    with small_session() as session:
+        ordered = session.sql(f"{COUNT} ORDER BY 1")
+        first, second = session.batch([session.sql(COUNT), ordered], epsilon="0.5")
+        refined = [each.refine(epsilon="0.5") for each in (first, second)]
+        assert refined[0].release_id != refined[1].release_id
+        assert charges_of(session) == 3
+        for each in refined:
+            assert session.release(str(each.release_id)).to_dict() == each.to_dict()
+        deeper = refined[1].refine(epsilon=2)
+        assert session.release(str(deeper.release_id)).to_dict() == deeper.to_dict()
+        assert second.refine(epsilon="0.5").to_dict() == refined[1].to_dict()
+        assert charges_of(session) == 4
+
+
 def test_refining_never_widens_whatever_noise_is_added() -> None:
     """A sum of real numbers, whose interval has the width of its noise: by Laplace noise, normal noise, or both."""
     told: Any = pl.DataFrame({"x": [0.5, 1.5]})
@@ -93,3 +108,28 @@ def test_a_refined_answer_promises_what_all_its_releases_do_together() -> None:
 def test_quantiles_are_not_refined() -> None:
     with small_session() as session, pytest.raises(Unprovable):
         session.sql("SELECT MEDIAN(x) AS m FROM data").answer(epsilon=1).refine(epsilon=1)
+
+
+def test_a_pooled_analyst_refines_an_answer_once_however_often_it_was_asked() -> None:
+    """Another analyst drew it; each reading of one's own refers to what one has paid for oneself."""
+    table = pl.DataFrame({"u": range(60), "g": ["a", "b", "c"] * 20})
+    budget: Any = gt.ApproxDP(20, "1e-3")
+    with gt.ledger.open(":memory:") as ledger:
+        ledger.population("p", budget=budget, unit="u", analysts="pooled")
+        said: dict[str, Any] = {"domains": {"g": ["a", "b", "c"]}, "rows_per_person": 1, "population": "p"}
+        with gt.protect({"t": table}, unit="u", budget=budget, ledger=ledger, **said) as session:
+            for name in ("ann", "bob"):
+                ledger.analyst(name, datasets=["t"], budget=gt.ApproxDP(5, "1e-4"))
+            ann, bob = session.as_analyst("ann"), session.as_analyst("bob")
+            text = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
+            drawn = ann.sql(text).answer(epsilon=1)
+            told = [bob.sql(text).answer(epsilon=1, key=key) for key in (None, None, "k")]
+            assert [each.to_dict() for each in told] == [drawn.to_dict()] * 3
+            first = told[0].refine(epsilon=1)
+            spent = str(bob.spent)
+            for each in told:
+                assert bob.release(str(each.release_id)).to_dict() == drawn.to_dict()
+                refined = each.refine(epsilon=1)
+                assert refined.to_dict() == first.to_dict()
+                assert bob.release(str(refined.release_id)).to_dict() == first.to_dict()
+            assert str(bob.spent) == spent

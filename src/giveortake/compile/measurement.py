@@ -131,16 +131,18 @@ class Measurement:
     def promise(self, unit: Unit) -> Guarantee:
         """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend.
 
-        A spend of ε and δ is that promise itself: `require_within` has shown that the event is within it. Where keys
-        are found by Gaussian noise, μ² of it adds to that of the values before they meet.
+        A spend of ε and δ is that promise itself: `require_within` has shown that the event is within it. The first
+        rules told it as converted, rounded up. Where keys are found by Gaussian noise, μ² of it adds to that of the
+        values before they meet.
         """
         spend = self.spend
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
         if self.selection is None or spend.is_pure:
             return self.event.guarantee(**terms)
-        if spend.epsilon is not None and spend.delta is not None:
+        if spend.epsilon is not None and spend.delta is not None and self.rules is not Rules.FIRST:
             return ApproxDP(spend.epsilon, spend.delta, **terms)
-        left = spend.keys or Fraction(0)
+        keys = spend.keys or Fraction(0)
+        left = spend.delta - keys if spend.delta is not None else keys
         found = self.selection.event()
         if isinstance(found, events.GaussianKeys):
             square = charges_of(self.event).squares

@@ -288,9 +288,9 @@ class Book:
         found = self._numbers("paid", payer, question)
         if not found:
             return None
-        first = self.reservations[self._settles(found[0])].levels
-        later = [self.reservations[number].levels for number in found[1:]]
-        return Paid(found[0], {level for levels in (first, *later) for level in levels})
+        payers = [self.reservations[number] for number in (self._settles(found[0]), *found[1:])]
+        by = {each.analyst: each.number for each in reversed(payers)}  # the first of each
+        return Paid(found[0], {level for each in payers for level in each.levels}, by)
 
     def _settles(self, number: int) -> int:
         if number in self._settlements:

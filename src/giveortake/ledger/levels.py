@@ -96,10 +96,11 @@ class Reserved:
 @final
 @dataclass(slots=True)
 class Paid:
-    """A stored answer, and the levels that have paid for it."""
+    """A stored answer, the levels that have paid for it, and the first reservation by which each asker did."""
 
     answer: int
     levels: set[int]
+    by: dict[str | None, int]
 
 
 @final

@@ -136,7 +136,10 @@ def reserve(
     if waiting is not None:
         return waiting
     if paid is not None and not levels and key is None:
-        return _reservation(draft, draft.stored(paid.answer).content["reservation"], analyst)
+        drawn = draft.stored(paid.answer).content["reservation"]
+        own = paid.by.get(analyst, drawn)
+        has_id = "id" in draft.stored(own).content  # if not, 0.1 called it by what was drawn
+        return _reservation(draft, own if has_id else drawn, analyst)
     if paid is None:
         _require_allowance(draft.book, asked, levels, analyst)
     return _charge(draft, levels, event, asked, content)
@@ -390,12 +393,13 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
 
 def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
     """When what answers a reservation was charged, and its id, if that was to the same asker: of others nothing."""
-    if content["answered_by"] is None:
+    found = None if content["answered_by"] is None else draft.book.paid_key(content)
+    paid = None if found is None else draft.book.paid.get(found)
+    own = None if paid is None else paid.by.get(content["analyst"])
+    if own is None:
         return {}
-    paid = draft.stored(draft.stored(content["answered_by"]).content["reservation"])
-    if paid.content["analyst"] != content["analyst"]:
-        return {}
-    return {"paid_at": paid.at, "original": paid.content["id"] if "id" in paid.content else str(paid.number)}
+    first = draft.stored(own)
+    return {"paid_at": first.at, "original": first.content["id"] if "id" in first.content else str(first.number)}
 
 
 def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:

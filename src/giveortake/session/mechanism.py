@@ -32,7 +32,7 @@ from giveortake.session import stored_answers
 from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.found_keys import FoundDraw
-from giveortake.session.paid_releases import PaidRelease
+from giveortake.session.paid_releases import PaidRelease, twins_before
 from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.refusals import deltas_of, no_share, too_dear
 from giveortake.session.release_records import record_of
@@ -165,7 +165,13 @@ class InteractiveMechanism:
         reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
         return [
             PaidRelease(
-                self, each, *stored_answers.whole(self.spool, each, own), reservation, confidence, place=place
+                self,
+                each,
+                *stored_answers.whole(self.spool, each, own),
+                reservation,
+                confidence,
+                place=place,
+                twins=twins_before(asked, place),
             ).read()
             for place, (each, own) in enumerate(zip(asked, stored, strict=True))
         ]
@@ -204,13 +210,15 @@ class InteractiveMechanism:
         profile: Mapping[str, Any] | None = None,
         words: str | None = None,
         refined: int = 0,
+        twins: int = 0,
     ) -> tuple[Reservation, list[Stored]]:
         """Charge, and draw what was not drawn before, for each question.
 
-        `refined` is which question of the first release is refined, if any; `words` say what is asked as a whole.
+        `refined` is which question of the first release is refined, if any, and `twins` how many equal ones stand
+        before it there; `words` say what is asked as a whole.
         """
         record = record_of(self, asked, confidence, refined if refines else None)
-        charge = replace(self.charge(asked, refines, portion, profile), record=record)
+        charge = replace(self.charge(asked, refines, portion, profile, twins), record=record)
         charge = charge if words is None else replace(charge, words=words)
 
         def draw(reservation: Reservation) -> list[Stored]:
@@ -349,10 +357,12 @@ class InteractiveMechanism:
         refines: tuple[str, ...] = (),
         portion: int | None = None,
         profile: Mapping[str, Any] | None = None,
+        twins: int = 0,
     ) -> Charge:
         """What is charged, by the name of what is asked, of what that refines, and of its portion if it is not all.
 
-        A profile says so, by which it is found again.
+        A profile says so, by which it is found again. Questions of a batch that differ only in how their answers are
+        ordered have one name, but each has keys and noise of its own: a refinement tells them apart by `twins`.
         """
         together = joint([each.made for each in asked])
         request = {
@@ -361,6 +371,7 @@ class InteractiveMechanism:
             "part": None if self.part is None else self.part.name(asked[0].made.caps, asked[0].made.rules),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
+            **({"twins": twins} if twins else {}),
         }
         return Charge(self._of_part(together.event, asked), request, together.words)
 

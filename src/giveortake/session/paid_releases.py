@@ -14,6 +14,8 @@ from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.answers import Answer
     from giveortake.answers.confidence import Confidence
     from giveortake.answers.spend_terms import SpendTerms
@@ -45,6 +47,7 @@ class PaidRelease:
     promised: tuple[Guarantee, ...] = ()  # by the earlier ones
     looked_up: bool = False  # by its id, and not by asking
     place: int = 0
+    twins: int = 0  # how many questions of the same name stand before that one
 
     def refining(self, before: PaidRelease) -> PaidRelease:
         """The same together with what it refines."""
@@ -54,6 +57,7 @@ class PaidRelease:
             refines=(*before.refines, before.reservation.reference),
             promised=(*before.promised, before.asked.made.promise(before.mechanism.budget.unit)),
             place=before.place,
+            twins=before.twins,
         )
 
     def read(self, limit: int | None = None) -> Answer:
@@ -92,8 +96,14 @@ class PaidRelease:
         again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)
         reservation, (part,) = self.mechanism.reserve_and_draw(
-            [again], key, said.confidence, refines, self.portion, refined=self.place
+            [again], key, said.confidence, refines, self.portion, refined=self.place, twins=self.twins
         )
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
         new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
         return new.refining(self).read()
+
+
+def twins_before(asked: Sequence[Priced], place: int) -> int:
+    """How many questions before one of a batch have its name: they differ only in what is made of the same numbers."""
+    name = asked[place].made.named()
+    return sum(each.made.named() == name for each in asked[:place])

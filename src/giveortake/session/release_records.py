@@ -18,7 +18,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch,
 from giveortake.plan.document_reader import question_from_json
 from giveortake.plan.expressions import Literal
 from giveortake.session import stored_answers
-from giveortake.session.paid_releases import PaidRelease
+from giveortake.session.paid_releases import PaidRelease, twins_before
 from giveortake.session.partitions import parts_of
 
 if TYPE_CHECKING:
@@ -167,7 +167,16 @@ class _Reading:
         over, sure = self._content["confidence"][1], self._content["confidence"][0]
         sure_of = Confidence(sure, over)
         paid = PaidRelease(
-            mechanism, asked[place], keys, release, reservation, sure_of, portion, looked_up=True, place=place
+            mechanism,
+            asked[place],
+            keys,
+            release,
+            reservation,
+            sure_of,
+            portion,
+            looked_up=True,
+            place=place,
+            twins=twins_before(asked, place),
         )
         return paid if earlier is None else paid.refining(earlier)
 
@@ -203,7 +212,11 @@ class _Reading:
         request = self._record.request
         try:
             charge = self._mechanism.charge(
-                asked, tuple(request["refines"]), request.get("portion"), request.get("profile")
+                asked,
+                tuple(request["refines"]),
+                request.get("portion"),
+                request.get("profile"),
+                request.get("twins", 0),
             )
         except GiveOrTakeError:
             charge = None
