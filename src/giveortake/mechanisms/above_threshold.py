@@ -55,7 +55,7 @@ class AboveThreshold(Mechanism["Numeric", bool]):
         return self._spent
 
     def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
-        """All the answers together."""
+        """The event of all answers together."""
         step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 

@@ -66,6 +66,6 @@ class Surprise(Mechanism["Integers", bool]):
         return self.guard.event()
 
     def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> bool:
-        """What the guard says of the distance."""
+        """Whether the guard finds the count that far from the expected one."""
         counts = np.asarray(opened(value, self)).ravel()
         return self.guard.release(abs(int(counts[self.chosen.ravel()].sum()) - self.expected), entropy)

@@ -1,4 +1,4 @@
-"""Output perturbation: where a fixed number of gradient steps leads, with noise, and nothing of the way."""
+"""Output perturbation: the last point of a fixed number of gradient steps, with noise; the others stay secret."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         return np.array(found, dtype=object) + rounded_normal(self.sigma, self.size, source(entropy))
 
     def point(self, slopes: Slopes) -> tuple[int, ...]:
-        """The point itself, by exact fractions: every table takes the same number of passes."""
+        """The point without noise, in exact fractions: every table takes the same number of passes."""
         (rows,) = slopes.rows.open(self).tolist()
         inverse = self.strength + self.steepest * self.longest * int(rows)
         most, here = Fraction(self.farthest * self.fineness), (0,) * self.size
