@@ -104,7 +104,7 @@ class Respondent:
         """A report for today's answer.
 
         Without memory, or before anything was kept, one that would exceed the budget is refused before anything is
-        drawn; with memory the report that was kept last is repeated. What is drawn was charged before.
+        drawn; with memory the report that was kept last is repeated. Everything is charged before it is drawn.
         """
         if not is_one(value):
             raise InvalidParameter("answer", HIDDEN, "is not one answer", hint="report one answer at a time")

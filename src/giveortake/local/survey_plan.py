@@ -90,7 +90,7 @@ def plan(
 
 
 def worst_variance(survey: Supports, n: int) -> Fraction:
-    """The variance of a share at which it is largest: where a report supports the category half of the time."""
+    """The greatest variance over all shares: where a report supports the category half of the time."""
     true, false = survey.support
     middle = min(max(Fraction(1, 2), false), true)
     return survey.variance(n, (middle - false) / (true - false))
