@@ -1,4 +1,4 @@
-"""Budgets as they burn down, charge by charge."""
+"""What is left of budgets, charge by charge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Budgets(Protocol):
-    """A ledger, as far as it is drawn."""
+    """What a chart needs of a ledger."""
 
     def levels(self) -> Sequence[Any]:
         """Every level: its number, its kind and its name."""
@@ -23,7 +23,7 @@ class Budgets(Protocol):
 
 
 def burn_down(ledger: Budgets) -> Any:
-    """What was left of every budget in a ledger after every charge.
+    """A chart of what was left of every budget in a ledger after every charge.
 
     >>> with gt.ledger.open(":memory:") as book:
     ...     people = book.population("people", budget=gt.PureDP(1))
