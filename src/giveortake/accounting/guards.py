@@ -1,4 +1,4 @@
-"""What every filter shares: it adds up what events cost and says, before a release, whether one more fits."""
+"""The base of all filters: it adds up what events cost and says, before a release, whether one more fits."""
 
 from __future__ import annotations
 

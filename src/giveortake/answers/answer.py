@@ -142,7 +142,7 @@ class Released(ABC):
     def to_parquet(self, path: str | Path) -> None:
         """Write the table to a Parquet file, with the ends of intervals as columns.
 
-        Its metadata `giveortake` holds, as JSON, what `to_json` tells besides the numbers: caps, cost, confidence, the
+        Its metadata `giveortake` holds, as JSON, what `to_json` holds besides the numbers: caps, cost, confidence, the
         id of the release and so on. A CSV file has no place for it.
         """
         from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)

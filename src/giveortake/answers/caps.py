@@ -172,7 +172,7 @@ class LeftOut:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known."""
+        """Whether bounds of the share are known."""
         return self.low is not None
 
     def to_json(self) -> dict[str, Any]:

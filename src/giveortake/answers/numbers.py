@@ -78,7 +78,7 @@ def _sides(middle: float, below: float, above: float, places: int) -> tuple[str,
 
 
 def _places(size: float, digits: int) -> int:
-    """Decimal places that show so many significant digits of a number of that size."""
+    """How many decimal places show `digits` significant digits of a number of that size."""
     if size == 0 or not math.isfinite(size):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(size)))

@@ -1,8 +1,8 @@
 """What an attacker can look at in an output: numbers, and a label.
 
 Every number and every label is a function of one output alone, whatever the outputs beside it are; otherwise an event
-would mean one thing on the pilot sample and another on fresh ones, and a bound would rest on nothing. Which columns
-there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is laid down by the pilot
+would mean one thing on the pilot sample and another on fresh ones, and a bound would mean nothing. Which columns
+there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is fixed by the pilot
 sample and never changes after it. What an output does not have is not-a-number there.
 """
 

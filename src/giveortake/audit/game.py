@@ -99,7 +99,7 @@ class Guard(Protocol):
 
     @property
     def budget(self) -> Guarantee:
-        """What it promises."""
+        """The promise that the filter keeps."""
 
     def charge(self, event: Event) -> None:
         """Count the event, or raise BudgetExceeded."""

@@ -52,11 +52,11 @@ _USUAL: dict[str, ColumnKinds] = {"data": {"user_id": "integer", "group": "text"
 class Sessions:
     """What a custodian would declare; called with generated rows, it makes a subject for `replay` and `observations`.
 
-    `tables` names columns and their kinds (those that `random_neighbours` makes, unless said otherwise); with several
+    `tables` names columns and their kinds (those that `random_neighbours` makes, unless stated); with several
     tables, the entry "table" of a row says where it belongs. `domains` are by table where there are several, `public`
     are more generated rows by table, `caps` what `gt.protect` calls `groups_per_person` and so on.
 
-    A live session, its engine and its ledger cannot be handed over: every subject opens its own, in memory.
+    A live session, its engine and its ledger cannot be passed in: every subject opens its own, in memory.
     """
 
     unit: Unit | str = "user_id"

@@ -25,7 +25,7 @@ _MOST_BITS = 1 << 14  # a result is never longer than this; probabilities beyond
 
 
 class _Precision:
-    """A block in which balls are computed with so many bits, by one thread at a time."""
+    """A block in which balls are computed with `bits` bits, by one thread at a time."""
 
     __slots__ = ("_before", "_bits")
 

@@ -4,7 +4,7 @@ Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so 
 later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
 bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
 √(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d, and
-m·√(d + 1) with the sum of their squares, which tells how small m may be in the next step. A person's vectors are added
+m·√(d + 1) with the sum of their squares, which shows how small m may be in the next step. A person's vectors are added
 up, and cut once, at `clip` times that.
 
 Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
+MOST_CELLS = 2_000  # bins of all features: their curvature matrix has the square of this
 MOST_BINS = 16  # of a number, after merging
 _PRIOR = 0.1  # the assumed mean square of a bin's number
 _PRIOR_OF_ALL = 4.0  # the same for what all bins have in common
@@ -193,7 +193,7 @@ class AdditiveTask(Task):
             left = sums - weight * common * in_bins
             total = np.round((total + gain * (common + inverse @ left)) * GRAIN) / GRAIN
         weight = 0.16 if self.is_classifier else 1.0
-        steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
+        steady = sum(gain == 1 for gain in GAINS) - 1  # the place of the last full step; from it on noises average out
         spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * seen
         unseen = np.eye(size) - weight * inverse @ seen  # by how much bins are shrunk towards what is common
         centred = _centring(rows)  # features can share a common constant in many ways, so no shape has it

@@ -41,7 +41,7 @@ def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequenc
 @final
 @dataclass(frozen=True, slots=True)
 class BinnedNumber:
-    """A number, cut at edges within its declared bounds. What is outside is in the first or the last bin."""
+    """A number, cut at edges within its declared bounds. Numbers outside are in the first or the last bin."""
 
     number: ScaledNumber
     edges: tuple[Fraction, ...]

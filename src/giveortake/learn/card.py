@@ -137,7 +137,7 @@ class FitQuote(_Page):
 
 
 def counted(guarantee: Guarantee, rows: int) -> str:
-    """What is protected, and how much of one unit counts."""
+    """What is protected, and how much of one unit counts, in words."""
     column = guarantee.unit.column
     if column is None:
         return "one row"

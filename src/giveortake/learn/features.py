@@ -308,7 +308,7 @@ def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
 
 
 def looked_up(category: Category, effects: Sequence[float]) -> Expression:
-    """The number that belongs to a row's category, or 0 for what is not declared."""
+    """The number that belongs to a row's category, or 0 for undeclared ones."""
     branches: list[Expression] = []
     for value, effect in zip(category.values, effects, strict=True):
         if effect:

@@ -184,7 +184,7 @@ class ClusterModel(Model):
 class KMeans(Learner):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
-    `n_clusters` is how many are looked for; a centre that is near nobody has hardly any rows.
+    `n_clusters` is how many are looked for; a centre that no row is near has a count of about zero.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}

@@ -67,7 +67,7 @@ def vector_sum(
 def gram_sum(
     relation: Relation, values: Sequence[tuple[Expression, float, float]], rows: int, *, longest: float
 ) -> VectorSum:
-    """All products of two of some numbers of a row, each with its bounds; rows with Σ x² above `longest` are cut.
+    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or is cut to it.
 
     Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
     """

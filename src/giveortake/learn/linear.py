@@ -118,7 +118,7 @@ class LinearTask(Task):
         return standardisation_sum(self.ground, (*self.features, self.target))
 
     def _derived(self, relation: Relation, expressions: Sequence[Expression]) -> Derive:
-        """Rows with these columns, each computed once however often it is used; none is named like the person's."""
+        """Rows with these columns, each computed once even if used often; none is named like the person column."""
         person = relation.person or "row"
         return Derive(relation, tuple((f"{person}_{place}", each) for place, each in enumerate(expressions)))
 
@@ -302,7 +302,7 @@ class Ridge(_Linear):
     """Least squares with a penalty on the squares of standard coefficients, stated as a number of rows.
 
     Guarantee: that of `LinearRegression`. The penalty is stated; choosing one by looking at released models is free in
-    privacy. No intervals are shown: a penalty moves estimates by an amount that no row tells.
+    privacy. No intervals are shown: a penalty moves estimates by an amount that is not known.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}

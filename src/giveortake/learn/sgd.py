@@ -2,7 +2,7 @@
 
 Guarantee: in each of the declared steps every person is in the sample on their own, with probability `rate`; the sum of
 their rows' gradients is cut to length `clip` once, and Gaussian noise of `noise_multiplier`·`clip` is added. That is
-Poisson-sampled Gaussian noise, so many times, and charged as that before a row is read; the accountant that certifies
+Poisson-sampled Gaussian noise, repeated, and charged as that before a row is read; the accountant that certifies
 the budget finds the multiplier. Samples and their sizes stay secret, and nothing is divided by a size: a step is the
 noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
 person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are

@@ -48,7 +48,7 @@ def plan(
     """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
 
     The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
-    smallest report is taken. `name` is the question, by which reports to it are told from those to others.
+    smallest report is taken. `name` is the question, which distinguishes reports to it from those to others.
 
     >>> plan(["yes", "no", "perhaps"], epsilon=1, n=1000).survey.kind
     'randomized-response'

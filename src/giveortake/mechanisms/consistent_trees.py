@@ -44,7 +44,7 @@ class ConsistentTree(PrefixStrategy):
 
     @classmethod
     def over(cls, size: int) -> ConsistentTree:
-        """The tree with the least noise in ranks for so many bins: one, two or three levels of equal branching."""
+        """The tree with the least noise in ranks for `size` bins: one, two or three levels of equal branching."""
         levels = 1 if size <= _FEW else 2 if size <= _MANY else 3
         branches, left = [], size
         for level in range(levels, 0, -1):

@@ -52,7 +52,7 @@ class Surprise(Mechanism["Integers", bool]):
     """Whether the number of rows in the chosen cells is far from what was expected, by the sparse vector technique.
 
     Guarantee: |count − expected|, of a whole number that was expected, is moved by a row by at most 1; `guard`, which
-    was made for that sensitivity and charged when it was made, tells whether it reaches its threshold.
+    was made for that sensitivity and charged when it was made, says whether it reaches its threshold.
     """
 
     chosen: Chosen

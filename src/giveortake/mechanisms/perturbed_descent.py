@@ -77,7 +77,7 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         return events.Gaussian(self.sigma / Fraction(sensitivity))
 
     def moved(self, rows: int, *, changed: bool) -> Fraction:
-        """How far a unit of so many rows moves the point, in steps; rounded up.
+        """How far a unit of `rows` rows moves the point, in steps; rounded up.
 
         >>> made = PerturbedDescent(1, 2, 1, 1, 3, 1000, 1, Fraction(0), 1, 1)  # ½ · (1 + ¼), and 3 roundings of each
         >>> float(made.moved(1, changed=False))

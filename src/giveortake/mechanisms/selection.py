@@ -1,4 +1,4 @@
-"""What the three mechanisms that select one of several candidates have in common."""
+"""The base of the three mechanisms that select one of several candidates."""
 
 from __future__ import annotations
 

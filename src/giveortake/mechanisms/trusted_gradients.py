@@ -35,7 +35,7 @@ class UnitRows:
     """The rows of one person, or one row where rows are protected, as trusted code sees them.
 
     `x` has a line for each row: 1, and then the columns of features between -1 and 1. `y` has the targets: 1 or 0 for
-    classes, and from -1 to 1 for numbers. Both are whole multiples of a step; the order of rows tells nothing.
+    classes, and from -1 to 1 for numbers. Both are whole multiples of a step; the order of rows means nothing.
     """
 
     x: Reals

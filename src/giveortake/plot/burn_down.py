@@ -39,7 +39,7 @@ def burn_down(ledger: Budgets) -> Any:
     rows: list[dict[str, Any]] = []
     for level in levels:
         points = [(number, float(1 - share)) for number, share in used[level.number]]
-        points.append((last, points[-1][1]))  # what is left stays left
+        points.append((last, points[-1][1]))  # the line goes on to the last entry
         rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
     names = [f"{level.kind} {level.name}" for level in levels]
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)

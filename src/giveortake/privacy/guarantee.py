@@ -1,4 +1,4 @@
-"""What all promises share: how they combine, what they mean to an attacker, and how they read.
+"""The base of all promises: how they combine, what they mean to an attacker, and how they read.
 
 A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
 value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.

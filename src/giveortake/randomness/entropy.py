@@ -21,7 +21,7 @@ _SMALL = 1024  # up to here one system call is faster than setting up a cipher
 class Entropy(Protocol):
     """A source of independent, uniformly random bytes.
 
-    The package has one source, `SystemEntropy`. Others exist so that tests can replay recorded bytes; a
+    The package has one source, `SystemEntropy`. The protocol is there so that tests can replay recorded bytes; a
     guarantee holds only for a source whose bytes are unpredictable.
     """
 

@@ -14,7 +14,7 @@ p by m/p on every cell of the table, so that KL(x‖p) falls by Σ x·ln(m/p) = 
 at ln D at most, and never is below zero; hence Σ_t KL(x‖p_t) ≤ ln D + Σ_t KL(x‖m_t). By Pinsker's inequality the left
 side is at least ½Σ‖x − p_t‖₁². On the right, with S = ΣM: n·KL(x‖m) = ΣX·ln(X/M) + n·ln(S/n) ≤ Σ(X·ln(X/M) − X + M),
 because ln u ≤ u − 1, and each of these terms is at most (X − M)²/M ≤ (X − M)²/σ. Now |X − M| ≤ max(|z|, σ), and the
-square of that has an expectation of at most 2σ². ∎ A first table, which tells n, is a step as well, whose noise counts.
+square of that has an expectation of at most 2σ². ∎ A first table, which gives n, is a step as well, whose noise counts.
 """
 
 from __future__ import annotations

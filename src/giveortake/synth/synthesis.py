@@ -89,7 +89,7 @@ def synthesize(
     "yes"}`, or `Determines`. `rows` is how many are drawn: as many as were released, or a number; never the true one.
     A column that names the unit gets fresh keys.
 
-    A run that is interrupted stays charged, and goes on where it was when the same is asked again.
+    A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
     asked = Synthesis.of(
         session,
@@ -370,7 +370,7 @@ def _names(columns: Sequence[str], relation: Relation) -> tuple[tuple[str, ...],
 def watched(
     progress: Callable[[int, int], None] | None,
 ) -> AbstractContextManager[Callable[[int, int], None]]:
-    """What is called after every round: `progress`, or else a function that shows rounds in a terminal."""
+    """What is called with every round: `progress`, or else a function that shows rounds in a terminal."""
     if progress is not None:
         return nullcontext(progress)
     return rounds_shown("synthesising")

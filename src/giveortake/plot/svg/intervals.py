@@ -59,7 +59,7 @@ def figure(answer: Released) -> Markup | None:
 
     Other keys make panels. Of very many rows or panels the first are drawn, and a note says how many.
     """
-    keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # what is made of estimates follows
+    keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # columns made of estimates follow
     estimate = next((column for column in answer.columns if column.has_interval), None)
     along = next((key for key in keys if key.kind in _ORDERED), None)
     if estimate is None or along is None or sum(value is not None for value in along) < 3:

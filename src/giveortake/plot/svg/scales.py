@@ -69,7 +69,7 @@ class Scale:
         if self.kind == "log":
             return _log_ticks(self.low, self.high, most)
         found: list[tuple[float, str]] = []
-        for parts in (max(1, most - 1), 2 * most):  # finer where one would stand alone
+        for parts in (max(1, most - 1), 2 * most):  # finer if there would be only one
             step = _step((self.high - self.low) / parts)
             ends = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             found = [(each * step, brief(each * step, step)) for each in range(ends[0], ends[1] + 1)]
