@@ -1,4 +1,4 @@
-"""Events priced: composition of what is declared together, and guards for what is chosen adaptively.
+"""Prices of events: composition of charges declared together, and filters for charges chosen adaptively.
 
 >>> from giveortake.accounting import compose, events
 >>> print(compose([events.Laplace(10)] * 3))
@@ -52,7 +52,7 @@ __all__ = [
     "odometer",
 ]
 
-_HOME_OF = {  # of what a session does without: loaded when somebody needs it
+_HOME_OF = {  # names that a session does not need: loaded on first use
     "ApproxOdometer": "odometers",
     "Interval": "interval",
     "Odometer": "odometers",

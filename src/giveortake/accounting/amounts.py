@@ -1,4 +1,4 @@
-"""What a race has used and has left, as people read it: in questions, not in percentages of five accounts."""
+"""What a race has used and has left, in words: as numbers of questions, not as percentages of five accounts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Amounts(dict[str, Fraction]):
 
 
 def told_as_left(budget: ApproxDP, accounts: Sequence[Account], pot: Account) -> str:
-    """How many questions of two sizes still fit, were nothing else asked; and the δ for finding keys.
+    """Say how many questions of two sizes still fit if nothing else is asked, and the δ left for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).remaining
     about 10 more questions at ε = 0.1, or 466 at ε = 0.01; δ = 1e-7 for finding keys
     """
     large, small = budget.epsilon / 10, budget.epsilon / 100
     keys = f"δ = {shown(pot.remaining)} for finding keys"
-    if small < LEAST:  # as of a budget of no ε at all
+    if small < LEAST:  # for example if the budget's ε is 0
         return keys
     most = [_times(budget, accounts, size) for size in (large, small)]
     if not most[1]:
@@ -53,7 +53,7 @@ def told_as_left(budget: ApproxDP, accounts: Sequence[Account], pot: Account) ->
 
 
 def told_as_used(accounts: Sequence[Account], pot: Account) -> str:
-    """The used part of the budget, as the contestant has it that has most left; and the δ that found keys.
+    """Say how much of the budget is used, in the contestant that has most left, and how much δ for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).spent
     0 % of the budget, and δ = 0 of 1e-7 for finding keys
@@ -63,7 +63,7 @@ def told_as_used(accounts: Sequence[Account], pot: Account) -> str:
 
 
 def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:
-    """How many pure charges of that size the contestant that can pay longest pays for, a part of one included."""
+    """How many pure charges of size ε the contestant that lasts longest can still pay, as a fraction."""
     most = Fraction(0)
     for account in accounts:
         price = prices.price(events.Pure(epsilon), account.currency, budget.neighbours)

@@ -30,7 +30,7 @@ _NAMED: dict[str, Currency] = {"epsilon": Epsilon(), "rho": Rho(), "squared-mu":
 @final
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One running total of a filter, for people: what is added up, how much of it is used, and what its proof costs."""
+    """One running total of a filter, to be read: its currency, what is spent, its limit, and the δ its proof costs."""
 
     currency: Currency
     spent: Fraction
@@ -40,7 +40,7 @@ class Account:
 
     @property
     def remaining(self) -> Fraction:
-        """What still fits, and nothing once the account is closed."""
+        """How much still fits; 0 once the account is closed."""
         return self.limit - self.spent if self.alive else Fraction(0)
 
 
@@ -61,7 +61,7 @@ class Total:
         self.parts: Parts = {}
 
     def resumed(self, content: Mapping[str, JSON]) -> Total:
-        """This total as a snapshot says it was."""
+        """A copy of this total in the state that a snapshot holds; refused if the total cannot have that state."""
         twin = self.copy()
         twin.spent, twin.alive = prices.grains_down(exact_number(content.get("spent"))), content.get("alive") is True
         twin.parts = partitions.from_json(content["parts"]) if "parts" in content else {}
@@ -85,15 +85,15 @@ class Total:
         self.parts[event.partition, event.touched] = partitions.entered(self.parts, event, costs)
 
     def account(self) -> Account:
-        """This total for people."""
+        """This total as an `Account`, in fractions instead of grains."""
         return Account(self.currency, prices.amount(self.spent), prices.amount(self.limit), self.delta, self.alive)
 
     def state(self) -> tuple[object, ...]:
-        """What makes two totals equal."""
+        """The values by which totals are compared."""
         return self.currency, self.limit, self.delta, self.spent, self.alive, partitions.to_json(self.parts)
 
     def written(self) -> dict[str, JSON]:
-        """This total for a snapshot; the limit follows from the budget, the currency and δ."""
+        """This total as snapshots store it, without the limit, which follows from the budget, the currency and δ."""
         kind = next((name for name, currency in _NAMED.items() if currency == self.currency), None)
         content: dict[str, JSON] = {
             "currency": kind or "renyi",
@@ -109,12 +109,12 @@ class Total:
 
 
 def exact_text(number: Fraction) -> str:
-    """A fraction as snapshots write it."""
+    """A fraction as text: "p/q"."""
     return f"{number.numerator}/{number.denominator}"
 
 
 def exact_number(value: object) -> Fraction:
-    """A fraction that `exact_text` wrote."""
+    """Read a fraction that `exact_text` wrote."""
     if isinstance(value, str) and len(value) <= _LONGEST and _EXACT.fullmatch(value):
         return Fraction(value)
     raise InvalidParameter("snapshot", value, 'is not an exact number "p/q"')
@@ -137,7 +137,7 @@ def budget_as_json(budget: Guarantee) -> JSON:
 
 
 def currency_named(content: Mapping[str, JSON]) -> Currency:
-    """The currency of a total in a snapshot; δ is none, it fills pots only."""
+    """The currency of a total in a snapshot. δ is refused: only pots are kept in it."""
     kind = content.get("currency")
     if kind == "delta":
         raise InvalidParameter("snapshot", kind, "is not a currency of a total")
@@ -152,7 +152,7 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
 
 
 def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
-    """The totals of a snapshot, as they are written there."""
+    """The totals in a snapshot, as JSON."""
     totals = snapshot.get(name) if isinstance(snapshot, dict) else None
     if not isinstance(totals, list):
         raise InvalidParameter("snapshot", totals, f"is not a list of {name}")

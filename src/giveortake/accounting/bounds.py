@@ -34,15 +34,15 @@ _STRAY = math.log(1e-4)  # ln P̃[E > E₀]
 _ROUNDS = 5
 _NUDGE = 1e-10
 _FINEST = 1e-300  # a common lattice finer than this is as good as none
-_FAR = 100.0  # a factor of e^100 before the expectation: the tilt is made for other ε, and nothing is said
+_FAR = 100.0  # a factor of e^100 before the expectation: the tilt suits another ε, and there is no bound
 
 
 class Gridded(Protocol):
-    """What can be put on a grid."""
+    """A law or a curve that can be put on a grid."""
 
     @property
     def lattice(self) -> Fraction | None:
-        """The step of the lattice that its atoms lie on, if there are atoms and they do."""
+        """The step of the lattice that its atoms lie on; None without atoms or without such a lattice."""
         ...
 
     @property
@@ -52,18 +52,18 @@ class Gridded(Protocol):
 
     @property
     def reach(self) -> float:
-        """How wide its losses spread."""
+        """Twice the greatest loss, apart from negligible tails."""
         ...
 
     def on(self, step: Fraction, stride: int, rest: float) -> GridLaw:
-        """Itself on a grid; `rest` may be moved to infinity."""
+        """This law on a grid; up to `rest` of its probability may be moved to an infinite loss."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RepeatedLaw:
-    """A law and how often it occurs; `known` if it is also what the truth is, so that it counts from below."""
+    """A law and how often it occurs; `known` if it is exact, so that it counts in lower bounds too."""
 
     law: Gridded
     count: int
@@ -101,7 +101,7 @@ class LossSum:
         return law.on(step, 1, self.rest), repeated.count, float(step)
 
     def _log_moment(self, theta: float) -> float:
-        """Λ(θ) of the upper masses on the coarse grids, with losses as they are."""
+        """Λ(θ) of the upper masses on the coarse grids; losses are not centred."""
         moment = 0.0
         for grid, count, step in self._coarse:
             one = tilted(grid, count, step, theta, above=True)
@@ -109,14 +109,14 @@ class LossSum:
         return moment
 
     def _exponent(self, theta: float) -> float:
-        """What Chernoff makes of θ: an ε for the δ asked, or ln δ for the ε asked."""
+        """Chernoff's bound at θ: an ε for the δ asked for, or ln δ for the ε asked for."""
         moment = self._log_moment(theta) + log_worst_weight(theta)
         if self._aim is not None:
             return (moment - math.log(self._aim - self.leak)) / theta
         return moment - theta * (self._asked or 0.0)
 
     def _best_tilt(self) -> float:
-        """Close to the θ that minimises `_exponent`, which is unimodal, by golden sections of ln θ."""
+        """A θ close to the minimum of `_exponent`, which is unimodal, by golden-section search on ln θ."""
         low, high = math.log(1e-4), math.log(500 / max(each.law.reach for each in self.laws))
         ratio = (math.sqrt(5) - 1) / 2
         left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -145,7 +145,7 @@ class LossSum:
     # -- on a fine grid ---------------------------------------------------------------------------------------
 
     def first_step(self, epsilon: float) -> Fraction:
-        """A step for which the interval should be narrow enough, in unison with the lattices if there are any."""
+        """A step that should make the interval narrow enough, and that divides the lattices' steps where it can."""
         smooth = [each for each in self.laws if each.law.smooth]
         lattices = [each.law.lattice for each in self.laws if each.law.lattice is not None]
         common = _common_step(lattices)
@@ -168,7 +168,7 @@ class LossSum:
         return Fraction(wanted)
 
     def totals(self, step: Fraction) -> tuple[TiltedSum, TiltedSum | None, Shortfall]:
-        """The sum from above, from below, and E₀."""
+        """The sum from above, the sum from below (None unless all laws are `known`), and the shortfall E₀."""
         count = max((each.count for each in self.laws if each.law.smooth), default=1)
         grids = [(each.law.on(step, self._stride(each, count, step), self.rest), each.count) for each in self.laws]
         upper = TiltedSum(grids, step, self.theta, above=True, most=MOST_POINTS)
@@ -179,7 +179,7 @@ class LossSum:
 
     @staticmethod
     def _stride(repeated: RepeatedLaw, count: int, step: Fraction) -> int:
-        """A law that occurs rarely may be put on a coarser grid."""
+        """How many steps apart a law's grid points are: more than one for smooth laws that occur rarely."""
         if not repeated.law.smooth or repeated.law.lattice is not None:
             return 1
         return max(1, min(math.isqrt(count // repeated.count), math.floor(repeated.law.reach / 64 / float(step))))
@@ -196,7 +196,7 @@ def delta_above(summed: TiltedSum, epsilon: float) -> float:
 
 
 def delta_below(summed: TiltedSum, shortfall: Shortfall, epsilon: float) -> float:
-    """A lower bound of δ(ε), possibly negative; nan when nothing is known, because the tilt is made for larger ε."""
+    """A lower bound of δ(ε), possibly negative; nan where there is none, because the tilt is made for larger ε."""
     at = epsilon + shortfall.amount + summed.slack
     inside, norm, factor = summed.expectation(at)
     worst = math.exp(log_worst_weight(summed.theta))
@@ -296,7 +296,7 @@ class Shortfall:
 
 
 def _shortfall(laws: Sequence[TiltedLaw]) -> Shortfall:
-    """By Chernoff's inequality, unless the sum of the largest excesses is no more, or next to nothing."""
+    """E₀ by Chernoff's inequality, or the sum of the largest excesses if that is no more, or negligible."""
     moments = [
         (total(each.mass * each.grid.excess), total(each.mass * each.grid.excess**2), each.count) for each in laws
     ]

@@ -56,7 +56,7 @@ def calibrate(noise: Noise, budget: Guarantee, *, releases: int = 1, rate: Numbe
 
 
 def _root(count: int) -> Fraction:
-    """√count, exactly or enough above it that squaring and rounding does not lead back."""
+    """√count, exact, or rounded up with a margin for later roundings."""
     root = isqrt(count)
     return Fraction(root) if root**2 == count else sqrt_up(Fraction(count)) * (1 + _SPARE)
 

@@ -1,4 +1,4 @@
-"""What is to be priced, flattened: how much Gaussian noise in all, which losses how often, which curves."""
+"""Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _MOST_ATOMS = 1 << 16
 class Bundle:
     """The sum of some charges.
 
-    What is in `losses` is what the worst case is; what is in `worst` only bounds it from above. Exponential mechanisms
-    are there, because the law of one release is the greatest over several pairs, none of which is the worst throughout;
-    `sampled` ones are told by their law, see `Law.attained`.
+    Laws in `losses` are exact worst cases; laws in `worst` are upper bounds only. Exponential mechanisms are among the
+    latter, because the law of one release is the greatest over several pairs, none of which is the worst throughout;
+    for `sampled` ones the law says which they are, see `Law.attained`.
 
     Theorem [DRS22, Cor. 3.3]: Gaussian noise adds by μ². Promises of which only moments are known add in their own
     currency [BS16], [Mir17]. All else is a law of the privacy loss and a number of times.
@@ -52,7 +52,7 @@ class Bundle:
     losses: Counter[laws.Law] = field(default_factory=Counter)
     sampled: Counter[tuple[laws.Law, Fraction]] = field(default_factory=Counter)
     moments: list[tuple[Guarantee, int]] = field(default_factory=list)
-    worst: Counter[laws.Law] = field(default_factory=Counter)  # bounds of laws, which say nothing from below
+    worst: Counter[laws.Law] = field(default_factory=Counter)  # upper bounds of laws: they give no lower bound
 
     def mu(self) -> Fraction:
         """μ of all Gaussian noise together, rounded up."""
@@ -87,9 +87,9 @@ class Bundle:
                     (self.losses if law.attained else self.worst)[law] += times
 
     def _add_bounds(self, event: events.InPart | events.GaussianKeys, times: int) -> None:
-        """Promises that bound a release from above, and of which no pair of tables is known to attain them.
+        """Add promises that bound a release from above only: no pair of tables is known to attain them.
 
-        Nobody says in which parts the worst pair differs; and what is shown of found keys is only part of their noise.
+        It is not known in which parts the worst pair differs; and of found keys only a part of the noise is shown.
         """
         terms: Any = {"unit": self.unit, "neighbours": self.neighbours}
         if isinstance(event, events.InPart):
@@ -100,7 +100,7 @@ class Bundle:
             self._add_promise(promise, times, attained=False)
 
     def _add_promise(self, promise: Guarantee, times: int, *, attained: bool = True) -> None:
-        """A promise stands for the worst mechanism that keeps it, if that is what is meant (`attained`)."""
+        """Add a promise as the worst mechanism that keeps it: exact if `attained`, otherwise an upper bound."""
         losses = self.losses if attained else self.worst
         match promise:
             case PureDP(epsilon=epsilon):
@@ -122,7 +122,7 @@ class Bundle:
     def _add_parallel(self, charge: events.Parallel, times: int) -> None:
         """Theorem [Fre18, Thm 14]: one unit touches `touched` parts.
 
-        Equal parts count as that many; of parts of one kind of noise the noisiest are left out, because less noise
+        Of equal parts that many count; of parts with one kind of noise the least noisy count, because less noise
         dominates more; others go by their promises.
         """
         promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)  # refuses change-one
@@ -135,7 +135,7 @@ class Bundle:
             self.add(part, times)
 
     def _add_sampled(self, charge: events.Subsampled, times: int) -> None:
-        """Poisson sampling of a symmetric law is a law again; anything else goes by its amplified promise."""
+        """Add a Poisson sample of a symmetric law as a sampled law, and anything else by its amplified promise."""
         promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)  # refuses what has no theorem
         inner = Bundle(self.unit, self.neighbours)
         inner.add(charge.event)
@@ -172,7 +172,7 @@ class Bundle:
         return [(law.attained, times) for law, times in releases] == [(False, 1)]
 
     def known(self) -> Bundle:
-        """Only what is known from below, too."""
+        """This bundle without the charges of which only an upper bound is known."""
         sampled = Counter({key: times for key, times in self.sampled.items() if key[0].attained})
         return replace(self, moments=[], worst=Counter(), sampled=sampled)
 
@@ -198,7 +198,7 @@ def flattened(
 
 
 def listed_charges(charges: Charge | Iterable[Charge]) -> list[Charge]:
-    """The charges as a list; one alone may be given as itself."""
+    """The charges as a list; a single charge becomes a list of one."""
     if isinstance(charges, events.Event | Guarantee):
         return [charges]
     given: object = charges
@@ -218,7 +218,7 @@ def listed_charges(charges: Charge | Iterable[Charge]) -> list[Charge]:
 def common_terms(
     charges: Iterable[Charge], unit: Unit | None, neighbours: Neighbours | None
 ) -> tuple[Unit, Neighbours]:
-    """The unit and the relation of all promises, or those given; events take them over."""
+    """The unit and the neighbours that all promises state, or those given; events state none."""
     stated = {(charge.unit, charge.neighbours) for charge in charges if isinstance(charge, Guarantee)}
     if len(stated) > 1:
         raise MismatchedPromises(

@@ -23,18 +23,18 @@ _STEPS = 1 << 100
 
 
 def short_up(irrational: Fraction) -> Fraction:
-    """The least multiple of 2^-100 that is not below a number: prices that have no end get one, so sums stay short."""
+    """Round a number up to a multiple of 2^-100, so that sums of irrational prices stay short."""
     return Fraction(ceiling(irrational * _STEPS), _STEPS)
 
 
 def short_down(irrational: Fraction) -> Fraction:
-    """The greatest multiple of 2^-100 that is not above a number: so do limits."""
+    """Round a number, such as a limit, down to a multiple of 2^-100."""
     return Fraction((irrational * _STEPS).__floor__(), _STEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Currency(ABC):
-    """What is added up. A method returns None when nothing can be said about such a release in this currency."""
+    """A measure of privacy loss that adds up. Methods price kinds of releases: None if one has no price here."""
 
     @property
     @abstractmethod
@@ -44,18 +44,18 @@ class Currency(ABC):
     @property
     @abstractmethod
     def symbol(self) -> str:
-        """The total as it is written in front of a number."""
+        """The symbol that is written in front of an amount."""
 
     @abstractmethod
     def pure(self, epsilon: Fraction) -> Fraction:
         """The price of some ε-DP release."""
 
     def laplace(self, epsilon: Fraction) -> Fraction:
-        """The price of continuous Laplace noise of scale Δ/ε; any ε-DP release's unless more is known."""
+        """The price of continuous Laplace noise of scale Δ/ε; by default that of any ε-DP release."""
         return self.pure(epsilon)
 
     def bounded_range(self, epsilon: Fraction) -> Fraction:
-        """The price of the exponential mechanism; any ε-DP release's unless more is known."""
+        """The price of the exponential mechanism; by default that of any ε-DP release."""
         return self.pure(epsilon)
 
     def concentrated(self, rho: Fraction) -> Fraction | None:
@@ -85,7 +85,7 @@ class Epsilon(Currency):
         return "ε"
 
     def pure(self, epsilon: Fraction) -> Fraction:
-        """By definition."""
+        """ε itself, by definition."""
         return epsilon
 
 
@@ -111,7 +111,7 @@ class Rho(Currency):
         return min(epsilon, epsilon**2 / 8)
 
     def concentrated(self, rho: Fraction) -> Fraction:
-        """By definition."""
+        """ρ itself, by definition."""
         return rho
 
 
@@ -133,7 +133,7 @@ class SquaredMu(Currency):
         return short_up(PureDP(epsilon).gaussian().mu ** 2)
 
     def gaussian(self, squared_mu: Fraction) -> Fraction:
-        """By definition [DRS22]."""
+        """μ² itself, by definition [DRS22]."""
         return squared_mu
 
 
@@ -153,7 +153,7 @@ class Divergence(Currency):
         return f"D({bound(self.order)})"
 
     def pure(self, epsilon: Fraction) -> Fraction:
-        """That of randomized response, which dominates every ε-DP release [KOV15]; rounded up in `PureDP.renyi`."""
+        """The divergence of randomized response, which dominates every ε-DP release [KOV15]; rounded up."""
         ((_, divergence),) = PureDP(epsilon).renyi([self.order]).curve
         return min(epsilon, self.order * epsilon**2 / 2, short_up(divergence))
 
@@ -198,5 +198,5 @@ class Delta(Currency):
         return "δ"
 
     def pure(self, epsilon: Fraction) -> Fraction:
-        """Nothing."""
+        """Zero: an ε-DP release spends no δ."""
         return Fraction(0)

@@ -52,7 +52,7 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
 
     PureDP, ZCDP, GaussianDP and RenyiDP budgets are guarded by sums in their own currency, ApproxDP budgets by a race
     of filters. `keys` is the δ of an ApproxDP budget that is set aside for events that spend δ themselves, a tenth
-    unless said otherwise. With `snapshot` the filter continues where it was taken: same orders, same δs, same totals.
+    unless stated. With `snapshot` the filter continues where it was taken: same orders, same δs, same totals.
 
     >>> import giveortake as gt
     >>> from giveortake.privacy import events

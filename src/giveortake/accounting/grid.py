@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.laws import Atoms, Law
 
 MOST_POINTS = 1 << 21
-LEAST_MASS = 1e-250  # lighter bins are left out below; their losses could not be computed
+LEAST_MASS = 1e-250  # lighter bins are left out of lower bounds: their losses could not be computed
 
 
 @final
@@ -82,7 +82,7 @@ def _ends(law: Law, rest: float) -> tuple[float, float]:
 
 
 class _Filling:
-    """The masses at the grid points while parts of a law are added."""
+    """The masses at the grid points, to which the parts of a law are added."""
 
     def __init__(self, points: Floats, wide: float, slack: float) -> None:
         self.points, self.wide = points, wide
@@ -92,7 +92,7 @@ class _Filling:
         self.scale = exp_error(float(np.max(np.abs(points)))) + 2 * slack
 
     def add_continuous(self, law: Law) -> None:
-        """Cells half a step wide: two make an interval between grid points, two a bin around one."""
+        """Add the continuous part in cells half a step wide: two make an interval between points, or a bin at one."""
         halves = np.empty(2 * len(self.points) - 1)
         halves[::2] = self.points
         halves[1::2] = self.points[:-1] + self.wide / 2
@@ -109,7 +109,7 @@ class _Filling:
             target[-1] += part[-1]
 
     def _split(self, cells: Cells) -> None:
-        """Two atoms of the same P and Q for every cell between neighbouring points."""
+        """Replace every cell between neighbouring points by two atoms there, with the same P and Q together."""
         growth = np.exp(self.points[:-1])
         shifted = cells.q * growth
         error = cells.q_error * growth + cells.p_error + self.scale * (cells.p + 2 * shifted) + FUNCTION_ERROR * cells.p
@@ -120,7 +120,7 @@ class _Filling:
         self.upper[1:] += np.minimum(rising + error, most)
 
     def add_atoms(self, atoms: Atoms, origin: Fraction, wide: Fraction) -> None:
-        """Exactly where they belong if they lie on the grid; otherwise split from above and rounded from below."""
+        """Add atoms: exactly if they lie on the grid; otherwise split for upper and rounded for lower masses."""
         most, least = atoms.masses * (1 + atoms.error), atoms.masses * (1 - atoms.error)
         places = _exact_places(atoms, origin, wide)
         if places is not None:
@@ -139,7 +139,7 @@ class _Filling:
         np.add.at(self.other, nearest, most * np.exp(-atoms.losses) * (1 + self.scale))
 
     def excess(self) -> Floats:
-        """What every bin's g has in excess of ln(P/Q), rounded up; bins too light to tell are emptied."""
+        """The excess g − ln(P/Q) of every bin, rounded up; bins that are too light to tell are emptied."""
         unknown = ~((self.kept > LEAST_MASS) & (self.other > LEAST_MASS))
         self.kept[unknown] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):

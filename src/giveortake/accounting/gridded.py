@@ -24,7 +24,7 @@ _CURVE_POINTS = 192
 @final
 @dataclass(frozen=True, slots=True)
 class GriddedLaw:
-    """A law of the privacy loss."""
+    """A law of the privacy loss, to be put on a grid."""
 
     law: Law
 

@@ -1,4 +1,4 @@
-"""What every filter shares: it adds up what events cost and says, before a release, whether one more fits."""
+"""The base of all filters: it adds up what events cost and says, before a release, whether one more fits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Filter(ABC):
 
     @property
     def budget(self) -> Guarantee:
-        """What is guarded; fixed at creation."""
+        """The promise that is guarded; fixed at creation."""
         return self._budget
 
     # -- asking and spending ----------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class Filter(ABC):
             return self._fits(*self._prices(event))
 
     def charge(self, event: Event) -> None:
-        """Count an event as spent; BudgetExceeded, and nothing changed, if it does not fit."""
+        """Count an event as spent; if it does not fit, raise BudgetExceeded and change nothing."""
         with self._lock:
             costs, failure = self._prices(event)
             if not self._fits(costs, failure):
@@ -100,8 +100,8 @@ class Filter(ABC):
     def part_of_rest(self, event: Event) -> Fraction | None:
         """How large a part of what is left an event would take; None if it does not fit.
 
-        About one over this many charges like it still fit, were nothing else charged. Of a race the contestant that
-        can pay longest counts, so that those which the event would exceed, and which would die, count no more.
+        One over this is about how many such charges still fit if nothing else is charged. In a race the contestant that
+        can pay longest counts; contestants that the event would exceed are left out.
         """
         with self._lock:
             costs, failure = self._prices(event)
@@ -151,9 +151,9 @@ class Filter(ABC):
             return self._written(self._totals, self._pots)
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Continue, as a filter to which nothing was charged yet, from a state of such a filter.
+        """Continue from a snapshot of such a filter; refused if anything was charged to this one.
 
-        Whoever keeps snapshots answers for them: an older one gives back what was spent since. A ledger chains them.
+        Whoever keeps snapshots is responsible: an older one forgets what was spent since. A ledger chains them.
         """
         if any(total.spent for total in (*self._totals, *self._pots)):
             raise InvalidParameter("snapshot", "…", "may not replace what this filter has already counted")
@@ -195,11 +195,11 @@ class Filter(ABC):
 
     @abstractmethod
     def _spend(self, costs: list[int | None]) -> None:
-        """Add the costs, which fit."""
+        """Add the costs, which the caller has found to fit."""
 
     @abstractmethod
     def _combined_share(self, shares: list[Fraction]) -> Fraction:
-        """The share of the whole from those of the live accounts."""
+        """The share of the whole filter, from the shares of its live accounts."""
 
     # -- helpers ----------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Filter(ABC):
         return costs, prices.failure(event, neighbours)
 
     def _prices_in_part(self, event: InPart) -> tuple[list[int | None], int]:
-        """How much dearer each total becomes: all parts of a partition are charged together."""
+        """How much each total and the pot grow: all parts of a partition are charged together."""
         neighbours = self.budget.neighbours
         costs: list[int | None] = []
         for total in self._totals:

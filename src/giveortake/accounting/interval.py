@@ -23,7 +23,7 @@ class Interval:
 
     @property
     def width(self) -> Fraction:
-        """How much is not known."""
+        """The distance between the two ends."""
         return self.high - self.low
 
     def __contains__(self, number: object) -> bool:

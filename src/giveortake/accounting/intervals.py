@@ -105,7 +105,7 @@ def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
 
 
 def _closed_form(bundle: Bundle, delta: Fraction) -> tuple[float, float] | None:
-    """For equal (ε, δ) promises alone."""
+    """Bounds of ε in closed form if all charges are equal (ε, δ) promises, else None."""
     if bundle.mu_squared or bundle.moments or bundle.sampled or bundle.worst or len(bundle.losses) > 1:
         return None
     ((law, times),) = bundle.losses.items()
@@ -117,7 +117,7 @@ def _closed_form(bundle: Bundle, delta: Fraction) -> tuple[float, float] | None:
 
 
 def _least_known(bundle: Bundle, delta: Fraction) -> Fraction:
-    """What the charges whose worst case is known need on their own, if there are others."""
+    """A lower bound of ε from the charges whose worst case is known; 0 if all charges or none are such."""
     known = bundle.known()
     if known == bundle:
         return Fraction(0)
@@ -176,7 +176,7 @@ def _pair(epsilon: Fraction, bundle: Bundle) -> ApproxDP | None:
 
 
 def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
-    """The losses of removing a unit, and of adding one where that differs."""
+    """The laws of the losses when a unit is removed, and when one is added where that differs."""
     one = bundle.is_one_maximum()
     common = [RepeatedLaw(GriddedLaw(law), times) for law, times in bundle.losses.items()]
     common += [RepeatedLaw(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
@@ -202,7 +202,7 @@ def _sizeable(losses: list[RepeatedLaw]) -> bool:
 
 
 def _epsilon_bounds(losses: list[RepeatedLaw], delta: Fraction, known: Fraction) -> tuple[float, float] | None:
-    """The bounds on a grid, (0, known) if they cannot matter, None if floats cannot tell."""
+    """Bounds of ε on a grid; (0, 0) if this ε cannot exceed `known`; None if floats cannot tell."""
     try:
         if not _sizeable(losses):
             return None
@@ -251,7 +251,7 @@ def _only_gaussian(bundle: Bundle) -> bool:
 
 
 def _gaussian_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
-    """The exact curve of μ-GDP, both ends certified."""
+    """ε of Gaussian noise alone, from the exact curve of μ-GDP; both ends are certified."""
     high = GaussianDP(bundle.mu()).epsilon_at(delta)
     gap = high * _NARROW
     while gap < high:
@@ -290,7 +290,7 @@ def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
 
 
 def crude_delta(bundle: Bundle, epsilon: Fraction) -> Fraction:
-    """The δ that follows from the sum of ρ, and what the charges have of their own."""
+    """A δ that needs no grid: the one that follows from the sum of ρ, plus the charges' own δ."""
     pairs, curves = _as_promises(bundle)
     if not curves and epsilon >= sum((times * largest for largest, times in pairs), Fraction(0)):
         return _leak(bundle)
@@ -301,13 +301,13 @@ def crude_delta(bundle: Bundle, epsilon: Fraction) -> Fraction:
 
 
 def _concentrated(pairs: list[tuple[Fraction, int]], curves: list[Guarantee]) -> Guarantee:
-    """ε-DP is ε²/2-zCDP [BS16, Prop. 1.4]; (ε, δ)-DP is ε-DP except with probability δ [KOV15]."""
+    """All charges together: ε-DP is ε²/2-zCDP [BS16, Prop. 1.4]; (ε, δ)-DP is ε-DP but for probability δ [KOV15]."""
     rhos = [ZCDP(raised("ρ", times * epsilon**2 / 2)) for epsilon, times in pairs if epsilon]
     return sequential([*rhos, *curves]) if rhos or curves else PureDP(LEAST)
 
 
 def _as_promises(bundle: Bundle) -> tuple[list[tuple[Fraction, int]], list[Guarantee]]:
-    """The ε of what has one, how often, and curves of all else; sampling is ignored, which can only overstate."""
+    """Pairs (ε, how often) of charges that have an ε, and curves of the others; ignoring sampling only overstates."""
     pairs: list[tuple[Fraction, int]] = []
     squares = bundle.mu_squared
     everything = [*bundle.losses.items(), *bundle.worst.items()]

@@ -211,7 +211,7 @@ class Normal(Law):
         return self.mu**2 / 2 - reach, self.mu**2 / 2 + reach
 
     def between(self, bounds: Floats) -> Cells:
-        """Both probabilities belong to the same outcomes, those between x = b/μ as rounded."""
+        """P and Q of the same outcomes: those between the rounded points x = b/μ."""
         ends = bounds / self.mu
         p, p_error = _normal_masses(ends, -self.mu / 2)
         q, q_error = _normal_masses(ends, self.mu / 2)

@@ -182,5 +182,5 @@ def odometer(
 
 
 def _plus(total: int | None, cost: int | None) -> int | None:
-    """A sum that ends for good with the first cost that is not known."""
+    """The sum; None from the first unknown cost on."""
     return None if total is None or cost is None else total + cost

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import InPart
 
 Partition: TypeAlias = "tuple[int, int]"  # its number, and how many parts a unit touches
-Sums: TypeAlias = "dict[int, tuple[int, int]]"  # of each part: as `event`, and as `added`
+Sums: TypeAlias = "dict[int, tuple[int, int]]"  # of each part: its costs as `event` and as `added`
 Parts: TypeAlias = "dict[Partition, Sums]"
 
 
@@ -61,14 +61,14 @@ def entered(parts: Parts, event: InPart, costs: tuple[int, int]) -> Sums:
 
 
 def increase(parts: Parts, event: InPart, costs: tuple[int, int], neighbours: Neighbours) -> int:
-    """How much dearer a partition becomes by one more release from one of its parts."""
+    """How much more a partition costs after one more release from one of its parts."""
     before = parts.get((event.partition, event.touched), {})
     after = entered(parts, event, costs)
     return weight(after, event.touched, neighbours) - weight(before, event.touched, neighbours)
 
 
 def to_json(parts: Parts) -> list[list[str | int]]:
-    """The sums, for snapshots, in grains."""
+    """The sums of all parts as snapshots store them, in grains."""
     return [
         [str(partition), touched, str(part), str(single), str(added)]
         for (partition, touched), sums in sorted(parts.items())
@@ -77,7 +77,7 @@ def to_json(parts: Parts) -> list[list[str | int]]:
 
 
 def from_json(content: object) -> Parts:
-    """What `to_json` wrote."""
+    """Read the sums that `to_json` wrote."""
     parts: Parts = {}
     try:
         listed: Any = content  # what is no list is refused below

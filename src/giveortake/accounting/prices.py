@@ -42,7 +42,7 @@ _KEPT = 1 << 14  # prices remembered
 def grains_up(amount: Fraction) -> int:
     """An amount in grains: exact if it is a whole number of them, otherwise rounded up to a multiple of 2^-100.
 
-    So is a longer binary fraction: it is an enclosure of something irrational, and would make every sum as long.
+    A longer binary fraction is rounded up too: it encloses an irrational number, and would make every sum as long.
     """
     if GRAINS % amount.denominator == 0 and not _is_long_binary(amount.denominator):
         return amount.numerator * (GRAINS // amount.denominator)
@@ -54,7 +54,7 @@ def _is_long_binary(denominator: int) -> bool:
 
 
 def grains_down(limit: Fraction) -> int:
-    """The greatest number of grains within a limit: a total of grains is within both or within neither."""
+    """A limit in grains, rounded down: a whole number of grains exceeds both or neither."""
     return limit.numerator * GRAINS // limit.denominator
 
 
@@ -83,7 +83,7 @@ def failure(event: Event, neighbours: Neighbours) -> int:
 
     Theorem [KOV15], [MV16]: if the output laws P, Q of a release on two neighbours are
     (ε, δ)-close, then P = (1−δ)P′ + δP″ and Q = (1−δ)Q′ + δQ″ with P′ and Q′ ε-close. Proof: the release is
-    post-processing of the mechanism that with probability δ gives its input away and otherwise answers by
+    post-processing of the mechanism that with probability δ reveals its input and otherwise answers by
     ε-randomized response (the pair of `giveortake.privacy.dominating`); P″ and Q″ are what becomes of the first case,
     P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
     `giveortake.mechanisms.WeightedKeys`.
@@ -140,7 +140,7 @@ def _sum(parts: tuple[Event, ...], count: int, of: Callable[[Event], int | None]
 
 
 def _single(event: Event, currency: Currency, neighbours: Neighbours) -> Fraction | None:
-    """The price of one release; of a kind that is not known here, by the promise that it makes."""
+    """The price of a single release; a kind that is not listed here is priced by its promise."""
     match event:
         case events.Laplace():
             return currency.laplace(1 / event.noise_multiplier)

@@ -104,14 +104,14 @@ class Race(Filter):
 
     @property
     def spent(self) -> Mapping[str, Fraction]:
-        """The use of every contestant by its symbol, all of it for the dead, and that of the pot as δ."""
+        """What every contestant has spent, by its symbol (its limit once it is dead), and what the pot has, as δ."""
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.spent for account in (*accounts, pot)}
         return Amounts(amounts, partial(told_as_used, accounts, pot))
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
-        """What is left to every contestant by its symbol, 0 for the dead, and what is left in the pot as δ."""
+        """What every contestant has left, by its symbol (0 once it is dead), and what the pot has left, as δ."""
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.remaining for account in (*accounts, pot)}
         assert isinstance(self.budget, ApproxDP)  # noqa: S101 (a race guards no other)
@@ -195,7 +195,7 @@ def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
 def best_order(epsilon: Fraction, delta: Fraction, fineness: int = 16) -> Fraction:
     """The order α = 1 + m·2^k/fineness at which the limit is worth most ρ, that is, limit/α is greatest.
 
-    Floats choose; any order is sound.
+    It is chosen in floats, because any order is sound.
     """
     if delta < LEAST:
         return Fraction(2)

@@ -90,7 +90,7 @@ def _left(symbol: str, left: Fraction) -> str:
 
 
 def _never_above(number: Fraction, digits: int = 6) -> str:
-    """A short decimal: what is left must not be overstated."""
+    """A short decimal that is never above the number: what is left must not be overstated."""
     text = bound(number)
     if Fraction(text) == number:
         return text

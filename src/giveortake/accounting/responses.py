@@ -28,7 +28,7 @@ _LARGEST = 600.0  # of kε₀: probabilities stay above the least double
 
 
 def responses_epsilon(epsilon: Fraction, leak: Fraction, times: int, delta: Fraction) -> tuple[float, float] | None:
-    """ε from below and from above; None if doubles do not reach."""
+    """A lower and an upper bound of ε; None if doubles are not precise enough."""
     loss = float(epsilon)
     if times > MOST or not 1e-6 < loss * times < _LARGEST:
         return None
@@ -52,12 +52,12 @@ def responses_epsilon(epsilon: Fraction, leak: Fraction, times: int, delta: Frac
 
 
 def _from_each(masses: Floats) -> Floats:
-    """For every j the sum from j on."""
+    """For every j, the sum of the masses from j to the end."""
     sums: Floats = np.cumsum(masses[::-1])[::-1]
     return sums
 
 
 def _relative_error(times: int, loss: float) -> float:
-    """Of every A_j and B_j: k logarithms, their running sum of at most k ln 2, e^x and k additions."""
+    """The relative error of A_j and B_j: k logarithms, their running sum of at most k ln 2, e^x and k additions."""
     logarithms = FUNCTION_ERROR * times * (2 + math.log(times + 1)) + UNIT * times * times
     return 2 * (logarithms + 16 * UNIT * times * (loss + 1) + 8 * FUNCTION_ERROR + 4 * UNIT * times)

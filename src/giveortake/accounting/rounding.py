@@ -38,7 +38,7 @@ def spaced(start: float, step: float, count: int) -> Floats:
 
 
 def total(values: Floats) -> float:
-    """The sum, in numpy's pairwise order. A dot product would wake all threads of the linear algebra library."""
+    """The sum, in numpy's pairwise order. A dot product would start all threads of the linear algebra library."""
     return float(np.sum(values))
 
 

@@ -45,7 +45,7 @@ _FEW = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])  # multiples of the 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltedLaw:
-    """One law, tilted and of total mass 1: `mass` at `grid.indices()`, ln of what was divided out, and how often."""
+    """One law, tilted and of total mass 1: `mass` at `grid.indices()`; `log_total` is ln of what was divided out."""
 
     grid: GridLaw
     count: int
@@ -112,7 +112,7 @@ class TiltedSum:
         self._sum()
 
     def _choose_window(self, most: int) -> None:
-        """Where the tilted sum lies except with probability e^_ESCAPE on each side, counted from the base."""
+        """Choose the window, counted from the base, outside which the sum has probability e^_ESCAPE on each side."""
         moments = [
             (each.count, total(each.mass * each.losses), total(each.mass * each.losses**2)) for each in self.laws
         ]
@@ -145,7 +145,7 @@ class TiltedSum:
         return math.fsum(each.count * log_expectation(each, rate * each.losses) for each in self.laws)
 
     def _sum(self) -> None:
-        """The probabilities of the sum on the circle, by the discrete Fourier transform."""
+        """Compute the probabilities of the sum on the circle, by the discrete Fourier transform."""
         size, terms = self.size, self.terms
         transform_error = 16 * UNIT * size.bit_length()
         spectra, error = [], 0.0

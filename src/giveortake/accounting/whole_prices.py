@@ -1,4 +1,4 @@
-"""Spends whose price a filter does not round up above them: whoever asks for all that is left gets it."""
+"""Amounts that a filter does not round up when it prices them: whoever asks for all that is left gets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from giveortake.exact import sqrt_up
 
 
 def priced_within(amount: Fraction) -> Fraction:
-    """The greatest amount, up to 2^-100, that is no more than a given one and is priced as it is.
+    """The greatest amount, up to 2^-100, that is within a given one and is its own price.
 
     Guarantee: the price of what is returned, in grains, is at most the given amount, if that is at least 2^-100. Proof:
     a whole number of grains is its own price; a multiple of 2^-100 is one. ∎ Prices of parts add, so parts whose
@@ -50,6 +50,6 @@ def _is_exact(amount: Fraction) -> bool:
 
 
 def _root(square: Fraction) -> Fraction | None:
-    """The square root of a fraction, if that is one."""
+    """The square root of a fraction if it is rational, else None."""
     root = Fraction(isqrt(square.numerator), isqrt(square.denominator))
     return root if root**2 == square else None

@@ -1,4 +1,4 @@
-"""Answers: values with intervals and where they came from, and their faces for tables, terminals and notebooks."""
+"""Answers: values with intervals and where they came from, and how tables, terminals and notebooks show them."""
 
 from giveortake.answers.answer import Answer
 from giveortake.answers.column import Column

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
-_UNSEEN = r"[\s\x00-\x1f\x7f-\xa0\u200b-\u200f\u2060\ufeff]*"  # what some spreadsheets leave out at the beginning
-_FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?={_UNSEEN}[-=+@＝＋－＠])")  # where they begin to compute
+_UNSEEN = r"[\s\x00-\x1f\x7f-\xa0\u200b-\u200f\u2060\ufeff]*"  # characters that some spreadsheets skip at the beginning
+_FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?={_UNSEEN}[-=+@＝＋－＠])")  # where a formula begins
 
 
 class Released(ABC):
-    """What left, how sure it is, what was promised and what it cost; and its faces for every kind of table."""
+    """Released values, how sure they are, what was promised and what they cost; they convert to any kind of table."""
 
     __slots__ = (
         "caps",
@@ -107,7 +107,7 @@ class Released(ABC):
     @classmethod
     @abstractmethod
     def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Self:
-        """One of this kind, of its columns and of where they came from."""
+        """Make an object of this kind from its columns and its provenance."""
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -136,13 +136,13 @@ class Released(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The answer that `to_json` wrote: equal to it, but that nothing stands behind it that could be asked again."""
+        """Read the answer that `to_json` wrote. It equals that answer, but cannot be refined."""
         return cls.of_columns(*documents.from_json(text, cls.__name__.lower()))
 
     def to_parquet(self, path: str | Path) -> None:
-        """The table as a Parquet file, with the ends of intervals as columns.
+        """Write the table to a Parquet file, with the ends of intervals as columns.
 
-        Its metadata `giveortake` holds, as JSON, what `to_json` tells besides the numbers: caps, cost, confidence, the
+        Its metadata `giveortake` holds, as JSON, what `to_json` holds besides the numbers: caps, cost, confidence, the
         id of the release and so on. A CSV file has no place for it.
         """
         from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)
@@ -216,9 +216,9 @@ class Released(ABC):
 
     @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
-        """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`.
+        """A chart of the values and their intervals, in the form that suits the keys; needs the extra `[plot]`.
 
-        Where a path stands in the place of the title, `a.plot("visits.svg")`, the picture is saved there too.
+        If a path is given instead of the title, `a.plot("visits.svg")`, the picture is saved there too.
         """
         from giveortake import plot  # noqa: PLC0415 (the one import upwards: charts are heavy and optional)
 
@@ -248,7 +248,7 @@ class Released(ABC):
         return hash((self.columns, self.release_id, self.confidence))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copies and other processes: everything but the way to ask again."""
+        """For copies and other processes: everything but the way to refine the answer."""
         provenance = {name: getattr(self, name) for name in Released.__slots__}
         if isinstance(self.recipe, Mapping):
             provenance["recipe"] = dict(self.recipe)
@@ -359,11 +359,11 @@ class Answer(Released):
         return self._single()[2]
 
     def __float__(self) -> float:
-        """The one estimate, as `value` is."""
+        """The one estimate as a float."""
         return float(self._number())
 
     def __int__(self) -> int:
-        """The one estimate without what is behind its decimal point."""
+        """The one estimate, truncated to an integer."""
         return int(self._number())
 
     @told_by_name()
@@ -395,7 +395,7 @@ class Answer(Released):
 
 @final
 class _Lines:
-    """Rows of CSV that end with a line feed. A writer that ends them with both marks puts both in quotes elsewhere."""
+    """Collects rows of CSV that end with LF. The writer ends them with CR LF, so that it quotes cells with either."""
 
     __slots__ = ("lines",)
 
@@ -407,7 +407,7 @@ class _Lines:
 
 
 def _restored(kind: type[Released], columns: Sequence[Column], provenance: dict[str, Any]) -> Released:
-    """What a copy, or another process, makes of it."""
+    """Make the object again, in a copy or in another process."""
     return kind.of_columns(columns, provenance)
 
 

@@ -261,7 +261,7 @@ def _get_error(_exported: Any) -> None:
 
 
 def _released(struct: Any, empty: Any) -> None:
-    """Let go of what a struct points to: its children first, unless the consumer has moved them elsewhere."""
+    """Free what a struct points to: its children first, unless the consumer has moved them elsewhere."""
     for index in range(getattr(struct, "n_children", 0)):
         child = struct.children[index]
         if child and child.contents.release:
@@ -283,7 +283,7 @@ def _release_stream(exported: Any) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    """The capsule is gone: release the stream unless a consumer took it over, and forget where it was."""
+    """When the capsule is destroyed, release the stream unless a consumer took it over, and forget its address."""
     address = _capsule_pointer(capsule, b"arrow_array_stream")
     exported = _KEPT.pop(-address)
     if exported.release:
@@ -293,7 +293,7 @@ def _destroy(capsule: int) -> None:
 class _Functions:
     """The functions above as C sees them.
 
-    A consumer may let go of memory while the interpreter shuts down, after this module is gone: they are never freed.
+    A consumer may release memory while the interpreter shuts down, after this module is gone: they are never freed.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The words in which caps on a person's contribution are stated for one question, and for all that is asked."""
+"""The keyword arguments that cap a person's contribution, and all keyword arguments of a question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CapTerms(TypedDict, total=False):
 
 
 class AskTerms(SpendTerms, CapTerms, total=False):
-    """Everything that is said with a question: what it may cost, and how much of one person counts."""
+    """All keyword arguments of a question: what it may cost, and how much of one person counts."""
 
 
 CAP_TERMS = tuple(CapTerms.__annotations__)

@@ -45,7 +45,7 @@ class Caps:
         rows_per_group: Number | None = None,
         rows_per_person: Number | Mapping[str, Number] | None = None,
     ) -> Caps:
-        """The caps as they were said, checked."""
+        """Check caps as they were stated."""
         if isinstance(rows_per_person, Mapping):
             rows: Any = {name: _cap(f"rows_per_person[{name!r}]", each) for name, each in rows_per_person.items()}
             if not rows:
@@ -60,13 +60,13 @@ class Caps:
         return not (self.groups_per_person is None and self.rows_per_group is None and self.rows_per_person is None)
 
     def rows_in(self, table: str) -> int | None:
-        """How many rows of a person count in a table."""
+        """How many rows of a person count in a table; None if they are not capped."""
         if isinstance(self.rows_per_person, Mapping):
             return self.rows_per_person.get(table)
         return self.rows_per_person
 
     def to_json(self) -> dict[str, Any]:
-        """The caps there are, by their names."""
+        """The caps that are stated, by name."""
         rows = self.rows_per_person
         found = {
             "rows_per_person": dict(rows) if isinstance(rows, Mapping) else rows,
@@ -125,9 +125,9 @@ def _cap(name: str, value: Number | None) -> int | None:
 class CapLine:
     """One choice of caps: the margin of the noise, and bounds of the share of rows that it leaves out.
 
-    `error` is the margin and about what is left out, in rows: what `caps="best"` makes least. One row of a sum is its
-    greatest value, and all rows of a mean are its range. Of an answer in groups, which `grouped` tells, both are about
-    one group. Where keys have to be found, the rows of a group that has just too few persons to be shown are in it.
+    `error` is the margin plus about what is left out, in rows; `caps="best"` minimises it. For a sum one row means its
+    greatest value, and for a mean all rows mean its range. With `grouped`, both are about one group. Where keys have to
+    be found, it includes the rows of a group that has just too few persons to be shown.
     """
 
     caps: str
@@ -139,7 +139,7 @@ class CapLine:
     grouped: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As numbers and text."""
+        """All fields by name, as JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __str__(self) -> str:
@@ -172,11 +172,11 @@ class LeftOut:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known."""
+        """Whether bounds of the share are known."""
         return self.low is not None
 
     def to_json(self) -> dict[str, Any]:
-        """As numbers and text."""
+        """All fields by name, as JSON."""
         return {
             "low": self.low,
             "high": self.high,
@@ -190,7 +190,7 @@ class LeftOut:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> LeftOut:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         lines = tuple(CapLine(**line) for line in content["lines"])
         return cls(**{**content, "confidence": open_probability("confidence", content["confidence"]), "lines": lines})
 
@@ -208,7 +208,7 @@ class LeftOut:
 
     @property
     def about(self) -> str:
-        """Both guesses, in words."""
+        """`estimate` and `likely`, in words."""
         if self.estimate is None:
             return "a share that is not known"
         likely = None if self.likely is None else percent(self.likely)
@@ -226,6 +226,6 @@ def percent(share: float) -> str:
 
 
 def least_error(lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], bool]:
-    """The line of the least error, and whether a cap above all of them may have less: the last one leaves rows out."""
+    """The line with the least error, and whether a higher cap may have less: it is the last and leaves rows out."""
     best = min(lines, key=lambda line: line["error"])
     return best, best is lines[-1] and best["bias"] > 0

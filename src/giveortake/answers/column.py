@@ -110,7 +110,7 @@ class Column:
         return zip(plain(self.values), low, high, strict=True)
 
     def parts(self) -> dict[str, Values]:
-        """What a plain table holds: the values, and the ends under the names `…_low` and `…_high`."""
+        """The columns of a plain table: the values, and the ends under the names `…_low` and `…_high`."""
         if self.low is None or self.high is None:
             return {self.name: self.values}
         return {self.name: self.values, f"{self.name}_low": self.low, f"{self.name}_high": self.high}
@@ -129,7 +129,7 @@ class Column:
 
 
 def kind_of(name: str, values: Values) -> Kind:
-    """What all values are; None fits everything, and integers beside floats are floats."""
+    """The kind of all values; None fits every kind, and integers beside floats are floats."""
     if isinstance(values, np.ndarray):
         return _ARRAYS[values.dtype.kind]
     kinds: set[Kind] = set()
@@ -146,7 +146,7 @@ def plain(values: Values) -> tuple[Value, ...]:
 
 
 def scalar(value: Any) -> Value:
-    """A numpy scalar as the Python value it stands for."""
+    """A numpy scalar as a plain Python value; other values unchanged."""
     found: Value = value.item() if isinstance(value, np.generic) else value
     return found
 

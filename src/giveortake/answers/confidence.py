@@ -16,7 +16,7 @@ Over: TypeAlias = Literal["cell", "answer"]
 class Confidence(Fraction):
     """A probability with which every interval holds (`over="cell"`), or all of one answer together (`over="answer"`).
 
-    It is the number itself, so that whoever asks only for that need not know more.
+    It is the number itself, so that code that needs only the number can use it as one.
 
     >>> Confidence("0.95") == Fraction(19, 20), Confidence("0.95", "answer").miss(10) == 0.005
     (True, True)
@@ -28,7 +28,7 @@ class Confidence(Fraction):
     cells: int | None  # of the whole answer, where only a part of it is looked at
 
     def __new__(cls, level: Number, over: str | None = None, cells: int | None = None) -> Confidence:
-        """The level as it was stated; `over` is that of another confidence unless it is said."""
+        """Take the level as stated; unless `over` is stated, it is that of the level if this is a Confidence."""
         known = over if over is not None else getattr(level, "over", "cell")
         if known not in get_args(Over):
             raise InvalidParameter("confidence_over", known, "is neither", hint='confidence_over="cell" or "answer"')
@@ -37,7 +37,7 @@ class Confidence(Fraction):
         return made
 
     def miss(self, cells: int) -> float:
-        """The probability with which one of so many intervals may miss.
+        """The probability with which one of `cells` intervals may miss.
 
         Guarantee: if `over` is the answer, each of its c intervals misses with probability at most (1 − level) / c, so
         that any of them misses with probability at most 1 − level, by the union bound.
@@ -56,7 +56,7 @@ class Confidence(Fraction):
 
 
 def _level(said: Number) -> Fraction:
-    """The probability; who says 95 is told 0.95."""
+    """Check the probability; a refusal of 95 suggests 0.95."""
     level = rational("confidence", said)
     if not 0 < level < 1:
         meant = shown(level / 100, 12) if 50 <= level < 100 else "0.95"

@@ -59,7 +59,7 @@ def to_json(answer: Released, kind: str) -> str:
 
 
 def provenance_of(answer: Released) -> str:
-    """What is told besides the table, as JSON in ASCII, for files that have a place for texts."""
+    """The provenance of an answer as JSON in ASCII, for the metadata of files."""
     return json.dumps(_told(answer), allow_nan=False, default=str)
 
 
@@ -81,7 +81,7 @@ def _told(answer: Released) -> dict[str, Any]:
 
 
 def from_json(text: str, kind: str) -> tuple[list[Column], dict[str, Any]]:
-    """The columns and the provenance that `to_json` wrote. Whatever else is refused by one sentence."""
+    """The columns and the provenance that `to_json` wrote. Anything else is refused with one sentence."""
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or "format" not in document:
@@ -149,7 +149,7 @@ def _provenance(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promised(thing: object) -> Any:
-    """A promise or a number as it can be read again; None if its text has to do."""
+    """A promise or a number in a form that can be read again; None if only its text is kept."""
     from giveortake.privacy import documents  # noqa: PLC0415 (answers of surveys need none of it)
 
     if type(thing) in documents.KINDS.values():

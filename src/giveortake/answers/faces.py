@@ -80,14 +80,14 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) ->
 
 
 def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:
-    """The same for a terminal that has colours."""
+    """The same table for a terminal with colours."""
     from rich.console import Group  # noqa: PLC0415 (heavy)
     from rich.table import Table  # noqa: PLC0415 (heavy)
     from rich.text import Text  # noqa: PLC0415 (heavy)
 
     table = Table(pad_edge=False, box=None)
     for place, name in enumerate(head):
-        table.add_column(name, no_wrap=place == 0)  # what one copies stays whole
+        table.add_column(name, no_wrap=place == 0)  # people copy from the first column: it is not wrapped
     for row in rows:
         table.add_row(*map(Text, row))
     return Group(*([table] if rows else []), Text(foot, style="dim"))
@@ -116,7 +116,7 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
 
 
 def shown_cell(column: Column, row: tuple[Value, Value, Value]) -> tuple[str, str]:
-    """A value, and what stands beside it. A whole number that is a key is written as it is: 2010 may be a year."""
+    """The texts of a value and of its margin. Keys that are whole numbers get no separators: 2010 may be a year."""
     value, beside = shown_with_margin(*row)
     return (str(row[0]) if not column.has_interval and type(row[0]) is int else value), beside
 
@@ -145,7 +145,7 @@ def _html_cells(column: Column, most: int) -> list[str]:
 
 
 def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
-    """One line for each interval, all on the scale of the finite ends; what has no end reaches beyond the scale."""
+    """A bar for each interval, all on the scale of the finite ends; infinite ends reach beyond the scale."""
     numbers = [tuple(map(_finite, row)) for row in rows]
     known = [end for row in numbers for end in row if end is not None]
     least, greatest = min([0.0, *known]), max([0.0, *known])
@@ -169,14 +169,14 @@ def _bar(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def _finite(end: Value) -> float | None:
-    """A number that a scale can hold."""
+    """An end as a float that a scale can hold; None if it is not such a number."""
     if isinstance(end, bool) or not isinstance(end, int | float | Decimal) or math.isnan(end):
         return None
     return float(end) if -_FARTHEST < end < _FARTHEST else None
 
 
 def is_interval(low: Value, high: Value) -> bool:
-    """Whether both ends are numbers, infinite ones too: of dates, and of what is missing, no bar is drawn."""
+    """Whether both ends are numbers, infinite ones too. Dates and missing values get no bar."""
     ends = (low, high)
     return all(isinstance(end, int | float | Decimal) and not math.isnan(end) for end in ends)
 
@@ -190,7 +190,7 @@ def _align(column: Column) -> Literal["left", "right"]:
 
 
 def facts(answer: Released, *, at_length: bool = False) -> list[str]:
-    """How many rows there are, how sure they are, and what they cost; `at_length`, what intervals do not cover."""
+    """How many rows there are, how sure they are, what they cost; with `at_length` what intervals do not cover."""
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
@@ -203,7 +203,7 @@ def facts(answer: Released, *, at_length: bool = False) -> list[str]:
 
 
 def notes(answer: Released) -> list[str]:
-    """What a reader should know besides, as it can be shown."""
+    """The notes of an answer, with hidden characters escaped."""
     return [printable(note) for note in answer.notes]
 
 
@@ -214,6 +214,6 @@ def caps_of(answer: Released) -> str | None:
 
 
 def shown_cost(cost: object) -> str:
-    """A cost as its own text if that is short, or what stands before the colon, else as it is written in code."""
+    """A cost as its own text up to a colon if that is short, else as it is written in code."""
     text = str(cost).partition(":")[0]
     return text if len(text) <= 40 else repr(cost)

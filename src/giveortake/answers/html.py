@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks. Every text is escaped here, and shown without what is hidden in it."""
+"""Small pieces of HTML for notebooks. Every text is escaped here, hidden characters included."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _WHOLE = "display:inline-block;width:120px;height:9px;background:#eee;vertical-a
 
 
 def text(words: object) -> str:
-    """A text as it can stand in a page."""
+    """A text, escaped for a page."""
     return escape(printable(str(words)))
 
 
 def card(title: str, *parts: str) -> str:
-    """A title and what belongs to it; the parts are HTML."""
+    """A title and the parts below it, which are HTML."""
     return f'<div style="margin:4px 0"><strong>{text(title)}</strong>{"".join(parts)}</div>'
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Labels with what is said about each; a label that is empty continues the one before."""
+    """A table of labels and their texts; an empty label continues the one before."""
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top">{text(label)}</th>'
         f'<td style="text-align:left">{text(said)}</td></tr>'

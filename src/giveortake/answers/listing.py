@@ -1,4 +1,4 @@
-"""Lists that are read by people: each thing a line of a table, in a terminal and in a notebook."""
+"""Lists that print as tables, one line for each element, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _WIDEST = 56  # letters of a cell
 
 
 class Listing(list[T]):
-    """A list with a face: `head` names its columns, `cells` gives those of one thing. To programs it is a list."""
+    """A list that prints as a table: `head` names the columns, `cells` makes the line of one element."""
 
     head: tuple[str, ...] = ()
     nouns: tuple[str, str] = ("thing", "things")
 
     def cells(self, each: T) -> tuple[str, ...]:
-        """What a line says of one thing."""
+        """The texts in the line of one element."""
         raise NotImplementedError
 
     def _lines(self) -> list[tuple[str, ...]]:
@@ -48,7 +48,7 @@ class Listing(list[T]):
         return list.__getitem__(self, place)
 
     def _like(self, things: list[T]) -> Listing[T]:
-        """The same face for some of the things."""
+        """A listing of the same kind with some of the elements."""
         return type(self)(things)
 
 

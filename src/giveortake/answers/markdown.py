@@ -1,4 +1,4 @@
-"""Answers as Markdown: a table that every reader of it draws, in which no text of the data is anything but text."""
+"""Answers as Markdown: a table that every Markdown reader draws, in which no text of the data is markup."""
 
 from __future__ import annotations
 

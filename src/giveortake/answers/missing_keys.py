@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Column
 
-_MOST = 3  # groups that are told in words
+_MOST = 3  # groups that are listed
 
 
 def told_without_key(columns: Sequence[Column], after: int) -> list[str]:
-    """The first groups after so many rows of which a key is missing, each with its first number.
+    """The first groups with a missing key after the first `after` rows, in words, each with its first number.
 
     >>> from giveortake.answers.column import Column
     >>> told_without_key([Column("day", [1, 2, None]), Column("n", [5, 6, 7], [4, 5, 6], [6, 7, 8])], after=2)

@@ -1,4 +1,4 @@
-"""Numbers of an answer as people read them: as many digits as their margin makes sense of."""
+"""Numbers of an answer as people read them: with as many digits as their margin justifies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shown(value: Value) -> str:
 
 
 def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
-    """A value, and what stands beside it. One at an end of its interval comes second: it was moved there, to a bound.
+    """A value and its margin, as texts. A value at an end of its interval, moved there to a bound, comes second.
 
     >>> shown_with_margin(1204, 1190, 1218), shown_with_margin(0.30712, 0.2741, 0.3402)
     (('1,204', '± 14'), ('0.307', '± 0.033'))
@@ -78,7 +78,7 @@ def _sides(middle: float, below: float, above: float, places: int) -> tuple[str,
 
 
 def _places(size: float, digits: int) -> int:
-    """Decimal places that show so many significant digits of a number of that size."""
+    """How many decimal places show `digits` significant digits of a number of that size."""
     if size == 0 or not math.isfinite(size):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(size)))

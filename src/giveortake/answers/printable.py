@@ -1,4 +1,4 @@
-"""Texts from outside as they are shown: nothing in them moves a cursor, turns a line round or hides."""
+"""Texts from outside, made safe to show: nothing in them moves a cursor, reverses a line or hides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words in which an answer's price is stated: the same for everything that is asked for."""
+"""The keyword arguments that state an answer's price: the same for all questions."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @final
 class Stream:
-    """Answers to one question, each about some of the keys; all of them together cost what any of them says.
+    """Answers to one question, each about some of the keys; each states the cost of all of them together.
 
-    It can be read any number of times: what was drawn is kept, and is drawn once.
+    It can be read any number of times: noise is drawn once, and kept.
     """
 
     __slots__ = ("_first", "_portions")
@@ -48,7 +48,7 @@ class Stream:
 
     @property
     def release_id(self) -> str | None:
-        """The entry of the ledger under which it is kept."""
+        """The id of the release in the ledger."""
         return self._first.release_id
 
     @property
@@ -71,7 +71,7 @@ class Stream:
     def to_parquet(self, path: str | Path, *, progress: Callable[[int], None] | None = None) -> None:
         """The table as a Parquet file; needs pyarrow.
 
-        `progress` is told how many rows are written; if nobody is named, people who watch a terminal are.
+        `progress` is called with the number of rows written; without it, a terminal shows the number.
         """
         import pyarrow.parquet  # noqa: PLC0415 (heavy)
 

@@ -1,4 +1,4 @@
-"""Audits: what samples say about a mechanism that nobody has to look inside. A finding is never called a proof."""
+"""Audits: what samples say about a mechanism, without looking inside it. A finding is never called a proof."""
 
 from giveortake.audit import adversaries
 from giveortake.audit.bounds import check, delta_lower_bound, epsilon_lower_bound, tradeoff_upper_bound

@@ -1,4 +1,4 @@
-"""A handful of nasty adversaries for the composition experiment. None of them knows more than what it is shown."""
+"""Adversaries for the composition experiment. None of them knows more than what it is shown."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def noisy_count(scale: Fraction, x: int, y: int, *, normal: bool = False) -> Mov
 
 
 class Watching:
-    """Adds up what the answers say, weighted by how much each can say."""
+    """Scores a view by the sum of the evidence in its answers."""
 
     def score(self, view: View) -> float:
-        """The log-likelihood of experiment 1, if all answers came from coins or noise."""
+        """The evidence for experiment 1 in all answers together."""
         return total_evidence(view)
 
 
 @final
 @dataclass(frozen=True)
 class Repeater(Watching):
-    """Asks the same question until nothing is left, and counts votes."""
+    """Asks the same question until nothing is left, and adds up the answers."""
 
     epsilon: Fraction = TENTH
 
@@ -55,7 +55,7 @@ class Repeater(Watching):
 @final
 @dataclass(frozen=True)
 class Chaser(Watching):
-    """Stops while ahead: goes on only as long as the answers are undecided, and then bets larger."""
+    """Stops once the answers are decided; until then it spends more the further they lean to one side."""
 
     epsilon: Fraction = TENTH
     goal: float = 3.0
@@ -70,7 +70,7 @@ class Chaser(Watching):
 @final
 @dataclass(frozen=True)
 class Doubler:
-    """The gambler: doubles the stake after every answer that contradicts what it believes."""
+    """Doubles its ε after every answer 0, starts again after every answer 1, and halves it after a refusal."""
 
     epsilon: Fraction = Fraction(1, 50)
 
@@ -86,14 +86,14 @@ class Doubler:
         return coin(stake) if stake >= _LEAST else None
 
     def score(self, view: View) -> float:
-        """Every answer counts as much as was staked on it."""
+        """The sum of the evidence in the answers, each weighted by its ε."""
         return sum((_stake(each) * each.move.evidence(each.answer) for each in view if not each.refused), 0.0)
 
 
 @final
 @dataclass(frozen=True)
 class Mixer(Watching):
-    """Pays in every currency in turn, so that each filter of a race sees only a part of what is spent."""
+    """Spends in every currency in turn, so that each filter of a race prices only a part of it well."""
 
     def move(self, view: View) -> Move | None:
         if len(view) >= 3 and all(each.refused for each in view[-3:]):
@@ -110,7 +110,7 @@ class Mixer(Watching):
 @final
 @dataclass(frozen=True)
 class Scraper(Watching):
-    """Takes a large bite, and after every refusal half as much again, until not a crumb is left."""
+    """Asks with a large ε, and after every refusal with half of it, until next to nothing is left."""
 
     bite: Fraction = Fraction(2, 5)
 
@@ -123,7 +123,7 @@ class Scraper(Watching):
 @final
 @dataclass(frozen=True)
 class Hospitals(Watching):
-    """Asks other databases in every round, all of which hold the same person [PDP21, scenario 1]."""
+    """Asks another database in every round, all of which hold the same person [PDP21, scenario 1]."""
 
     epsilon: Fraction = TENTH
 
@@ -137,7 +137,7 @@ class Hospitals(Watching):
 @final
 @dataclass(frozen=True)
 class Shamer(Watching):
-    """Buys mechanisms that now and then tell everything, each with a small δ of its own, and hopes."""
+    """Uses mechanisms that reveal everything with a small probability, each with a δ of its own."""
 
     epsilon: Fraction = Fraction(1, 20)
     delta: Fraction = Fraction(1, 1000)

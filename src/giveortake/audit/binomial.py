@@ -20,7 +20,7 @@ _MOST_TERMS = 200_000
 
 
 def least_probability(hits: int, trials: int, alpha: float) -> float:
-    """The p for which `hits` or more have probability `alpha`: the truth is at least this, but for `alpha`.
+    """The p for which `hits` or more have probability `alpha`: a lower bound that fails with that probability.
 
     >>> least_probability(0, 100, 0.05), round(least_probability(50, 100, 0.05), 4)
     (0.0, 0.4136)
@@ -33,7 +33,7 @@ def least_probability(hits: int, trials: int, alpha: float) -> float:
 
 
 def greatest_probability(hits: int, trials: int, alpha: float) -> float:
-    """The p for which `hits` or fewer have probability `alpha`: the truth is at most this, but for `alpha`.
+    """The p for which `hits` or fewer have probability `alpha`: an upper bound that fails with that probability.
 
     >>> round(greatest_probability(0, 100, 0.05), 4), greatest_probability(100, 100, 0.05)
     (0.0295, 1.0)
@@ -70,7 +70,7 @@ def _continued(x: float, a: float, b: float) -> float:
 
 
 def _solved(reached: Callable[[float], bool]) -> float:
-    """The least p at which an increasing statement holds, from below."""
+    """The least p at which an increasing statement holds, rounded down."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

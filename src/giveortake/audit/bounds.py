@@ -98,9 +98,9 @@ def delta_lower_bound(
 def advantage_and_check(
     mechanism: Any, promise: Guarantee, samples: int, confidence: Number, progress: Progress
 ) -> tuple[Evidence, Finding]:
-    """The outputs with the greatest difference of probabilities, and the one that contradicts the promise most.
+    """Evidence about the outputs whose probabilities differ most, and about those that contradict the promise most.
 
-    Of inputs 0 and 1, from the same samples; each of the two statements has the confidence of its own.
+    The inputs are 0 and 1, and the samples the same for both; each of the two statements has the confidence by itself.
     """
     alpha = _alpha(confidence)
     pilots, fresh, pilot = _samples(mechanism, (0, 1), samples, progress)
@@ -120,7 +120,7 @@ def check(
     confidence: Number = 0.95,
     progress: Progress = False,
 ) -> Finding:
-    """Hold any promise against samples: its whole trade-off curve, not one pair (ε, δ).
+    """Check any promise against samples: its whole trade-off curve, not one pair (ε, δ).
 
     Guarantee [CP34], [DRS22]: a mechanism that keeps the promise is called violated with probability at most
     1 − confidence. A test that says x on the outputs S has a false-positive rate of Q[S] and misses 1 − P[S]; the

@@ -1,8 +1,8 @@
 """What an attacker can look at in an output: numbers, and a label.
 
 Every number and every label is a function of one output alone, whatever the outputs beside it are; otherwise an event
-would mean one thing on the pilot sample and another on fresh ones, and a bound would rest on nothing. Which columns
-there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is laid down by the pilot
+would mean one thing on the pilot sample and another on fresh ones, and a bound would mean nothing. Which columns
+there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is fixed by the pilot
 sample and never changes after it. What an output does not have is not-a-number there.
 """
 
@@ -27,7 +27,7 @@ Layout: TypeAlias = "Mapping[str, Callable[[Any], float]]"  # the name of a colu
 
 _MOST_COLUMNS = 64
 _NUMERIC = "biuf"  # kinds of arrays whose elements are real numbers
-_PLAIN = frozenset({bool, int, str, bytes})  # of which what is equal is written alike
+_PLAIN = frozenset({bool, int, str, bytes})  # types whose equal values are written alike
 
 
 @final
@@ -43,7 +43,7 @@ class View:
         self._start = start
 
     def labels(self, most: int | None = None) -> list[Hashable] | npt.NDArray[Any]:
-        """The labels of all outputs, or of the first so many; in an array, not-a-number stands for its label."""
+        """The labels of all outputs, or of the first `most`; for an array of numbers, the numbers themselves."""
         count = self.size if most is None else min(most, self.size)
         return self._labels(self._start, self._start + count)
 
@@ -108,12 +108,12 @@ class Label(NamedTuple):
 
 
 def label(output: Any) -> Hashable:
-    """An output as one thing that outputs share which nobody can tell apart; of a table, its keys."""
+    """The label of an output, which outputs share that nobody can tell apart; of a table, its keys."""
     return frozenset(map(_label, output)) if isinstance(output, Mapping) else _label(output)
 
 
 def _array_view(outputs: npt.NDArray[Any], columns: Layout) -> View:
-    """The same as for a list of the elements, but quicker."""
+    """What `view` makes of a list of the elements, but quicker."""
     size = len(outputs)
     if outputs.ndim == 1:
         numbers = outputs.astype(np.float64)
@@ -205,7 +205,7 @@ def _label(value: Any) -> Hashable:
     if isinstance(value, set | frozenset):
         return Label(kind, frozenset(map(_label, value)))
     if kind in _PLAIN or (kind.__repr__ is object.__repr__ and kind.__hash__ is not None):
-        return Label(kind, value)  # what is written of other objects is where they are in memory
+        return Label(kind, value)  # the repr of such objects is only their place in memory
     return Label(kind, repr(value))
 
 

@@ -40,7 +40,7 @@ class Evidence:
 
 @final
 class LowerBound(float):
-    """A lower bound of ε or δ that holds with the stated confidence: a float that knows where it comes from."""
+    """A lower bound of ε or δ that holds with the stated confidence: a float with its evidence."""
 
     __slots__ = ("delta", "evidence", "of")
 
@@ -81,7 +81,7 @@ class LowerBound(float):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A promise held against samples. It is true if no violation was found, which does not prove the promise."""
+    """A promise checked against samples. It is true if no violation was found, which does not prove the promise."""
 
     promise: Guarantee
     evidence: Evidence
@@ -112,7 +112,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class TradeoffCurve:
-    """Points (false-positive rate, false-negative rate) that some attacker reaches, all at once with confidence."""
+    """Points (false-positive rate, false-negative rate) that an attacker reaches, all together with the confidence."""
 
     points: tuple[tuple[float, float], ...]
     confidence: float

@@ -42,7 +42,7 @@ class Move:
     event: Event
 
     def answer(self, b: int) -> Any:
-        """What the mechanism says about the database of experiment b."""
+        """The mechanism's answer on the database of experiment b."""
         database = self.y if b else self.x
         return self.mechanism.release(database) if isinstance(self.mechanism, Mechanism) else self.mechanism(database)
 
@@ -55,7 +55,7 @@ class Move:
 
 @final
 class Refused:
-    """Stands in a view for the answer to a charge that the filter refused."""
+    """The answer, in a view, to a charge that the filter refused."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ REFUSED = Refused()
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A move and what came back."""
+    """A move and its answer."""
 
     move: Move
     answer: Any
@@ -99,7 +99,7 @@ class Guard(Protocol):
 
     @property
     def budget(self) -> Guarantee:
-        """What it promises."""
+        """The promise that the filter keeps."""
 
     def charge(self, event: Event) -> None:
         """Count the event, or raise BudgetExceeded."""
@@ -221,7 +221,7 @@ def _as_move(x: Any, y: Any, mechanism: Any, event: Event | None = None) -> Move
 
 
 def total_evidence(view: View) -> float:
-    """The sum of what the answers say."""
+    """The sum of the evidence for experiment 1 in all answers."""
     return sum(each.move.evidence(each.answer) for each in view if not each.refused)
 
 

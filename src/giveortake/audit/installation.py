@@ -1,8 +1,8 @@
 """An audit of this installation: every mechanism, sampler, filter and query shape, with what is known about each.
 
-A check draws from the real thing on the machine where it is installed and holds the samples against the promise, or
-against the law that the documentation states. Queries run on generated tables, where their sums before the noise are
-held against what is declared. All checks share one failure probability, so that a sound installation is suspected once
+A check draws from the real thing on the machine where it is installed and compares the samples with the promise, or
+with the law that the documentation states. Queries run on generated tables, where their sums before the noise are
+compared with what is declared. All checks share one failure probability: a sound installation is suspected once
 in `1/alpha` audits.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Run: TypeAlias = Callable[[float, float], "Outcome"]  # how much work, 1 in full, and the failure probability
 
 _NOTHING = "too few samples to see anything"
-_REACH = 200  # every law that is looked at lives within
+_REACH = 200  # all laws that are checked lie within ± this
 _HALF, _THIRD, _TAIL = Fraction(1, 2), Fraction(1, 3), Fraction(1, 100)
 
 
@@ -58,7 +58,7 @@ class Outcome:
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A thing to look at: which group it belongs to, what it is called, and how it is looked at."""
+    """One check: its group, its name, and the function that runs it."""
 
     group: str
     name: str
@@ -66,7 +66,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Everything that is looked at, in the order of the report."""
+    """All checks, in the order of the report."""
     return [
         *(_promise("mechanisms", *each) for each in _mechanisms()),
         *(Check("samplers", name, _law(draw, law)) for name, draw, law in _samplers()),
@@ -87,7 +87,7 @@ def query_shapes() -> list[Check]:
 
 @final
 class _Audited:
-    """All shapes on the same generated tables: what the first check finds out, the others look up."""
+    """All shapes on the same generated tables: the first check runs them all, the others look up the results."""
 
     def __init__(self) -> None:
         self.shapes = {**shapes.OF_ROWS, **shapes.OF_PERSONS, **shapes.REFUSED}
@@ -142,7 +142,7 @@ class _Audited:
             self._problems[text].append(f"{name}{difference.removeprefix(repr(text))}")
 
     def _asked(self, name: str, times: float, *, refused: bool) -> list[str]:
-        """The shapes to ask under a declaration: each under so many of those that know it, at least under one."""
+        """The shapes to ask under a declaration: each under about `times` declarations that allow it, at least one."""
         found = []
         for index, (shape, text) in enumerate(self.shapes.items()):
             if shape in shapes.REFUSED and not refused:

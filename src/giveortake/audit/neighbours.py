@@ -1,4 +1,4 @@
-"""Random neighbouring tables, full of what breaks programs."""
+"""Random neighbouring tables, full of values that break programs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _TABLES = 200
 @final
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything about an answer that is not noise: did it work, what was said, what was charged, how large is it."""
+    """Everything about an answer that is not noise: its status, its text, its charge and its shape."""
 
     status: str
     text: str = ""
@@ -86,7 +86,7 @@ def observations(
 
 
 def _visible(value: Any) -> Any:
-    """A value as something that differs wherever anybody can see a difference; long arrays in full."""
+    """A value in a form that differs wherever a reader can see a difference; long arrays in full."""
     if isinstance(value, np.ndarray):
         return "array", str(value.dtype), value.shape, [_visible(each) for each in value.reshape(-1).tolist()]
     if isinstance(value, Mapping):

@@ -63,7 +63,7 @@ def best_output_set(x: View, y: View, exact: tuple[Any, Any], objective: Objecti
 
 
 def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Score:
-    """The score of the best set, for a whole curve."""
+    """The score of the best set of outputs, from which a whole curve is made."""
     return best_output_set(x, y, exact, objective).score
 
 
@@ -83,7 +83,7 @@ def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) 
 
 
 def thresholds(values: Floats) -> Floats:
-    """Quantiles, and the most extreme values, where rare outputs are."""
+    """The thresholds to try: quantiles, and the most extreme values, where rare outputs are."""
     if not values.size:
         return values
     ordered = np.sort(values)
@@ -111,7 +111,7 @@ def log_ratio(alpha: float, delta: float = 0.0) -> Objective:
 
 
 def excess(alpha: float, ratio: float) -> Objective:
-    """The cautious p less `ratio` times the cautious q."""
+    """The excess p − `ratio`·q, with p and q at the cautious ends of approximate intervals [Wil27]."""
     z = _cautious(alpha)
     return lambda p, q, trials: wilson(p, trials, -z) - ratio * wilson(q, trials, z)
 

@@ -1,4 +1,4 @@
-"""Grey box: what a pipeline computes before the noise, on generated tables, against the sensitivity it declares.
+"""Compare what a pipeline computes before the noise, on generated tables, with the sensitivity it declares.
 
 Nothing here can be pointed at live data: the factory gets tables that were made up here (or by a generator that the
 auditor brings) and must make a new subject from each. A subject that says it is durable is refused.
@@ -44,7 +44,7 @@ class Subject(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A query and two neighbouring tables on which what happened is more than what was declared."""
+    """A query and two neighbouring tables on which it violates what was declared."""
 
     query: Any
     name: str
@@ -63,7 +63,7 @@ class Replay:
     excesses: tuple[Excess, ...]
     tables: int
     aggregates: int
-    nearest: Mapping[str, float] = field(default_factory=dict)  # for each query, the greatest share of what is declared
+    nearest: Mapping[str, float] = field(default_factory=dict)  # for each query, the greatest share that was reached
 
     def __bool__(self) -> bool:
         return not self.excesses
@@ -108,7 +108,7 @@ def replay(
 
 
 def made(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
-    """A subject that the factory makes of a copy of the rows; refused if it is something else, or durable."""
+    """Make a subject from a copy of the rows; refused if it has no method `able`, or is durable."""
     if not callable(factory):
         kind = type(factory).__name__
         raise InvalidParameter("factory", kind, "makes nothing of generated tables", hint="pass a function of rows")
@@ -125,7 +125,7 @@ def made(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
 
 
 def closed(subject: Any) -> None:
-    """Let a subject go."""
+    """Close a subject, if it can be closed."""
     if callable(getattr(subject, "close", None)):
         subject.close()
 
@@ -211,7 +211,7 @@ def _change(one: Recorded, other: Recorded, steps: int) -> tuple[float, bool]:
 
 
 def _difference(a: Any, b: Any) -> float:
-    """Exact where the numbers are; not-a-number or infinity where an aggregate is."""
+    """The difference; infinite if one number is infinite or not-a-number and the other is not the same."""
     if a != a or b != b:  # noqa: PLR0124 (not-a-number)
         return 0.0 if a != a and b != b else math.inf  # noqa: PLR0124 (not a number)
     if math.inf in {abs(a), abs(b)}:

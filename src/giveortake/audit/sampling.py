@@ -1,4 +1,4 @@
-"""Anything that answers, as something that can be asked a million times.
+"""Draw a million outputs of anything that answers.
 
 A mechanism of ours is released in bulk where it can be. A function that takes an argument named `size` is asked for
 that many independent answers at once; any other function is called once for each answer. An error that the function
@@ -27,7 +27,7 @@ _CHUNK, _SMALL_CHUNK = 1 << 16, 1 << 10
 
 
 def sampler(mechanism: Any) -> Sampler:
-    """How to draw many independent outputs on one input."""
+    """A function that draws many independent outputs on one input."""
     if isinstance(mechanism, AdditiveNoise):
         return lambda x, n: _bulk(mechanism, x, n)
     if isinstance(mechanism, RandomizedResponse):
@@ -42,7 +42,7 @@ def sampler(mechanism: Any) -> Sampler:
 
 
 def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | None = None) -> Outputs:
-    """`samples` independent outputs on one input, in chunks, telling how many have been drawn."""
+    """`samples` independent outputs on one input, in chunks; `report` is called with the size of each."""
     draw = sampler(mechanism)
     count = whole("samples", samples)
     vectorised = isinstance(mechanism, AdditiveNoise | RandomizedResponse) or (
@@ -60,7 +60,7 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
             report(size)
     arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "biuf"]
     if len(arrays) == len(parts) and len({(part.dtype, part.shape[1:]) for part in arrays}) == 1:
-        return np.concatenate(arrays)  # of one type only: a common type may round what others are told apart by
+        return np.concatenate(arrays)  # of one type only: a common type may round away how they differ
     return [output for part in parts for output in part]
 
 
@@ -94,7 +94,7 @@ class Bar:
         self._done, self._shown, self._total = 0, -1, total
 
     def add(self, count: int) -> None:
-        """So many more are done."""
+        """Count `count` more as done, and show the progress if its percentage has changed."""
         self._done += count
         percent = 100 * self._done // max(1, self._total)
         if self._call is not None and percent != self._shown:

@@ -29,7 +29,7 @@ _MOST_EXACT = 64  # numbers that occur often enough to be told apart from all ot
 @final
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """One column as it is."""
+    """The values of one column."""
 
     name: str
 
@@ -105,7 +105,7 @@ class ByCell:
 @final
 @dataclass(frozen=True, slots=True)
 class ByCells:
-    """The sum of what the columns say, as if they were independent."""
+    """The sum of the `ByCell` scores of all columns, as if these were independent."""
 
     parts: tuple[ByCell, ...]
 
@@ -159,7 +159,7 @@ class ByDistance:
 
 
 def scores(x: View, y: View, exact: tuple[Any, Any]) -> Iterator[Score]:
-    """Everything worth looking at in these outputs."""
+    """All scores that are worth trying on these outputs."""
     names = tuple(dict.fromkeys([*x.columns, *y.columns]))
     cells = []
     for name in names:

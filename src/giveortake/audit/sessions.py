@@ -1,7 +1,7 @@
 """Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
 
 Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
-dictionaries that were made up, of which every subject makes a session of its own, in memory, and lets it go.
+dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _USUAL: dict[str, ColumnKinds] = {"data": {"user_id": "integer", "group": "text"
 class Sessions:
     """What a custodian would declare; called with generated rows, it makes a subject for `replay` and `observations`.
 
-    `tables` names columns and their kinds (those that `random_neighbours` makes, unless said otherwise); with several
+    `tables` names columns and their kinds (those that `random_neighbours` makes, unless stated); with several
     tables, the entry "table" of a row says where it belongs. `domains` are by table where there are several, `public`
     are more generated rows by table, `caps` what `gt.protect` calls `groups_per_person` and so on.
 
-    A live session, its engine and its ledger cannot be handed over: every subject opens its own, in memory.
+    A live session, its engine and its ledger cannot be passed in: every subject opens its own, in memory.
     """
 
     unit: Unit | str = "user_id"
@@ -95,13 +95,13 @@ class Sessions:
 
     @property
     def by_person(self) -> bool:
-        """Whether persons are protected, and not rows."""
+        """Whether persons are protected rather than rows."""
         return self.unit != ROW
 
 
 @final
 class Pipeline:
-    """The path of a query over one generated table, made by `Sessions`. The table goes with it."""
+    """Runs queries on one generated table, which belongs to it; made by `Sessions`."""
 
     def __init__(self, make: Callable[[], Session]) -> None:
         self._make = make
@@ -132,7 +132,7 @@ class Pipeline:
                 yield Recorded(exact, measure.l2, scale, name, "l2")
 
     def observe(self, query: str) -> Observation:
-        """Ask, and say what is seen besides numbers: answered or refused, in which words, at what charge, what shape.
+        """Ask a query, and return what is seen besides numbers: answered or refused, the text, the charge, the shape.
 
         Where keys are found in the data, how many there are is what was released, and left out.
         """
@@ -158,7 +158,7 @@ class Pipeline:
         return Observation(status, text, (charges, session.spent), shape)
 
     def close(self) -> None:
-        """Let the generated table go."""
+        """Close the session with the generated table."""
         if self._session is not None:
             self._session.close()
             self._session, self._written = None, 0
@@ -171,7 +171,7 @@ class Pipeline:
 
 @final
 class _Bare(Mechanism[Any, Any]):
-    """No mechanism: it gives back what it is handed. It has no price, so that no ledger admits it."""
+    """Adds no noise: it returns what it is given. It has no price, so that no ledger admits it."""
 
     citation: ClassVar[str] = "none"
 
@@ -186,13 +186,13 @@ class _Bare(Mechanism[Any, Any]):
 
 
 def _exact_units(made: Measurement, engine: Engine) -> dict[tuple[Value, ...], int]:
-    """How many units have each key, of as many keys of each as count; or the weights that they give it."""
+    """How many units count in each key, or the sum of the weights that units give it."""
     parts = [_Bare().release(units) for units in made.units(engine)]
     return {key: count for keys, counts in parts for key, count in zip(keys, counts.tolist(), strict=True)}
 
 
 def _keys_recorded(made: Measurement, units: dict[tuple[Value, ...], int]) -> Iterator[Recorded]:
-    """What one unit may move of all keys together and of one, and how many keys it may bring or take away."""
+    """The numbers of units by key, with how far one unit may move them; and how many keys it may add or remove."""
     assert made.selection is not None  # noqa: S101 (asked only then)
     for name, most, norm in made.selection.moves():
         yield Recorded(units, most, made.selection.scale, name, norm)
@@ -213,7 +213,7 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
 
 
 def _kept(key: tuple[Value, ...]) -> bool:
-    """Three keys of four, the same ones of every table: as if the rest had stayed below the threshold."""
+    """Whether a key is kept: three of four are, the same in every table, as if the rest were below the threshold."""
     return sum(repr(key).encode()) % 4 != 0
 
 
@@ -241,7 +241,7 @@ def _generated(name: str, rows: object) -> Rows:
 
 
 def _table(rows: Rows, columns: ColumnKinds) -> Answer:
-    """Rows as columns of stated kinds: what a table is does not depend on what it holds."""
+    """Rows as columns of stated kinds, so that the schema does not depend on the rows."""
     return Answer([Column(name, [row.get(name) for row in rows], kind=kind) for name, kind in columns.items()])
 
 

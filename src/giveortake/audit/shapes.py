@@ -155,7 +155,7 @@ def generated_neighbours(declaration: Sessions, count: int, *, seed: int = 0) ->
 
 
 def _other_person(dice: Dice, table: Rows, declaration: Sessions) -> Neighbours:
-    """One person more, or another in the place of one; rows of nobody, which do not count, come and go."""
+    """One person more, or one replaced by another; rows of nobody, which do not count, come and go."""
     person, kept, kind = 100, table, "one person more"
     if declaration.neighbours == "change-one":
         person, kind = int(dice.choice([row["p"] for row in table] or [100])), "one person changed"
@@ -165,7 +165,7 @@ def _other_person(dice: Dice, table: Rows, declaration: Sessions) -> Neighbours:
 
 
 def _other_row(dice: Dice, table: Rows, declaration: Sessions) -> Neighbours:
-    """One row more, or another in the place of one."""
+    """One row more, or one replaced by another."""
     row = {**_row(dice, 100, _POOLS), **_picked(dice, [{}, _LARGEST, _SMALLEST])}
     if declaration.neighbours == "add-remove":
         return Neighbours(table, _shuffled(dice, [*table, row]), "one row more")

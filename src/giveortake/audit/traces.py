@@ -63,7 +63,7 @@ def timing(
     confidence: Number = 0.95,
     clock: Callable[[], float] = time.perf_counter,
 ) -> LowerBound:
-    """A lower bound of ε from how long an answer takes. Turns are taken, so that slow phases of a machine cancel.
+    """A lower bound of ε from how long an answer takes. The inputs take turns, so that slow phases of a machine cancel.
 
     A small positive bound on a busy machine means little; run it again. Nothing here is promised to be constant-time
     unless its documentation says so.

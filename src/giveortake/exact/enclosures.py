@@ -25,7 +25,7 @@ _MOST_BITS = 1 << 14  # a result is never longer than this; probabilities beyond
 
 
 class _Precision:
-    """A block in which balls are computed with so many bits, by one thread at a time."""
+    """A block in which balls are computed with `bits` bits, by one thread at a time."""
 
     __slots__ = ("_before", "_bits")
 
@@ -49,7 +49,7 @@ class _Precision:
 
     @classmethod
     def forget_lock(cls) -> None:
-        """In a child process, the thread that held the lock does not exist."""
+        """Make a new lock in a child process, where the thread that held the old one does not exist."""
         cls.lock = RLock()
 
 
@@ -58,9 +58,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def precision(bits: int = WORKING_BITS) -> AbstractContextManager[None]:
-    """Within this block balls are computed with `bits` bits.
+    """A block in which balls are computed with `bits` bits.
 
-    The precision is one for the whole process, so a lock is held: the same bound comes out in every thread.
+    The whole process has one precision, so a lock is held: every thread gets the same bounds.
     """
     return _Precision(bits)
 
@@ -78,7 +78,7 @@ def dyadic_ball(numerator: int, bits: int) -> Ball:
 
 
 def pi() -> Ball:
-    """The circle's number, at the working precision."""
+    """π, at the working precision."""
     return arb.pi()
 
 

@@ -33,7 +33,7 @@ _ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
 
 def rational(name: str, value: Number) -> Fraction:
-    """The exact fraction that `value` stands for.
+    """Read a number as an exact fraction.
 
     >>> rational("epsilon", 0.1), rational("epsilon", "1/3"), rational("epsilon", "1e-6")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
@@ -45,12 +45,12 @@ def rational(name: str, value: Number) -> Fraction:
 
 
 def is_long(number: Fraction) -> bool:
-    """Whether a fraction has more digits than are read."""
+    """Whether a fraction has more digits than are accepted."""
     return max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS
 
 
 def shorter_up(number: Fraction) -> Fraction:
-    """The number itself, or if it has more digits than are read, one just above it that has not."""
+    """The number itself, or if it has too many digits, a number just above it that has fewer."""
     return Fraction(ceiling(number * (1 << _SHORT_BITS)), 1 << _SHORT_BITS) if is_long(number) else number
 
 
@@ -79,7 +79,7 @@ def _read(name: str, value: Number) -> Fraction:
 
 
 def at_least(name: str, value: Number) -> Fraction:
-    """A positive number read so as not to be too small: of a float, its shortest decimal or the number that it is.
+    """Read a positive number, never too small: of a float, the greater of its shortest decimal and its exact value.
 
     What bounds data, such as a sensitivity, is read this way: the data are doubles, not decimals.
 
@@ -107,7 +107,7 @@ def positive(name: str, value: Number) -> Fraction:
 
 
 def spendable(name: str, value: Number) -> Fraction:
-    """What one release may spend: a positive number up to 10⁹. Beyond it there is no noise worth the name.
+    """Read what one release may spend: a positive number up to 10⁹. Beyond it there is hardly any noise.
 
     >>> spendable("epsilon", 10**10)
     Traceback (most recent call last):
@@ -211,7 +211,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _shortest(name: str, value: float | np.floating[Any]) -> str:
-    """The shortest decimal that is no other number of the same type, whatever the options for printing are."""
+    """The shortest decimal that means this number and no other of its type, whatever numpy's print options are."""
     if isinstance(value, float):
         return float.__repr__(value)
     if value.dtype.itemsize > 8:
@@ -252,7 +252,7 @@ def _from_text(name: str, text: str) -> Fraction:
 
 
 def exact_decimal(value: Fraction) -> Decimal:
-    """A fraction that has finitely many decimals, all of them.
+    """A fraction with finitely many decimals as a decimal, with all of them.
 
     >>> exact_decimal(Fraction(5, 4))
     Decimal('1.25')

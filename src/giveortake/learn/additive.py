@@ -4,7 +4,7 @@ Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so 
 later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
 bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
 √(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d, and
-m·√(d + 1) with the sum of their squares, which tells how small m may be in the next step. A person's vectors are added
+m·√(d + 1) with the sum of their squares, which shows how small m may be in the next step. A person's vectors are added
 up, and cut once, at `clip` times that.
 
 Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
+MOST_CELLS = 2_000  # bins of all features: their curvature matrix has the square of this
 MOST_BINS = 16  # of a number, after merging
-_PRIOR = 0.1  # how large the square of a bin's number is thought to be
-_PRIOR_OF_ALL = 4.0  # the same of what all bins have in common
+_PRIOR = 0.1  # the assumed mean square of a bin's number
+_PRIOR_OF_ALL = 4.0  # the same for what all bins have in common
 _FEWEST = 20.0
 _WANTED, _FITTED = "wanted number", "fitted number"
 _LEAST_MISFIT = Fraction(1, 16)
@@ -54,7 +54,7 @@ _LEAST_MISFIT = Fraction(1, 16)
 
 @final
 class AdditiveTask(Task):
-    """Count, merge bins, count pairs, and take Newton steps."""
+    """The fit of an additive model: count, merge bins, count pairs, and take Newton steps."""
 
     def __init__(
         self, ground: Ground, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]
@@ -87,7 +87,7 @@ class AdditiveTask(Task):
         return [*first, self.pairs(coarse)] + [self.misfits(coarse, zeros, zeros, Fraction(1))] * len(GAINS)
 
     def _widest(self, fine: Binned) -> Binned:
-        """Bins as they are at most after merging: what can be asked of them can be asked of fewer."""
+        """The most bins that merging can leave: a sum that engines take for these they take for fewer."""
         if isinstance(fine, BinnedNumber) and fine.name not in self.stated:
             return BinnedNumber(fine.number, fine.edges[:MOST_BINS])
         return fine
@@ -102,12 +102,12 @@ class AdditiveTask(Task):
     # -- sums ---------------------------------------------------------------------------------------------------
 
     def counts(self) -> VectorSum:
-        """Rows in fine bins."""
+        """The sum that counts rows in fine bins."""
         fine = self._to_merge()
         return self._of_ones(fine, [(place,) for place in range(len(fine))])
 
     def pairs(self, coarse: Sequence[Binned]) -> VectorSum:
-        """Rows in bins, and in pairs of bins."""
+        """The sum that counts rows in bins, and in pairs of bins."""
         places = range(len(coarse))
         return self._of_ones(coarse, [*((place,) for place in places), *combinations(places, 2)])
 
@@ -120,7 +120,7 @@ class AdditiveTask(Task):
     def misfits(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals], most: Fraction
     ) -> VectorSum:
-        """Misfits by bin, no larger than `most`; of numbers also the sum of their squares."""
+        """The sum of misfits by bin, each within ±`most`; for a number as target also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
         steps = steps_for(longest, self.ground.rows, factors=1)
         relation, fitted = self._fitted(coarse, effects, counts)
@@ -140,9 +140,9 @@ class AdditiveTask(Task):
     def _fitted(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals]
     ) -> tuple[Relation, Expression]:
-        """Rows with their bins, what is wanted, and the sum of the effects of their bins.
+        """The rows with columns for their bins and their target, and the sum of the effects of their bins.
 
-        Each is a column of its own, one after the other: expressions that hold one another are printed many times.
+        Each is derived as a column of its own: expressions that contain one another would be printed many times.
         """
         target = self.target
         wanted = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
@@ -160,7 +160,7 @@ class AdditiveTask(Task):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether misfits are those of classes."""
+        """Whether the target is a column of classes."""
         return isinstance(self.target, Category)
 
     # -- learning -----------------------------------------------------------------------------------------------
@@ -193,16 +193,16 @@ class AdditiveTask(Task):
             left = sums - weight * common * in_bins
             total = np.round((total + gain * (common + inverse @ left)) * GRAIN) / GRAIN
         weight = 0.16 if self.is_classifier else 1.0
-        steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
+        steady = sum(gain == 1 for gain in GAINS) - 1  # the place of the last full step; from it on noises average out
         spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * seen
-        unseen = np.eye(size) - weight * inverse @ seen  # by how much bins are drawn to what is common
-        centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
+        unseen = np.eye(size) - weight * inverse @ seen  # by how much bins are shrunk towards what is common
+        centred = _centring(rows)  # features can share a common constant in many ways, so no shape has it
         doubts = centred @ (inverse @ spread @ inverse + _PRIOR * unseen @ unseen.T) @ centred.T
         deviations = np.sqrt(np.maximum(np.diag(doubts), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
     def _merged(self, passes: Passes) -> list[Binned]:
-        """Numbers with their fine bins merged by released counts."""
+        """The features, with fine bins of numbers merged by released counts."""
         fine = self._to_merge()
         made = passes.add_up("bins", self.counts(), self.shares["bins"])
         counts = {each.name: made.cells(place) for place, each in enumerate(fine)}
@@ -217,7 +217,7 @@ class AdditiveTask(Task):
     def _model(
         self, coarse: Sequence[Binned], effects: list[Reals], deviations: list[Reals], rows: list[Reals]
     ) -> AdditiveModel:
-        """Shapes whose mean over rows is zero, and what is common to all."""
+        """The model: shapes whose mean over rows is zero, and a constant."""
         constant, shapes = 0.0, []
         for each, of_bins, doubt, counts in zip(coarse, effects, deviations, rows, strict=True):
             mean = float(np.average(of_bins, weights=np.maximum(counts, 1.0)))
@@ -227,7 +227,7 @@ class AdditiveTask(Task):
 
 
 def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, list[Reals]]:
-    """The matrix of rows in both of two bins, and the rows in each bin."""
+    """The matrix of how many rows are in both of two bins, and how many are in each bin."""
     rows = [made.cells(place) for place in range(len(coarse))]
     offsets = np.cumsum([0, *(each.size for each in coarse)])
     found = np.diag(np.concatenate(rows))
@@ -239,7 +239,7 @@ def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, lis
 
 
 def _centring(rows: Sequence[Reals]) -> Reals:
-    """What takes the mean over rows from the numbers of each feature's bins."""
+    """The matrix that subtracts from the numbers of each feature's bins their mean over rows."""
     sizes = [len(each) for each in rows]
     found = np.eye(sum(sizes))
     for start, counts in zip(np.cumsum([0, *sizes]), rows, strict=False):
@@ -249,25 +249,25 @@ def _centring(rows: Sequence[Reals]) -> Reals:
 
 
 def _common(sums: Reals, noise: float, features: int, height: float, variance: float) -> float:
-    """What all bins of all features move by together: a row has one bin of each, so their sums are the same misfits.
+    """The step that all bins of all features share: a row is in one bin of each, so their sums are the same misfits.
 
-    Bins are drawn to this, and not to even odds: those of few rows would stay there.
+    Bins are shrunk towards this, not towards even odds, where bins of few rows would stay.
     """
     misfits, doubt = float(sums.sum()) / features, noise**2 * len(sums) / features**2
     return height / (height**2 + (doubt + height * variance) / _PRIOR_OF_ALL) * misfits / features
 
 
 def _split(numbers: Reals, coarse: Sequence[Binned]) -> list[Reals]:
-    """Numbers of all bins, by feature."""
+    """Split the numbers of all bins by feature."""
     return np.split(numbers, np.cumsum([each.size for each in coarse])[:-1])
 
 
 def _as_small(variance: float, most: Fraction) -> Fraction:
-    """How large misfits may be in the next step: three deviations of those before, no larger than there."""
+    """The bound of misfits in the next step: three deviations of the last ones, and no larger than their bound."""
     eighth = Fraction(math.ceil(3 * math.sqrt(variance) * 64), 64)
     return max(min(eighth, most), _LEAST_MISFIT)
 
 
 def _in_bins(place: int) -> str:
-    """What the column of a feature's bins is called."""
+    """The name of the column that holds a feature's bins."""
     return f"bin {place}"

@@ -36,7 +36,7 @@ _USUAL_BINS = 32  # fine ones, where no public number of rows is known
 
 
 class _Additive(Learner):
-    """What classifiers and regressors of shapes have in common."""
+    """The base of additive classifiers and regressors."""
 
     made: ClassVar[type[Model]] = AdditiveModel
 
@@ -67,7 +67,7 @@ class _Additive(Learner):
         return AdditiveTask(ground, fine, target, stated)
 
     def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
-        """Of each feature, for each bin, its name, what it adds, and one deviation of that."""
+        """For each feature, the name of each bin, what it adds, and one deviation of that."""
         model: AdditiveModel = self._require_fitted()
         return {
             each.bins.name: list(
@@ -90,7 +90,7 @@ class _Additive(Learner):
         return titled_or_saved(lambda words: shapes(self._drawn(), *self._axis(), title=words), title)
 
     def _drawn(self) -> list[tuple[str, list[tuple[Any, float, float]]]]:
-        """Features with their bins, as numbers from and to, or as names, what they add, and two deviations."""
+        """For each feature, its bins as ends or as names, what each adds, and two deviations of that."""
         model: AdditiveModel = self._require_fitted()
         found = []
         for each in model.shapes:
@@ -109,7 +109,7 @@ class _Additive(Learner):
 
 
 class AdditiveClassifier(_Additive, Classifier):
-    """Two declared classes, told by the sum of one shape for each feature. Shapes speak for the second class.
+    """Two declared classes, predicted by one shape per feature: what each bin adds to the second's log-odds.
 
     `bins` is how many fine bins each number is cut into before they are merged, or by name a number or a list of edges,
     which are taken as they are. The other parameters are those of every classifier.
@@ -127,7 +127,7 @@ class AdditiveClassifier(_Additive, Classifier):
 
 
 class AdditiveRegressor(_Additive, Regressor):
-    """A bounded number, told by the sum of one shape for each feature. Parameters are those of `AdditiveClassifier`.
+    """A bounded number, predicted by a sum of one shape per feature. Parameters are those of `AdditiveClassifier`.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
@@ -160,6 +160,6 @@ class AdditiveRegressor(_Additive, Regressor):
 
 
 def fine_bins(rows: float, features: int, mu: float) -> int:
-    """So many that the noise is about a third of an even share of the rows, between 8 and 64; of public numbers."""
+    """How many fine bins to take, 8 to 64: the noise is about a third of an even share of the public number of rows."""
     fits = max(rows * mu / (3 * math.sqrt(features)), 1.0)
     return 1 << min(max(math.floor(math.log2(fits)), 3), 6)

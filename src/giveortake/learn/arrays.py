@@ -24,7 +24,7 @@ _EVERY = "*"
 
 @final
 class Held:
-    """A session over arrays for the time of one fit, and the learner with what its columns are called there."""
+    """A session over arrays for one fit; meanwhile the learner's parameters name the columns of the session."""
 
     def __init__(self, learner: Learner, rows: Any, target: Any) -> None:
         self.learner = learner
@@ -67,7 +67,7 @@ class Held:
 
 
 def _spend_all(learner: Learner, budget: Any) -> Any:
-    """The budget; without a stated spend the whole of it is spent by this one fit, which nobody else shares.
+    """The budget of the session; unless a spend is stated, the learner is set to spend all of it in this one fit.
 
     Then a budget of (ε, δ) is guarded as the Gaussian promise that implies it, and not by a race of several proofs.
     """
@@ -142,7 +142,7 @@ def checked_again(learner: Learner, rows: Any) -> Any:
 
 
 def not_fitted(message: str, hint: str) -> Exception:
-    """What is raised before a fit: for scikit-learn, where it is in use, also its own."""
+    """The error of a learner that is not fitted; where scikit-learn is in use, it is also its NotFittedError."""
     if "sklearn" not in sys.modules:
         return NotFitted(message, hint=hint)
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (it is there already)
@@ -152,7 +152,7 @@ def not_fitted(message: str, hint: str) -> Exception:
 
 
 def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
-    """The declared domains by column; "*" stands for every feature that has none of its own."""
+    """The declared domains by column; "*" means every feature that has none of its own."""
     if not isinstance(said, Mapping):
         raise InvalidParameter("domains", said, "is not a mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
     found = {name: each for name, each in said.items() if name != _EVERY and (name in names or name == target)}
@@ -166,7 +166,7 @@ def _is_regressor(learner: Learner) -> bool:
 
 
 def tags_of(learner: Learner) -> Any:
-    """What scikit-learn asks of an estimator; the kinds of learners say what they are by `kind`."""
+    """The tags that scikit-learn asks of an estimator, by the learner's `kind`."""
     from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415 (as above)
 
     kind = learner.kind

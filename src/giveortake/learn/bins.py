@@ -1,4 +1,4 @@
-"""Features in bins: what an additive model has one number for, for the engine and for rows that are public."""
+"""Features in bins, each with one number in an additive model: for the engine and for public rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_BINS = 256  # of one number
 
 
 def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequence[Expression]) -> Expression:
-    """One of some expressions, by how many edges a column has reached: as few comparisons as there can be."""
+    """Choose an expression by how many edges a column has reached, with as few comparisons as possible."""
     if len(chosen) == 1:
         return chosen[0]
     half = len(chosen) // 2
@@ -41,14 +41,14 @@ def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequenc
 @final
 @dataclass(frozen=True, slots=True)
 class BinnedNumber:
-    """A number, cut at edges within its declared bounds. What is outside is in the first or the last bin."""
+    """A number, cut at edges within its declared bounds. Numbers outside are in the first or the last bin."""
 
     number: ScaledNumber
     edges: tuple[Fraction, ...]
 
     @property
     def name(self) -> str:
-        """The column's."""
+        """The name of the column."""
         return self.number.name
 
     @property
@@ -57,7 +57,7 @@ class BinnedNumber:
         return len(self.edges) + 1
 
     def key(self) -> KeyColumn:
-        """The bin of a row, as the engine finds it."""
+        """The key column in which the engine finds a row's bin."""
         places = [Literal(place) for place in range(self.size)]
         return KeyColumn(self.name, self._by_bin(places), tuple(range(self.size)))
 
@@ -65,17 +65,17 @@ class BinnedNumber:
         return by_halves(ColumnReference(self.name), [Literal(each) for each in self.edges], of_bins)
 
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
-        """The number that belongs to a row's bin, whose place a column holds."""
+        """The number of a row's bin; the column `bins` holds the bin's place."""
         edges = [Literal(place) for place in range(1, self.size)]
         return by_halves(bins, edges, [Literal(Fraction(each)) for each in effects])
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The bins of public values; what is beyond the bounds is in the outermost."""
+        """The bins of public values; values beyond the bounds are in the outermost."""
         cuts = np.array([float(each) for each in self.edges])
         return np.searchsorted(cuts, self.number.numbers(values), side="right").astype(np.int64)
 
     def merged(self, counts: Reals, least: float) -> BinnedNumber:
-        """With neighbouring bins put together until each has so many rows, by released counts."""
+        """Merge neighbouring bins until each has `least` rows by released counts."""
         kept, rows = [], 0.0
         for place, count in enumerate(counts.tolist()):
             rows += count
@@ -92,11 +92,11 @@ class BinnedNumber:
         return list(itertools.pairwise(cuts))
 
     def labels(self) -> list[str]:
-        """What each bin is called."""
+        """The name of each bin."""
         return [f"{low:g} … {high:g}" for low, high in self.ends()]
 
     def to_json(self) -> Any:
-        """Lists and texts."""
+        """The bins as JSON lists and texts."""
         return ["bins", self.number.to_json(), [str(each) for each in self.edges]]
 
 
@@ -109,7 +109,7 @@ class BinnedCategory:
 
     @property
     def name(self) -> str:
-        """The column's."""
+        """The name of the column."""
         return self.category.name
 
     @property
@@ -118,11 +118,11 @@ class BinnedCategory:
         return len(self.category.values)
 
     def key(self) -> KeyColumn:
-        """The category of a row."""
+        """The key column that holds a row's category."""
         return KeyColumn(self.name, ColumnReference(self.name), self.category.values)
 
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
-        """The number that belongs to a row's category, which a column holds; frequent ones are looked for first."""
+        """The number of a row's category, which the column `bins` holds; frequent categories are tested first."""
         branches: list[Expression] = []
         for place in np.argsort(-counts, kind="stable").tolist():
             branches += [matches(bins, self.category.values[place]), Literal(Fraction(effects[place]))]
@@ -133,11 +133,11 @@ class BinnedCategory:
         return self.category.places(values)
 
     def labels(self) -> list[str]:
-        """What each category is called."""
+        """The name of each category."""
         return ["(missing)" if each is None else str(each) for each in self.category.values]
 
     def to_json(self) -> Any:
-        """Lists and texts."""
+        """The categories as JSON lists and texts."""
         return self.category.to_json()
 
 
@@ -145,7 +145,7 @@ Binned: TypeAlias = "BinnedNumber | BinnedCategory"
 
 
 def binned(feature: Feature, bins: object, usual: int) -> Binned:
-    """A feature in declared bins: a number of equal ones, or edges, by name or for all."""
+    """Put a feature in bins: a number of equal bins, or stated edges, by name or for all features."""
     if isinstance(feature, Category):
         return BinnedCategory(feature)
     said = bins.get(feature.name, usual) if isinstance(bins, Mapping) else (usual if bins is None else bins)
@@ -164,14 +164,14 @@ def binned(feature: Feature, bins: object, usual: int) -> Binned:
 
 
 def is_stated(feature: Feature, bins: object) -> bool:
-    """Whether the bins of a feature were said to be as they are: categories, and numbers with stated edges."""
+    """Whether the bins of a feature stay as they are: categories, and numbers with stated edges."""
     if isinstance(feature, Category):
         return True
     return isinstance(bins.get(feature.name) if isinstance(bins, Mapping) else bins, list | tuple)
 
 
 def binned_from_json(content: Any) -> Binned:
-    """What `to_json` wrote."""
+    """Read the bins that `to_json` wrote."""
     if content[0] == "category":
         found = feature_from_json(content)
         assert isinstance(found, Category)  # noqa: S101 (so it was written)

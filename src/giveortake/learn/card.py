@@ -20,7 +20,7 @@ MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
 
 
 class _Page:
-    """Facts and a table, in three forms."""
+    """Facts and a table that print as text, Markdown and HTML."""
 
     title: str
 
@@ -31,7 +31,7 @@ class _Page:
         raise NotImplementedError
 
     def to_markdown(self) -> str:
-        """As Markdown."""
+        """The page as Markdown."""
         head, rows = self.table()
         lines: list[Sequence[str]] = [head, ["---"] * len(head), *([escaped(cell) for cell in row] for row in rows)]
         facts = [f"- **{name}**: {escaped(said)}" for name, said in self.facts()]
@@ -40,7 +40,7 @@ class _Page:
         )
 
     def to_html(self) -> str:
-        """As HTML; every text is escaped."""
+        """The page as HTML; every text is escaped."""
         return html.card(self.title, html.facts(self.facts()), html.table(*self.table()))
 
     def _repr_html_(self) -> str:
@@ -64,11 +64,11 @@ class Card(_Page):
 
     @property
     def title(self) -> str:  # type: ignore[override]  # (made of the provenance)
-        """What it is a card of."""
+        """The learner, and what was fitted."""
         return f"{self.provenance.learner}: {self.provenance.words}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """Names, and what is said of them."""
+        """Labels and their texts."""
         made = self.provenance
         return [
             ("promise", str(made.guarantee)),
@@ -93,7 +93,7 @@ class FitQuote(_Page):
     """What a fit would cost and how noisy its first sums would be. No row was read.
 
     `noises` has, for each pass, its part of μ² and the deviation of the noise in each of its sums, in rows' worth; None
-    where that depends on what is released before. With a public number of rows it is also told as a part of them.
+    where that depends on what is released before. With a public number of rows it is also stated as a part of them.
     """
 
     title: str
@@ -111,7 +111,7 @@ class FitQuote(_Page):
         return None if self.n is None or not known else max(known) / self.n
 
     def facts(self) -> list[tuple[str, str]]:
-        """Names, and what is said of them."""
+        """Labels and their texts."""
         found = [
             ("one charge", f"{self.spend}, as one Gaussian release"),
             ("promise", str(self.guarantee)),
@@ -137,7 +137,7 @@ class FitQuote(_Page):
 
 
 def counted(guarantee: Guarantee, rows: int) -> str:
-    """What is protected, and how much of one unit counts."""
+    """What is protected, and how much of one unit counts, in words."""
     column = guarantee.unit.column
     if column is None:
         return "one row"

@@ -56,8 +56,8 @@ def choose(
 ) -> Choice:
     """The learner that suits a target, and why.
 
-    `n` is about how many rows there are: a public number, or one that was released. Without it the profile of the table
-    tells, if one was paid for; else the choice is refused, because one by the exact number would tell of it.
+    `n` is about how many rows there are: a public number, or one that was released. Without it the number comes from
+    the table's profile, if one was paid for; else the choice is refused, because the exact number would show in it.
 
     >>> import giveortake as gt, polars as pl
     >>> rows = pl.DataFrame({"age": [30.0, 60.0], "ill": [False, True]})

@@ -1,4 +1,4 @@
-"""The face of classifiers: classes that are declared, and what is said of public rows by a fitted model."""
+"""The interface of classifiers: declared classes, and predictions of a fitted model for public rows."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class ClassModel(Model):
-    """Released numbers by which public rows get chances of the declared classes."""
+    """A model of released numbers that gives public rows a probability of each declared class."""
 
     features: tuple[Feature, ...]
     target: Category
 
     @abstractmethod
     def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
-        """Of each row, for each class, a number whose exponential is in proportion to its chance."""
+        """For each row and class, a number whose exponential is proportional to the probability of the class."""
 
     def described(self) -> dict[str, Any]:
         """Features and classes: the part of `to_dict` that all models have."""
@@ -51,7 +51,7 @@ class ClassModel(Model):
 
 
 def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], Category]:
-    """What `described` wrote."""
+    """Read the features and classes that `described` wrote."""
     target = feature_from_json(content["target"])
     assert isinstance(target, Category)  # noqa: S101 (so it was written)
     return tuple(feature_from_json(each) for each in content["features"]), target
@@ -60,7 +60,7 @@ def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], 
 class Classifier(Learner):
     """A model of declared classes. Parameters are those of every learner.
 
-    `target` names the column of classes and `features` those that it is told from, all declared ones if none are named.
+    `target` names the column of classes and `features` those that predict it, all declared ones if none are named.
     `epsilon` and `delta`, or `rho`, or `mu`, is what one fit may cost. `clip` is how many rows' worth of one person
     count. `n` is a public number of rows, if one is known: then a fit that would be noise is refused before it is paid.
     `domains` and `budget` are for rows that you hold yourself, as scikit-learn hands them over.
@@ -93,17 +93,17 @@ class Classifier(Learner):
         return _alike(self._require_fitted().target.values)
 
     def predict_proba(self, rows: Any) -> Reals:
-        """The chance of each declared class, of public rows."""
+        """The probability of each declared class, for public rows."""
         scores = self._scores(rows)
         likely = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, rows: Any) -> Reals:
-        """The logarithm of the chances."""
+        """The logarithms of these probabilities."""
         return np.asarray(np.log(self.predict_proba(rows)))
 
     def decision_function(self, rows: Any) -> Reals:
-        """Of two classes how much speaks for the second; of more, a column for each."""
+        """For two classes the log-odds of the second; for more, a column of scores for each."""
         scores = self._scores(rows)
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
@@ -117,11 +117,11 @@ class Classifier(Learner):
         return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
 
     def score(self, rows: Any, y: Any) -> float:
-        """The part of public rows whose class is found."""
+        """The share of public rows whose class is predicted correctly."""
         return float(np.mean(self.predict(rows) == np.asarray(y)))
 
     def _classes(self, what: str) -> tuple[str, str]:
-        """What a card says of two classes: which there are, and for which the numbers of a model speak."""
+        """A fact for the card: the two classes, and which of them the model's numbers favour."""
         target = self.model_.target
         first, second = target.values
         return "classes", f"{first} and {second}; {what} speak for {target.name} = {second}"
@@ -132,13 +132,13 @@ class Classifier(Learner):
 
 
 def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """Classes as an array of their own kind where they have one."""
+    """Classes as an array of their own type if they share one, else of objects."""
     kinds = {type(each) for each in values}
     return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)
 
 
 def required_target(target: str | None) -> str:
-    """The target, which has to be named."""
+    """Check that a target is named, and return it."""
     if target is None:
         raise InvalidParameter("target", None, "is missing: name the column to predict", hint='target="…"')
     return target

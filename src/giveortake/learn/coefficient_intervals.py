@@ -62,12 +62,12 @@ class Evidence:
         middle = float(direction @ least.start)
         margin = least.delta_margin() * math.sqrt(most)
         ends = [least.end(middle, sign * margin, most) for sign in (-1, 1)]
-        if not all(map(math.isfinite, ends)):  # a set without end on one side is none that says anything
+        if not all(map(math.isfinite, ends)):  # a set that is unbounded on one side says nothing
             return middle, -math.inf, math.inf
         return middle, ends[0], ends[1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists and numbers."""
+        """All fields as lists and numbers."""
         return {
             "gram": self.gram.tolist(),
             "products": self.products.tolist(),
@@ -80,7 +80,7 @@ class Evidence:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Evidence:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         arrays = {
             name: np.asarray(content[name], dtype=np.float64)
             for name in ("gram", "products", "meat", "shift", "transform")
@@ -101,7 +101,7 @@ class LeastDistance:
         self._beside = np.linalg.qr(np.column_stack([direction, np.eye(size)]))[0][:, 1:size]
 
     def delta_margin(self) -> float:
-        """One deviation of the estimate by the delta method: where to begin looking."""
+        """One deviation of the estimate by the delta method: where the search begins."""
         across = np.linalg.lstsq(self.evidence.gram.T, self._direction, rcond=None)[0]
         return math.sqrt(float(across @ self._covariance(self.start) @ across))
 

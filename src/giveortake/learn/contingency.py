@@ -1,4 +1,4 @@
-"""Tables of counts by one or two declared columns, as tests of hypotheses read them."""
+"""Tables of counts by one or two declared columns, for tests of hypotheses."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ContingencyTask(Task):
 class Contingency:
     """Released counts, each give or take noise of the same deviation; some may be negative.
 
-    `by_row` tells that no person has more than one row, which tests of hypotheses need.
+    `by_row` says that no person has more than one row, which tests of hypotheses need.
     """
 
     columns: tuple[Category, ...]
@@ -124,7 +124,7 @@ class Contingency:
 
     @classmethod
     def from_json(cls, text: str) -> Contingency:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         try:
             content = json.loads(text)
             promise = content["guarantee"]

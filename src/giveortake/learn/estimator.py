@@ -1,4 +1,4 @@
-"""The face of every learner: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn asks of an estimator."""
+"""The interface of all learners: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn needs."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression
     from giveortake.session import Session
 
-MOST_NOISE = 2.0  # of a sum, as a part of all rows: more than that is no model
+MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 _KEPT = (
     "target",
     "features",
     "clip",
     "bins",
     "n_clusters",
-)  # parameters that JSON keeps: the others are about the rows
+)  # parameters that JSON keeps
 
 
 class Learner(ABC):
     """A model that is fitted to rows behind a session, under one charge.
 
     The constructor stores what it is given and nothing else, as scikit-learn has it; `fit` checks it. What is learned
-    is in `model_`; nothing of it comes from rows but by released sums.
+    is in `model_`; it depends on rows through released sums alone.
     """
 
-    made: ClassVar[type[Model]]  # what its model is
+    made: ClassVar[type[Model]]  # the class of its model
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
     target: str | None
@@ -58,7 +58,7 @@ class Learner(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "__init__" in cls.__dict__:  # a spend without its name is told as everywhere
+        if "__init__" in cls.__dict__:  # a spend without its name gets the usual hint
             cls.__init__ = told_by_name()(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Learner(ABC):
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
 
     def _ground(self, data: LearningData, condition: Expression | None) -> Ground:
-        """The rows that fulfil a condition, with what the parameters say of spend and clip."""
+        """The rows that fulfil a condition, with the spend and the clip that the parameters state."""
         said = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
         return Ground.of(data, said, getattr(self, "clip", None), condition)
 
@@ -81,7 +81,7 @@ class Learner(ABC):
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change parameters; what was fitted stays until `fit`."""
+        """Change parameters; a fitted model stays until the next `fit`."""
         for name, each in parameters.items():
             if name not in self._names():
                 raise InvalidParameter(name, each, "is not a parameter", hint=f"parameters: {', '.join(self._names())}")
@@ -116,7 +116,7 @@ class Learner(ABC):
         )
 
     def _require_signal(self, task: Task, request: RunRequest) -> None:
-        """Refuse what would be noise, where a public number of rows is stated that tells."""
+        """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
         n = getattr(self, "n", None)
         if n is None:
             return
@@ -182,7 +182,7 @@ class Learner(ABC):
         return Card(self.provenance_, self._described())
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        """What a card says of this model besides."""
+        """Further facts about this model for its card."""
         return ()
 
     def to_json(self) -> str:
@@ -194,7 +194,7 @@ class Learner(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The fitted model that `to_json` wrote."""
+        """Read the fitted model that `to_json` wrote."""
         content = read(text, cls.__name__)
         found = cls(**content["parameters"])
         found.model_ = cls.made.from_dict(content["model"])
@@ -202,7 +202,7 @@ class Learner(ABC):
         return found
 
     def _alike(self, rows: Any) -> Any:
-        """Public rows; whoever fitted to arrays is held to arrays of the same form."""
+        """Public rows; after a fit to arrays, they are checked to be arrays of the same form."""
         if not hasattr(self, "n_features_in_"):
             return rows
         from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
@@ -235,7 +235,7 @@ class Regressor(Learner):
 
     @abstractmethod
     def predict(self, rows: Any) -> npt.NDArray[np.float64]:
-        """What the model expects of public rows. What becomes of their values is said at `Classifier.predict`."""
+        """Predictions for public rows, whose values are treated as `Classifier.predict` says."""
 
     def score(self, rows: Any, y: Any) -> float:
         """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""

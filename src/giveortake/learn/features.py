@@ -1,4 +1,4 @@
-"""What a model is made of: columns with declared bounds or categories, for the engine and for rows that are public.
+"""Features of models: columns with declared bounds or categories, for the engine and for public rows.
 
 Nothing here comes from data: scales, categories and classes are the declared domains'.
 """
@@ -59,13 +59,13 @@ class ScaledNumber:
         return Call("subtract", (share, Literal(Fraction(1))))
 
     def encode(self, values: npt.NDArray[Any]) -> Reals:
-        """The same of public values, one column; what is beyond the bounds counts as the nearer bound."""
+        """Public values scaled like this, in one column; values beyond the bounds count as the nearer bound."""
         numbers = self.numbers(values)
         low, high = float(self.low), float(self.high)
         return np.asarray(2 * (np.clip(numbers, low, high) - low) / (high - low) - 1)[:, None]
 
     def numbers(self, values: npt.NDArray[Any]) -> Reals:
-        """Public values as numbers, none of which is missing."""
+        """Public values as numbers; refused if one is missing."""
         found = np.asarray(values, dtype=np.float64)
         if np.isnan(found).any():
             raise InvalidParameter(
@@ -74,14 +74,14 @@ class ScaledNumber:
         return found
 
     def to_json(self) -> Any:
-        """Lists and texts."""
+        """The feature as JSON texts."""
         return ["number", self.name, str(self.low), str(self.high)]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A column of declared categories. The first is where the others are measured from; unknown values are none.
+    """A column of declared categories. The first is the baseline of the others; unknown values are in none.
 
     Guarantee: a row has one category at most, because no two of them are the same to an engine (see `feature_of`).
     """
@@ -94,7 +94,7 @@ class Category:
         return [DesignColumn(f"{self.name}={value}", self.is_value(value), low=0) for value in self.values[1:]]
 
     def is_value(self, value: Value) -> Expression:
-        """1 where the column has a value, else 0."""
+        """1 where the column has this value, else 0."""
         return Call("case", (matches(ColumnReference(self.name), value), Literal(1), Literal(0)))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -110,14 +110,14 @@ class Category:
         return InvalidParameter("X", value, f"{what} of `{self.name}`", hint=f"categories: {listed}")
 
     def encode(self, values: npt.NDArray[Any]) -> Reals:
-        """The same of public values, a column for each category but the first; none may be missing."""
+        """Public values as 1 or 0, a column for each category but the first; none may be missing."""
         places = self.places(values)
         if (places < 0).any():
             raise self._unknown(None, "is a missing category")
         return np.asarray(places[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
 
     def to_json(self) -> Any:
-        """Lists and texts."""
+        """The feature as JSON lists and texts."""
         return ["category", self.name, [Literal(value).to_json() for value in self.values]]
 
 
@@ -125,12 +125,12 @@ Feature: TypeAlias = "ScaledNumber | Category"
 
 
 def matches(column: ColumnReference, value: Value) -> Expression:
-    """The condition that a column has a value."""
+    """The condition that a column has this value; None means missing."""
     return Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
 
 
 def _plain(value: Any) -> Any:
-    """A value as it can be looked up: missing ones are all the same, and 1.0 is 1."""
+    """A value in a form to look up: all missing values are the same, and 1.0 is 1."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return None
     if isinstance(value, Fraction):
@@ -139,14 +139,14 @@ def _plain(value: Any) -> Any:
 
 
 def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features") -> Feature:
-    """A column as a model has it, or a refusal that says what to declare."""
+    """The feature of a declared column; others are refused, with what to declare."""
     if name not in schema:
         raise InvalidParameter(
             called, name, "is not a column", hint=f"{meant(str(name), schema)}the columns are {', '.join(schema)}"
         )
     domain = schema[name]
     values = domain.categories
-    if domain.kind is Kind.BOOLEAN:  # in the order that everybody has them in, whatever order they are declared in
+    if domain.kind is Kind.BOOLEAN:  # False first, whatever order they are declared in
         values = (False, True) if values is None else tuple(sorted(values, key=(False, True, None).index))
     if values is not None:
         if len(values) < 2:
@@ -208,7 +208,7 @@ def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target"
 
 
 def feature_from_json(content: Any) -> Feature:
-    """What `to_json` wrote."""
+    """Read the feature that `to_json` wrote."""
     if content[0] == "number":
         return ScaledNumber(content[1], Fraction(content[2]), Fraction(content[3]))
     return Category(content[1], tuple(_value(each) for each in content[2]))
@@ -231,7 +231,7 @@ def _value(content: Any) -> Any:
 
 
 def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
-    """The condition that no number is missing among columns; None if none can be."""
+    """The condition that no number is missing in some columns; None if none can be."""
     there = [
         Call("not", (Call("is_null", (ColumnReference(name),)),))
         for name in names
@@ -252,7 +252,7 @@ def is_declared(category: Category, schema: Mapping[str, Domain]) -> Expression 
 def complete_and_declared(schema: Mapping[str, Domain], features: Sequence[Feature]) -> Expression | None:
     """The condition that no number is missing, and that categories are declared ones.
 
-    Where the first category is what others are measured from, rows of no declared one would count as rows of the first.
+    Where the first category is the baseline, rows of no declared category would count as rows of the first.
     """
     found = [is_declared(each, schema) for each in features if isinstance(each, Category)]
     parts = [each for each in (complete(schema, [each.name for each in features]), *found) if each is not None]
@@ -260,7 +260,7 @@ def complete_and_declared(schema: Mapping[str, Domain], features: Sequence[Featu
 
 
 def joined(name: str, parts: Sequence[Expression]) -> Expression:
-    """An operation of two on all of some parts, nested as little as can be: what nests too deep is refused."""
+    """Join parts by a binary operation, nested as little as possible: what nests too deep is refused."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
@@ -308,7 +308,7 @@ def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
 
 
 def looked_up(category: Category, effects: Sequence[float]) -> Expression:
-    """The number that belongs to a row's category, or 0 for what is not declared."""
+    """The number that belongs to a row's category, or 0 for undeclared ones."""
     branches: list[Expression] = []
     for value, effect in zip(category.values, effects, strict=True):
         if effect:
@@ -317,5 +317,5 @@ def looked_up(category: Category, effects: Sequence[float]) -> Expression:
 
 
 def added(terms: Sequence[Expression]) -> Expression:
-    """A sum, half by half: engines and their printer take deep sums ill."""
+    """A balanced sum: engines and their printer fail at deep ones."""
     return joined("add", terms)

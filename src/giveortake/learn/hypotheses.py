@@ -38,7 +38,7 @@ _SEED = 20_160_619  # the same release has the same p-value
 @final
 @dataclass(frozen=True, repr=False)
 class HypothesisTest:
-    """What a hypothesis says, how far out the released numbers are, and how often they would be under it."""
+    """A hypothesis, how far from it the released numbers are, and how often they would be that far under it."""
 
     hypothesis: str
     statistic: float
@@ -60,7 +60,7 @@ class HypothesisTest:
 
 
 def independence(table: Contingency) -> HypothesisTest:
-    """χ² of two columns: that one tells nothing of the other. Margins are estimated, so this holds for large n·μ."""
+    """χ² test that two columns are independent. Margins are estimated, so this holds for large n·μ."""
     _require_one_row_each(table)
     if table.counts.ndim != 2:
         raise InvalidParameter("table", table.counts.ndim, "has one column: independence is of two")
@@ -73,7 +73,7 @@ def independence(table: Contingency) -> HypothesisTest:
 
 
 def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[Any] | None = None) -> HypothesisTest:
-    """χ² of one column: that its categories have the expected shares, or equal ones."""
+    """χ² test that the categories of one column have the expected shares, or equal ones."""
     _require_one_row_each(table)
     if table.counts.ndim != 1:
         raise InvalidParameter("table", table.counts.ndim, "has two columns: a fit is of one")
@@ -86,7 +86,7 @@ def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[A
 
 
 def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest:
-    """That the mean of a number is the same where a column has its first value and where it has its second.
+    """Test that the mean of a number is the same where a column has its first and where it has its second value.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
@@ -116,7 +116,7 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
 
 
 def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
-    """That the mean of a number is the same in all groups, whose variances are taken to be equal.
+    """Test that the mean of a number is the same in all groups, whose variances are taken to be equal.
 
     Rows without a declared category are in no group, and in no moments. Means and variance are estimated: it holds for
     large n·μ.
@@ -127,7 +127,7 @@ def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
 
 
 def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
-    """That two numbers are not correlated, being independent. Variances are estimated: it holds for large n·μ.
+    """Test that two numbers are not correlated, being independent. Variances are estimated: it holds for large n·μ.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
@@ -166,7 +166,7 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
 @final
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Numbers of rows and sums of a number by group, as moments have them: the first group is what the others leave."""
+    """Numbers of rows and sums of a number by group, from moments: the first group is the total less the others."""
 
     total: Reals  # n, the sum, the sum of squares
     counts: Reals  # of all groups but the first
@@ -188,7 +188,7 @@ class _Groups:
         return sums, np.concatenate([[self.total[0] - self.counts.sum()], self.counts])
 
     def statistics(self, random: np.random.Generator) -> Reals:
-        """How far groups are from one mean: as it was released, then as it is redrawn under the hypothesis."""
+        """How far groups are from one mean: first as released, then as redrawn under the hypothesis."""
         sigma = self.noise
         _, counts = self.released()
         kept = np.maximum(np.rint(counts), 1)
@@ -225,7 +225,7 @@ def _distances(total: Reals, counts: Reals, sums: Reals, sigma: float) -> Reals:
 
 
 def _correlations(drawn: Reals, sigma: float) -> Reals:
-    """Sums of products about the means, in deviations."""
+    """Sums of products about the means, in standard deviations."""
     n = np.maximum(drawn[:, 0], max(sigma, 1))
     means = np.clip(drawn[:, 1:3] / n[:, None], -1, 1)
     spreads = np.clip(drawn[:, 3:5] / n[:, None] - means**2, 1e-6, 1)
@@ -274,7 +274,7 @@ def _expected(column: Category, expected: Mapping[Any, Any] | Sequence[Any] | No
 
 
 def _test(hypothesis: str, found: Reals) -> HypothesisTest:
-    """The share of draws that are as far out as the first, which was released; it counts, too."""
+    """The test with its p-value: the share of statistics no less than the first, the released one, included."""
     return HypothesisTest(hypothesis, float(found[0]), float((found >= found[0]).mean()))
 
 

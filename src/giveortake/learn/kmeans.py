@@ -58,7 +58,7 @@ _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to ex
 
 @final
 class KMeansTask(Task):
-    """Find where to start, and take Lloyd's steps."""
+    """The fit of clusters: find where to start, and take Lloyd's steps."""
 
     def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
         self.ground, self.features, self.clusters = ground, features, clusters
@@ -87,7 +87,7 @@ class KMeansTask(Task):
         return vector_sum(rows, values, components, self.ground.rows, keys=keys, longest=longest)
 
     def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
-        """Rows with what speaks for each centre c, x·c − ‖c‖²/2, and the place of the greatest of these."""
+        """Rows with a score x·c − ‖c‖²/2 for each centre c, and the place of the greatest score."""
         kept = [(each.name, ColumnReference(each.name)) for each in self.features]
         stem = "near"
         while any(name.startswith(stem) for name in self.ground.relation.schema):
@@ -126,14 +126,14 @@ class KMeansTask(Task):
             centres[seen] = sums[seen] / counts[seen, None]
             largest = centres[int(np.argmax(counts))].copy()
             for place in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
-                moved += 1  # a centre that has nobody looks again, beside the one that has most
+                moved += 1  # a centre without rows is moved near the one that has most
                 centres[place] = largest + (_start(usual, moved) - usual.mean) / 2
             centres = _short(np.clip(centres, low, 1))
         return ClusterModel(self.features, centres, np.maximum(counts, 0))
 
 
 def _start(usual: Standardisation, place: int) -> Reals:
-    """The place-th of a sequence of points that lie evenly around the mean, without chance."""
+    """The place-th of a fixed sequence of points that lie evenly around the mean."""
     count = len(usual.mean)
     root = 2.0
     for _ in range(40):
@@ -184,7 +184,7 @@ class ClusterModel(Model):
 class KMeans(Learner):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
-    `n_clusters` is how many are looked for; a centre that nobody is near is told by its number of rows.
+    `n_clusters` is how many are looked for; a centre that no row is near has a count of about zero.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
@@ -228,7 +228,7 @@ class KMeans(Learner):
         return KMeansTask(ground, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
-        """The place of the nearest centre, of public rows."""
+        """The place of the nearest centre of each public row."""
         return np.asarray(self.transform(rows).argmin(axis=1))
 
     def transform(self, rows: Any) -> Reals:

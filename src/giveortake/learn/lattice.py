@@ -25,17 +25,17 @@ _FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 def value(
     expression: Expression, low: float | Fraction = -1, high: float | Fraction = 1, steps: int = STEPS
 ) -> Summand:
-    """A number between two bounds, in so many steps of 1. What is outside is moved to the bounds."""
+    """A number between two bounds, in `steps` steps for 1. Numbers outside are moved to the bounds."""
     return Summand("sum", expression, Quantum(Fraction(1, steps), Fraction(low), Fraction(high)))
 
 
 def one(weight: float = 1, steps: int = STEPS) -> Summand:
-    """The same number for each row: what counts rows, and what an intercept belongs to."""
+    """The same number for each row, to count rows or for an intercept."""
     return value(Literal(Fraction(weight)), 0, weight, steps)
 
 
 def gram(count: int) -> tuple[Component, ...]:
-    """All products of two of so many values, on and above the diagonal."""
+    """All products of two of `count` values, on and above the diagonal."""
     pairs = [(first, second) for first in range(count) for second in range(first, count)]
     return tuple(Component(pair, weight=1 if pair[0] == pair[1] else 2) for pair in pairs)
 
@@ -49,7 +49,7 @@ def vector_sum(
     keys: Sequence[KeyColumn] = (),
     longest: float | None = None,
 ) -> VectorSum:
-    """A sum of vectors, of which a unit gives as much as so many of the longest rows, at most.
+    """A sum of vectors, to which a unit adds at most as much as `rows` of the longest rows.
 
     `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
     bounds of its values alone say; what is longer is cut.
@@ -67,7 +67,7 @@ def vector_sum(
 def gram_sum(
     relation: Relation, values: Sequence[tuple[Expression, float, float]], rows: int, *, longest: float
 ) -> VectorSum:
-    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or made so.
+    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or is cut to it.
 
     Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
     """
@@ -77,7 +77,7 @@ def gram_sum(
 
 
 def steps_for(longest: float, rows: int, *, factors: int) -> int:
-    """How many steps 1 has in values, so that products of so many are no longer than engines take, in `rows` rows."""
+    """How many steps 1 has, so that products of `factors` values in `rows` rows are no longer than engines take."""
     steps = STEPS
     while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
         steps //= 2
@@ -85,7 +85,7 @@ def steps_for(longest: float, rows: int, *, factors: int) -> int:
 
 
 def lattice_of(asked: VectorSum) -> list[Any]:
-    """How long a sum's vectors may be, how many cells it has, and the steps and bounds of its values: what names it.
+    """The lattice of a sum, as ledgers keep it: its bound, its number of cells, and the steps and bounds of its values.
 
     Integers that were kept mean nothing on another lattice.
     """
@@ -95,6 +95,6 @@ def lattice_of(asked: VectorSum) -> list[Any]:
 
 
 def _steps_of(asked: VectorSum, component: Component) -> Fraction:
-    """How many steps of a component are 1."""
+    """How many steps of a component make 1."""
     quanta = [asked.values[place].quantum for place in component.factors]
     return math.prod((1 / quantum.granularity for quantum in quanta if quantum is not None), start=Fraction(1))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-_PRIOR = 2.0  # the sum of squares that standard coefficients are thought to have, before anything is seen
+_PRIOR = 2.0  # the assumed sum of squares of standard coefficients
 _EDGE = 0.35  # of the largest eigenvalue that noise alone would have
 _ERRORS = 2.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
 _MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
@@ -118,7 +118,7 @@ class LinearTask(Task):
         return standardisation_sum(self.ground, (*self.features, self.target))
 
     def _derived(self, relation: Relation, expressions: Sequence[Expression]) -> Derive:
-        """Rows with such columns, each computed once however often it is used; none is called as the person is."""
+        """Rows with these columns, each computed once even if used often; none is named like the person column."""
         person = relation.person or "row"
         return Derive(relation, tuple((f"{person}_{place}", each) for place, each in enumerate(expressions)))
 
@@ -129,7 +129,7 @@ class LinearTask(Task):
         return gram_sum(rows, values, self.ground.rows, longest=self.longest)
 
     def _errors(self, rows: Derive, theta: Reals, error: float) -> VectorSum:
-        """All products of (y − xᵀθ)/error · x with each other; last, a number that rows have that are made shorter."""
+        """All products of (y − xᵀθ)/error · x with each other; the last value marks rows that are made shorter."""
         columns = [ColumnReference(name) for name, _ in rows.named]
         weights = [Literal(Fraction(-each)) for each in theta.tolist()]
         expected = [Call("multiply", pair) for pair in zip(columns[:-1], weights[1:], strict=True)]
@@ -151,7 +151,7 @@ class LinearTask(Task):
         return min(math.ceil(_MARK * math.sqrt(self.longest) * 64) / 64, float(FARTHEST))
 
     def _own_units(self, standard: Standardisation) -> tuple[Reals, Reals]:
-        """What makes coefficients in own units of standard ones: a matrix, and what is added to the intercept."""
+        """What turns standard coefficients into those in own units: a matrix, and a shift of the intercept."""
         (centre,), (half,) = affine([self.target])
         centres, halves = affine(self.features)
         means, deviations = standard.mean[:-1] * halves + centres, standard.deviation[:-1] * halves
@@ -175,7 +175,7 @@ class LinearTask(Task):
 
 
 class _Linear(Regressor):
-    """What linear learners share."""
+    """The base of linear learners."""
 
     made: ClassVar[type[Model]] = LinearModel
     model_: LinearModel
@@ -194,7 +194,7 @@ class _Linear(Regressor):
         return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
 
     def predict(self, rows: Any) -> Reals:
-        """What is expected of public rows: a frame, a mapping of columns, or an array with the features in order."""
+        """Predictions for public rows: a frame, a mapping of columns, or an array with the features in order."""
         model: LinearModel = self._require_fitted()
         return model.predict(self._alike(rows))
 
@@ -206,7 +206,7 @@ class _Linear(Regressor):
 
     @property
     def intercept_(self) -> float:
-        """What is expected where all columns are 0."""
+        """The prediction where all columns are 0."""
         model: LinearModel = self._require_fitted()
         return model.intercept
 
@@ -222,13 +222,13 @@ class LinearRegression(_Linear):
     """Least squares from one release of products, after a private standardisation.
 
     Guarantee: μ-GDP for all passes together, one charge; see `LinearTask`. In each direction of the columns the inverse
-    weighs what the noise there allows, so that a small table gives a dull model and no wild one.
+    weighs what the noise there allows, so that a small table gives a cautious model.
 
     With `intervals=True` a fifth of μ² goes to the products of errors, and `coefficients()` has the *unshrunk*
     estimates with intervals that hold whatever the errors' variance depends on. They are about the regression in which
-    rows farther out than `reach` standard lengths count less, and how many these are is told: 1 without intervals,
-    because it predicts best, and 3 with them. Intervals need one row a person. Choosing columns by what a fit has shown
-    is free in privacy, and not in inference: the intervals of what was chosen for its size hold no longer.
+    rows farther out than `reach` standard lengths count less, and a note says how many these are. `reach` is 1 without
+    intervals, which predicts best, and 3 with them. Intervals need one row a person. Choosing columns by what a fit
+    shows is free in privacy, not in inference: intervals of coefficients that were chosen for their size do not hold.
     """
 
     def __init__(
@@ -299,10 +299,10 @@ _REACH = "intervals are about the regression in which they count less; a larger 
 
 @final
 class Ridge(_Linear):
-    """Least squares with a penalty on the squares of standard coefficients, as many rows' worth as it says.
+    """Least squares with a penalty on the squares of standard coefficients, stated as a number of rows.
 
     Guarantee: that of `LinearRegression`. The penalty is stated; choosing one by looking at released models is free in
-    privacy. No intervals are shown: a penalty moves estimates by an amount that no row tells.
+    privacy. No intervals are shown: a penalty moves estimates by an amount that is not known.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}

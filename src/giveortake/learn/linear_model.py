@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class LinearModel(Model):
-    """What is expected of a number, by a weighted sum of columns.
+    """A number that is predicted by a weighted sum of columns.
 
     `weights` are in the target's own units: the intercept, then one for each design column between -1 and 1, or of 0
-    and 1 for a category. `intercept` and `coefficients` say the same of the columns in their own units. What is
-    predicted is moved between the target's declared bounds. `followed` is how many directions of the columns the noise
+    and 1 for a category. `intercept` and `coefficients` are the same for the columns in their own units. Predictions
+    are clamped to the target's declared bounds. `followed` is how many directions of the columns the noise
     left to be followed, of how many; where it is none the model expects about the mean of everything.
     """
 
@@ -49,12 +49,12 @@ class LinearModel(Model):
 
     @property
     def intercept(self) -> float:
-        """What is expected where all columns are 0, and every category is the first."""
+        """The prediction where all columns are 0, and every category is the first."""
         centres, halves = affine(self.features)
         return float(self.weights[0] - (self.weights[1:] * centres / halves).sum())
 
     def predict(self, rows: Any) -> Reals:
-        """What is expected of public rows."""
+        """Predictions for public rows."""
         found = public_columns(rows, [feature.name for feature in self.features])
         encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
         return np.asarray(np.clip(self.weights[0] + encoded @ self.weights[1:], *self.bounds))

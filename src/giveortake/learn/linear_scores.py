@@ -1,4 +1,4 @@
-"""Linear models of one score: what descents make, and what they say of public rows."""
+"""Linear models of one score, as descents make them, and their predictions for public rows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LinearScores:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The model that `to_json` wrote."""
+        """Read the model that `to_json` wrote."""
         content = read(text, cls.learner)
         model = content["model"]
         features = tuple(feature_from_json(each) for each in model["features"])

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 GAINS = (1.0, 1.0, 1 / 2, 1 / 3)
 MOST_COLUMNS = 100  # of a Gram matrix that an engine plans in seconds
-_PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
+_PRIOR = 0.3  # the assumed mean square of a coefficient of a standardised column
 
 
 def logistic(slope: Expression) -> Expression:
@@ -57,7 +57,7 @@ def logistic(slope: Expression) -> Expression:
 
 @final
 class LogisticTask(Task):
-    """Standardise, add up the Gram matrix, and take Newton steps."""
+    """The fit of a logistic regression: standardise, add up the Gram matrix, and take Newton steps."""
 
     def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category) -> None:
         self.ground, self.features, self.target = ground, features, target
@@ -89,13 +89,13 @@ class LogisticTask(Task):
         return f"a logistic regression of {self.target.name}"
 
     def products(self, usual: Standardisation) -> VectorSum:
-        """All products of (1, z)."""
+        """The sum of all products of (1, z)."""
         columns = [(each, float(-FARTHEST), float(FARTHEST)) for each in self._standard(usual)]
         values = [(Literal(Fraction(1)), 0.0, 1.0), *columns]
         return gram_sum(self.ground.relation, values, self.ground.rows, longest=self._count)
 
     def gradient(self, usual: Standardisation, theta: Reals) -> VectorSum:
-        """The sum of the misfit times (1, z), where θ is about z."""
+        """The sum of the misfit times (1, z); θ are the coefficients of (1, z)."""
         longest = math.sqrt(self._count)
         steps = steps_for(longest, self.ground.rows, factors=2)
         chance = logistic(weighted(self.features, plain(usual, theta)))
@@ -162,9 +162,9 @@ class LogisticModel(ClassModel):
 
 
 class LogisticRegression(Classifier):
-    """Two declared classes, told by a weighted sum of bounded columns and categories.
+    """Two declared classes, predicted by a weighted sum of bounded columns and categories.
 
-    Categories are measured from their first one. A row without a declared one is not learned from, and a public row
+    The first category is the baseline of the others. A row without a declared one is not learned from, a public row
     without one is refused.
 
     >>> import numpy as np, polars as pl, giveortake as gt
@@ -183,7 +183,7 @@ class LogisticRegression(Classifier):
 
     @property
     def coef_(self) -> Reals:
-        """What one more of each column adds to the log-odds, or a category instead of the first; one line.
+        """What one more of each column adds to the log-odds, or a category instead of the first; in one row.
 
         The odds are those of the second class, `classes_[1]`: of truth values, True. The columns are `model_.names`.
         """

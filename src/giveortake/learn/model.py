@@ -19,16 +19,16 @@ FORMAT = 1
 
 
 class Model(ABC):
-    """What a task makes: numbers that were released, and features as they were declared."""
+    """What a task learns: numbers that were released, and features as they were declared."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Lists, numbers and texts, of which `from_dict` makes the same again."""
+        """The model as lists, numbers and texts, which `from_dict` reads."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
 
 
 @final
@@ -56,7 +56,7 @@ class Provenance:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists, numbers and texts."""
+        """All fields as lists, numbers and texts."""
         return {
             "learner": self.learner,
             "words": self.words,
@@ -70,7 +70,7 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Provenance:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return cls(
             content["learner"],
             content["words"],
@@ -96,7 +96,7 @@ def written(learner: str, parameters: dict[str, Any], model: dict[str, Any], pro
 
 
 def read(text: str, learner: str) -> dict[str, Any]:
-    """What `written` wrote of such a learner."""
+    """Read what `written` wrote of this kind of learner."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError):

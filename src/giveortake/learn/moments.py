@@ -102,7 +102,7 @@ class Moments:
 
     `scaled` is their matrix; `noise` the deviation of its noise on the diagonal, √2 times less beside it. All that is
     computed here is free: regressions on any of the columns, principal components, correlations. Choosing among them by
-    what they show is free in privacy, and not in inference. `by_row` tells that no person has more than one row.
+    what they show is free in privacy, and not in inference. `by_row` says that no person has more than one row.
     """
 
     features: tuple[Feature, ...]
@@ -113,7 +113,7 @@ class Moments:
     by_row: bool = False
 
     def promised(self, guarantee: Guarantee, release_id: str) -> Moments:
-        """The same with what it promises, and what it is called in the ledger."""
+        """A copy with its promise, and its id in the ledger."""
         return replace(self, guarantee=guarantee, release_id=release_id)
 
     @property
@@ -139,12 +139,12 @@ class Moments:
         return np.asarray(centres + halves * np.clip(self.scaled[0, 1:] / self._rows, lows, 1))
 
     def covariance(self) -> Reals:
-        """The covariance of the columns in their own units: the nearest to what was released that can be one."""
+        """The covariance of the columns in their own units: the valid one nearest to what was released."""
         halves = affine(self.features)[1]
         return np.asarray(self._spread() * np.outer(halves, halves))
 
     def correlations(self) -> Reals:
-        """The correlations of the columns, in the order of `names`; a column that is all noise has none: 0."""
+        """The correlations of the columns, in the order of `names`; 0 for a column that is all noise."""
         spread = self._spread()
         variances = np.diag(spread)
         seen = variances > 2 * self.noise / self._rows
@@ -208,7 +208,7 @@ class Moments:
 
     @classmethod
     def from_json(cls, text: str) -> Moments:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         try:
             content = json.loads(text)
             promise = content["guarantee"]
@@ -284,7 +284,7 @@ class Moments:
         raise AssertionError(feature)
 
     def _affine(self) -> Reals:
-        """What makes (1, x₁, …) of (1, z₁, …)."""
+        """The matrix that turns (1, z₁, …) into (1, x₁, …)."""
         centres, halves = affine(self.features)
         found = np.diag(np.concatenate([[1.0], halves]))
         found[1:, 0] = centres

@@ -40,7 +40,7 @@ _LEAST = 0.02  # deviation of a number, as a part of its bounds
 
 @final
 class BayesTask(Task):
-    """One pass: what each class has of everything."""
+    """One pass: for each class its number of rows, sums of numbers, and counts of categories."""
 
     def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category, *, variances: bool) -> None:
         self.ground, self.features, self.target, self.variances = ground, features, target, variances
@@ -108,7 +108,7 @@ def _table(made: Released, places: range, classes: int) -> Reals:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BayesModel(ClassModel):
-    """For each class the logarithm of its part of rows, means and variances of numbers, and logarithms of levels."""
+    """For each class the logarithm of its share, means and variances of numbers, and log frequencies of categories."""
 
     features: tuple[Feature, ...]
     target: Category
@@ -150,7 +150,7 @@ class BayesModel(ClassModel):
 
 
 class NaiveBayes(Classifier):
-    """Declared classes, told as if columns were independent within each: normal numbers, and frequencies of categories.
+    """Declared classes, predicted as if columns were independent within each: normal numbers and category frequencies.
 
     One pass over the rows, so it is good where there are few of them, or ε is small.
 
@@ -173,10 +173,10 @@ class NaiveBayes(Classifier):
 
 
 class ClassMeans(Classifier):
-    """Declared classes, told by the nearest mean, and by frequencies of categories: naive Bayes without variances.
+    """Declared classes, predicted by the nearest mean and category frequencies: naive Bayes without variances.
 
-    The least noisy of all classifiers here: nothing is spent on anything but the means of the classes. Chances are
-    rough where columns go together; their order is what it is good for.
+    The least noisy of all classifiers here: nothing is spent on anything but the means of the classes. Probabilities
+    are rough where columns are correlated; their order is more reliable.
 
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}

@@ -1,4 +1,4 @@
-"""Inverses of matrices that were released with noise: directions that the noise decides are hardly followed."""
+"""Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curvature:
-    """A symmetric matrix that was released with noise, by its directions and their sizes."""
+    """A symmetric matrix that was released with noise: its eigenvectors `directions` and eigenvalues `sizes`."""
 
     sizes: Reals
     directions: Reals
 
     @classmethod
     def of(cls, matrix: Reals) -> Curvature:
-        """The directions of a matrix; nothing else here takes long."""
+        """Decompose a matrix; nothing else here takes long."""
         return cls(*np.linalg.eigh((matrix + matrix.T) / 2))
 
     def inverse(
         self, noise: float, prior: float, floor: float, *, penalty: float | None = None, scale: float = 1.0
     ) -> Reals:
-        """What `wiener` says of `scale` times the matrix."""
+        """`wiener` of `scale` times the matrix."""
         kept = np.maximum(scale * self.sizes, floor)
         pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
         return np.asarray((self.directions * (kept / (kept**2 + pulled))) @ self.directions.T)
 
     def positive(self) -> Reals:
-        """The nearest matrix without negative sizes."""
+        """The nearest matrix without negative eigenvalues."""
         return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
 
 
 def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:
-    """What takes a noisy sum b to coefficients θ, where curvature·θ would be b without noise.
+    """The matrix that takes a noisy sum b to coefficients θ, where curvature·θ would be b without noise.
 
     `noise` is the variance of each number of b, `prior` how large the square of a coefficient is thought to be, and
     `floor` the size of the curvature's own noise, below which no eigenvalue is believed. In a direction of eigenvalue h
@@ -60,6 +60,6 @@ def positive(matrix: Reals) -> Reals:
 
 
 def followed(curvature: Reals, floor: float) -> tuple[int, int]:
-    """How many directions of a released matrix are more than its noise, and of how many."""
+    """How many eigenvalues of a released matrix exceed `floor`, the size of its noise; and how many there are."""
     sizes = np.linalg.eigvalsh((curvature + curvature.T) / 2)
     return int((sizes > floor).sum()), len(sizes)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 Convex: TypeAlias = Literal["logistic", "huber"]
 FINENESS = 1 << 26  # steps of a coefficient
 MOST_PASSES = 2_000
-_FARTHEST = 64  # where coefficients are looked for
+_FARTHEST = 64  # coefficients lie between −64 and 64
 _MOST_COLUMNS = 1_000  # so that scores have few enough digits
 _FINEST, _COARSEST = 1 << 15, 1 << 8  # steps of each part of a slope
 _TARGETS = 1 << 20  # steps of a target
@@ -75,7 +75,7 @@ def output_perturbation(
 ) -> PerturbedModel:
     """A linear model near the minimiser of a regularised risk, with noise on its coefficients.
 
-    `regularisation` is Λ in Σℓ + Λ‖θ‖²/2, a public number; a twentieth of the number of rows is a beginning. The larger
+    `regularisation` is Λ in Σℓ + Λ‖θ‖²/2, a public number; begin with a twentieth of the number of rows. The larger
     it is, the less noise is needed, and the nearer to zero coefficients are drawn. `passes` over the rows are made,
     however near the minimum they come: what is missing to it shrinks to a third in every 1 + N·(1 + features)/(4·Λ) of
     them, for N rows. `loss` is "logistic", or "huber", the squared one that grows straight beyond half of the target's
@@ -120,7 +120,7 @@ class PerturbedModel(LinearScores):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Risk:
-    """What is minimised; nothing is charged by making one."""
+    """A regularised risk to be minimised; making one charges nothing."""
 
     ground: Ground
     features: tuple[Feature, ...]
@@ -145,7 +145,7 @@ class Risk:
 
     @property
     def slope_steps(self) -> int:
-        """As many steps of each part of a slope as keep gradients of a unit within what engines take."""
+        """How many steps each part of a slope has: gradients of a unit must stay within what engines take."""
         steps = _FINEST
         while steps > _COARSEST and self._bound(steps) > LONGEST:
             steps //= 2
@@ -154,16 +154,16 @@ class Risk:
         return steps
 
     def _bound(self, steps: int) -> int:
-        """Just above the greatest length that a unit's gradient can have, so that nobody's is ever cut."""
+        """Just above the greatest length that a unit's gradient can have, so that none is ever cut."""
         longest = math.isqrt(2 * (1 + len(self.columns)) * (steps * STEPS * self.rows) ** 2) + 1
         return longest + longest // (1 << 20) + 1
 
     def counted(self) -> VectorSum:
-        """The number of rows."""
-        return VectorSum(self.ground.relation, (), (), (Component(),), self.rows + 1)  # so that nobody's is cut
+        """The sum that counts rows."""
+        return VectorSum(self.ground.relation, (), (), (Component(),), self.rows + 1)  # so that no unit is cut
 
     def asked(self, point: tuple[int, ...]) -> VectorSum:
-        """Gradients of all rows at a point: coarse parts, then fine ones."""
+        """The sum of gradients of all rows at a point: coarse parts, then fine ones."""
         steps, half = self.slope_steps, Fraction(1, 2)
         numbers = [one(), *(value(ColumnReference(f"z{place}"), each.low) for place, each in enumerate(self.columns))]
         parts = [value(ColumnReference("coarse"), steps=steps), value(ColumnReference("fine"), -half, half, steps)]
@@ -195,7 +195,7 @@ class Risk:
         return np.asarray(coarse * self.slope_steps + fine)
 
     def mechanism(self, mu: Fraction, *, changed: bool) -> PerturbedDescent:
-        """The noise that keeps μ."""
+        """The descent with the noise that keeps μ."""
         fine = self.slope_steps**2
         bare = PerturbedDescent(
             Fraction(1),
@@ -260,7 +260,7 @@ class Risk:
 
 
 def _on_lattice(expression: Expression, low: int, steps: int) -> Expression:
-    """A number in whole steps, by the operations that its sum does: scores see what gradients are made of."""
+    """A number rounded to whole steps as in its sum, so that scores and gradients use the same number."""
     within = Call("clamp", (expression, Constant(Fraction(low)), Constant(Fraction(1))))
     fine = Call("multiply", (within, Constant(Fraction(steps))))
     nearest = Call("floor", (Call("add", (fine, Constant(Fraction(1, 2)))),))
@@ -285,7 +285,7 @@ def chain() -> list[tuple[Fraction, Fraction]]:
 
 
 def steepest(loss: Convex) -> Fraction:
-    """How fast the slope of a loss grows with the score, at most: all lines of the chain that are not level add up."""
+    """The greatest rate at which the slope of a loss grows with the score; at 0 all lines of the chain add up."""
     return Fraction(1) if loss == "huber" else sum((height for height, _ in chain()), Fraction(0))
 
 

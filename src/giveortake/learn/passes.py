@@ -77,7 +77,7 @@ class Released:
 
 @final
 class Passes:
-    """The passes of one fit, in order. `released` are those that were made."""
+    """The passes of one fit, in order. `released` are those made so far."""
 
     def __init__(self, run: AdaptiveRun, mu: Fraction) -> None:
         self._run, self._mu = run, mu
@@ -86,16 +86,16 @@ class Passes:
 
     @property
     def charged(self) -> bool:
-        """Whether the fit was paid for now."""
+        """Whether this fit was charged now, not before."""
         return self._run.charged
 
     @property
     def release_id(self) -> str:
-        """What the fit is called in the ledger."""
+        """The id of the fit in the ledger."""
         return self._run.id
 
     def add_up(self, name: str, asked: VectorSum, share: Fraction) -> Released:
-        """A sum with noise, for so large a part of μ². Shares of all passes add up to 1 at most."""
+        """Release a sum with noise, for the part `share` of μ². Shares of all passes add up to at most 1."""
         mu = exact.sqrt_down(self._mu**2 * share * _SLACK)
         place = len(self.released)
         if place < len(self._kept):
@@ -109,7 +109,7 @@ class Passes:
         return made
 
     def remarks(self) -> tuple[str, ...]:
-        """What released sums say of their own noise: this is post-processing."""
+        """A warning if no released sum of the first pass stands out from its noise; this is post-processing."""
         if not self.released or self.released[0].greatest() >= _STANDS_OUT:
             return ()
         return (
@@ -118,7 +118,7 @@ class Passes:
 
 
 def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
-    """The deviation of the noise in a sum, in rows' worth, if it is made for so large a part of μ²; the greatest."""
+    """The greatest deviation of the noise in a sum, in rows' worth, if the sum gets the part `share` of μ²."""
     assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
     mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
     changed = request.promise.neighbours == "change-one"
@@ -129,7 +129,7 @@ def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
 
 @contextmanager
 def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
-    """Charge, and let the fit make its passes; what it drew is its answer when it has ended."""
+    """Charge, let the fit make its passes, and settle what it drew as its answer."""
     assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
     with request.begin(key) as run:
         made = Passes(run, request.mu)

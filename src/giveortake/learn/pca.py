@@ -39,7 +39,7 @@ class ComponentsTask(Task):
         return self._moments.known()
 
     def names(self) -> dict[str, Any]:
-        return self._moments.names()  # how many are wanted decides nothing that is measured
+        return self._moments.names()  # what is measured does not depend on how many are wanted
 
     def words(self) -> str:
         return f"principal components of {', '.join(each.name for each in self._moments.features)}"
@@ -106,7 +106,7 @@ class PCA(Learner):
 
     @property
     def components_(self) -> Reals:
-        """The directions, in rows."""
+        """The directions, one in each row."""
         model: PrincipalComponents = self._require_fitted()
         return model.components
 

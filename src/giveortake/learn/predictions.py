@@ -1,4 +1,4 @@
-"""What fitted models say of rows behind a session, as expressions: the engine computes them, and nobody sees them."""
+"""Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _additive(model: AdditiveModel) -> Expression:
 
 
 def can_be_scored(model: type[Any]) -> bool:
-    """Whether what such models say can be computed behind a session."""
+    """Whether predictions of such models can be computed behind a session."""
     return gain.dispatch(model) is not gain.dispatch(object)
 
 

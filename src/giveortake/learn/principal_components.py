@@ -44,7 +44,7 @@ class PrincipalComponents(Model):
 
     @classmethod
     def of(cls, features: tuple[Feature, ...], scaled: Reals, noise: float, k: int) -> PrincipalComponents:
-        """Of released products of (1, z₁, …), with the deviation of their noise."""
+        """Compute components from released products of (1, z₁, …), with the deviation of their noise."""
         wanted = whole("k", k)
         if wanted >= len(scaled):
             raise InvalidParameter("k", k, f"is more than there are columns, {len(scaled) - 1}")
@@ -68,7 +68,7 @@ class PrincipalComponents(Model):
         return np.asarray(np.clip(self.variances / self.total, 0, 1))
 
     def transform(self, rows: Any) -> Reals:
-        """Public rows in these directions, from the mean."""
+        """Public rows in these directions, less the mean."""
         found = public_columns(rows, [feature.name for feature in self.features])
         encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
         return np.asarray((encoded - self.mean) @ self.components.T)
@@ -104,7 +104,7 @@ class PrincipalComponents(Model):
 
 
 def _mix(names: list[str], direction: Reals) -> str:
-    """The heaviest columns of a direction."""
+    """The columns with the largest weights in a direction, as text."""
     order = np.argsort(-np.abs(direction))[:4]
     said = " ".join(f"{'−' if direction[each] < 0 else '+'} {abs(direction[each]):.2f}·{names[each]}" for each in order)
     return said + (" …" if len(direction) > 4 else "")

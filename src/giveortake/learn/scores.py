@@ -1,6 +1,6 @@
 """Scores of linear models: θ·(1, z) as the engine computes it, and their slopes by allow-listed losses.
 
-A loss is told by its slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score` and
+A loss is given by its slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score` and
 `target`, made of allow-listed functions. No code of an analyst's is called with rows: a function that makes such an
 expression is called once, with the two columns, and never sees a value.
 """
@@ -41,7 +41,7 @@ def is_code(loss: object) -> bool:
 
 
 def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
-    """What is learned: two declared classes, or a bounded number, as a loss needs it."""
+    """The target as a loss needs it: two declared classes, or a bounded number."""
     if not callable(loss) and not is_code(loss) and loss not in get_args(_NAMED):
         raise InvalidParameter(
             "loss",
@@ -92,7 +92,7 @@ def target_value(target: Feature) -> Expression:
 
 
 def filled(slope: Expression, score: Expression, target: Feature) -> Expression:
-    """A slope of a row's own score and target."""
+    """A slope with a row's own score and target filled in."""
     return _filled(slope, {_SCORE: score, _TARGET: target_value(target)})
 
 
@@ -106,7 +106,7 @@ def _filled(expression: Expression, named: Mapping[str, Expression]) -> Expressi
 
 
 def score_of(columns: Sequence[DesignColumn], theta: Sequence[float]) -> Expression:
-    """θ₀ + θ₁·z₁ + …, as a balanced sum: it nests no deeper than their number has digits."""
+    """θ₀ + θ₁·z₁ + …, as a balanced sum: its depth is the logarithm of their number."""
     pairs = zip(columns, theta[1:], strict=True)
     terms = [Call("multiply", (column.expression, Constant(Fraction(each)))) for column, each in pairs]
     return added([Constant(Fraction(theta[0])), *terms])

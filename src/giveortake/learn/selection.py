@@ -3,7 +3,7 @@
 Guarantee: candidates are fitted to most persons and scored on those that are held out, a split that is public and
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons
 of (gain, 1), of which a person gives `clip` rows' worth at most, with Gaussian noise. What is chosen is the best of
-released scores, which is post-processing. All of them are told: nothing is saved by telling the best alone. The other
+released scores, which is post-processing. All are released: nothing is saved by releasing the best alone. The other
 way, one charge for the best of a secret number of trials [PS22], is refused: ADR 37 says why.
 """
 
@@ -54,7 +54,7 @@ def select(
     """Fit every candidate, at its own spend, to most persons, and score it on those that are held out.
 
     The spend that is stated here is that of each score. All together cost what all fits and all scores do. The best
-    score is that of the luckiest, too: for what the chosen model is worth, ask about rows that decided nothing.
+    score is partly luck: to learn what the chosen model is worth, ask about rows that decided nothing.
     """
     if trials not in get_args(Trials):
         raise InvalidParameter("trials", trials, "is unknown", hint='trials="charged": each trial is a release')
@@ -85,7 +85,7 @@ def select(
 class Score:
     """A released score from 0 to 1, the larger the better, and about how far the noise moves it.
 
-    Of classes it is the part that is right; of numbers 1 − the mean distance from the truth over the width.
+    For classes it is the share that is right; for numbers 1 − the mean distance from the truth over the width.
     """
 
     value: float
@@ -126,7 +126,7 @@ def _scored(learner: Learner, data: LearningData, said: dict[str, Any], clip: in
 
 @final
 class _ScoreTask(Task):
-    """One pass: what a model gains on held-out persons, and how many rows they have."""
+    """One pass: the sum of a model's gains on held-out persons, and how many rows they have."""
 
     def __init__(self, ground: Ground, gain: Expression, target: str) -> None:
         self.ground, self._gain, self._target = ground, gain, target

@@ -2,8 +2,8 @@
 
 Guarantee: in each of the declared steps every person is in the sample on their own, with probability `rate`; the sum of
 their rows' gradients is cut to length `clip` once, and Gaussian noise of `noise_multiplier`·`clip` is added. That is
-Poisson-sampled Gaussian noise, so many times, and charged as that before a row is read; the accountant that certifies
-the budget finds the multiplier. Samples and their sizes are never told, and nothing is divided by a size: a step is the
+Poisson-sampled Gaussian noise, repeated, and charged as that before a row is read; the accountant that certifies
+the budget finds the multiplier. Samples and their sizes stay secret, and nothing is divided by a size: a step is the
 noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
 person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
 releases. Where rows are what is protected, rows are sampled.
@@ -69,10 +69,10 @@ def sgd(
 ) -> Descent:
     """A linear model by gradient descent on samples of persons, under one charge for all steps.
 
-    `n` is about how many persons there are: a public number, or a released one; it scales the steps and decides no
-    noise. `clip` is how long a person's gradient may be, where a row of all ones has a gradient of √(1 + d).
+    `n` is about how many persons there are: a public number, or a released one; it scales the steps, not the noise.
+    `clip` is how long a person's gradient may be, where a row of all ones has a gradient of √(1 + d).
     `loss` is "logistic", "squared", or a function that makes the slope of another one, the derivative in the score, of
-    two expressions: `lambda score, y: (score - y).clamp("-1/8", "1/8")` does not run after outliers. y is 1 or 0 for
+    two expressions: `lambda score, y: (score - y).clamp("-1/8", "1/8")` limits outliers. y is 1 or 0 for
     classes, and from -1 to 1 for numbers; slopes beyond ±1 count as ±1.
 
     Or it is "name@version", code that the custodian registered with `gt.protect(…, trusted=…)`: `function(theta, rows)`
@@ -96,7 +96,7 @@ def _multiplier(epsilon: Fraction, delta: Fraction, steps: int, rate: Fraction) 
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How many steps there are, on how large samples of how many persons, how long gradients and steps may be."""
+    """The schedule of a descent: steps, sampling rate, number of persons, clip and learning rate."""
 
     steps: int
     rate: Fraction
@@ -105,7 +105,7 @@ class Schedule:
     learning_rate: float
 
     def to_json(self) -> list[Any]:
-        """What names it in a ledger."""
+        """The schedule as ledgers keep it."""
         return [self.steps, str(self.rate), self.n, str(self.clip), self.learning_rate]
 
     def mean(self, steps: npt.NDArray[Any]) -> Reals:
@@ -116,7 +116,7 @@ class Schedule:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Descent:
-    """What a descent is about; nothing is charged by making one."""
+    """A planned descent; making one charges nothing."""
 
     ground: Ground
     features: tuple[Feature, ...]
@@ -128,7 +128,7 @@ class _Descent:
     def of(
         cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, ground: dict[str, Any]
     ) -> _Descent:
-        """As it was said, checked."""
+        """Check what was stated, and plan the descent."""
         used = features_of(data.schema, features, target)
         wanted = target_of(data.schema, target, loss)
         slope = None if is_code(loss) else slope_of(loss)
@@ -149,7 +149,7 @@ class _Descent:
         columns = [column for feature in self.features for column in feature.design()]
         if self.slope is None:
             rows = [value(target_value(self.target)), *(value(each.expression, each.low) for each in columns)]
-            cells = tuple(Component((place,)) for place in range(len(theta)))  # which code fills
+            cells = tuple(Component((place,)) for place in range(len(theta)))  # filled by trusted code
             return VectorSum(self.ground.relation, tuple(rows), (), cells, bound)
         slope = filled(self.slope, score_of(columns, theta.tolist()), self.target)
         values = [value(slope), one(), *(value(each.expression, each.low) for each in columns)]
@@ -165,7 +165,7 @@ class _Descent:
         bound = max(1, int(said.clip * STEPS**2))
         theta = np.zeros(1 + sum(len(each.design()) for each in self.features))
         first = self.gradient(theta, bound)
-        self.ground.data.require(replace(first, sample=Sample("", 0)))  # who cannot be sampled costs nothing
+        self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         named = self._said(said) | {"lattice": lattice_of(first)}
         request = self.ground.data.sample_request(spend, declared, said=named, words=self._words())
         path = []
@@ -221,7 +221,7 @@ class _Descent:
 class Descent(LinearScores):
     """A linear model that was found by descent.
 
-    `coefficients` are the mean of the second half of the path; `path` has every step, which all were released.
+    `coefficients` are the mean of the second half of the path; `path` has every step, all of which were released.
     """
 
     path: Reals = field(repr=False, default_factory=lambda: np.zeros((0, 0)))

@@ -67,7 +67,7 @@ class AdditiveModel(Model):
 
     @property
     def unit(self) -> float:
-        """What 1 of a shape is worth: in log-odds 1, else half of the target's bounds."""
+        """What 1 of a shape is worth: 1 in log-odds, else half the width of the target's bounds."""
         return 1.0 if isinstance(self.target, Category) else float(self.target.high - self.target.low) / 2
 
     def to_dict(self) -> dict[str, Any]:

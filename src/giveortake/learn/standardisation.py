@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-FEWEST = 10.0  # rows that a released number of rows is taken to be, at least
-FARTHEST = 16  # deviations from the mean; what is farther is moved there
+FEWEST = 10.0  # a released number of rows counts as at least this
+FARTHEST = 16  # deviations from the mean; numbers farther away are moved there
 
 
 @final
@@ -48,16 +48,16 @@ class Standardisation:
         ]
 
     def apply(self, columns: Reals) -> Reals:
-        """The same of public rows."""
+        """(x − mean)/deviation of public rows, within ±FARTHEST."""
         return np.asarray(np.clip((columns - self.mean) / self.deviation, -FARTHEST, FARTHEST))
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists and numbers."""
+        """All fields as lists and numbers."""
         return {"n": self.n, "mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Standardisation:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return cls(content["n"], np.asarray(content["mean"], float), np.asarray(content["deviation"], float))
 
 

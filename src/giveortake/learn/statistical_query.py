@@ -54,7 +54,7 @@ def statistical_query(
 
     Guarantee: the price follows from the tolerance and from `n`, a lower bound of the number of rows that is public or
     was released: a number, an answer to COUNT(*), whose lower end counts, moments, or else a profile that was paid for.
-    Without one it is refused before any charge: a price from the true number would tell it. The sum S and the number N
+    Without one it is refused before any charge: a price from the true number would show it. The sum S and the number N
     are released together, with noise of deviation σ on numbers between -1 and 1. For the mean m, the answer is farther
     from m than t only if ±(e − m·e′) > t·(N + e′) for the noises e, e′: two normal numbers of deviation at most
     σ·√(1 + (1 + t)²), against t·N ≥ t·n. Fewer rows than n cost accuracy, never privacy. It is the mean of the rows,
@@ -99,7 +99,7 @@ class MeanTask(Task):
         sure: Fraction,
         n: int | Estimate | Answer | Moments | None,
     ) -> MeanTask:
-        """As it was said, checked, with the noise that the tolerance asks for."""
+        """Check what was stated, and plan the noise that the tolerance asks for."""
         domain = asked.domain(data.schema)
         low, high = Fraction(0), Fraction(1)
         if domain.kind is Kind.BOOLEAN:
@@ -123,7 +123,7 @@ class MeanTask(Task):
         return task
 
     def _spend(self, tolerance: Fraction, miss: Fraction) -> None:
-        """The price at which noise stays within the tolerance, rounded up."""
+        """Set the least μ, rounded up, at which the noise stays within the tolerance."""
         self.tolerance = tolerance
         within = float(2 * tolerance / (self.high - self.low)) - 1 / self.steps  # the lattice moves a value by half
         if within <= 0:
@@ -179,7 +179,7 @@ def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure
 
 
 def shown_expression(asked: Expression) -> str:
-    """An expression as it would be written."""
+    """An expression as it is written in code."""
     from giveortake.frame import Expr  # noqa: PLC0415 (for its text alone)
 
     return repr(Expr(asked))

@@ -1,4 +1,4 @@
-"""What a learner is about to do: the rows, what of them is used, what it may spend, and how far one unit counts."""
+"""Planned fits: the rows, what is used of them, what may be spent, and how much of one unit counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Ground:
 
     @classmethod
     def of(cls, data: LearningData, said: dict[str, Any], clip: object, condition: Expression | None) -> Ground:
-        """As it was said, checked; `condition` leaves out rows that cannot be learned from."""
+        """Check what was stated; `condition` leaves out rows that cannot be learned from."""
         spend = spend_of(said.get("epsilon"), said.get("delta"), said.get("rho"), said.get("mu"), None)
         if spend is None:
             raise InvalidParameter(
@@ -55,17 +55,17 @@ class Ground:
 
     @property
     def mu(self) -> Fraction:
-        """What all passes together may spend."""
+        """The μ that all passes together may spend."""
         return self.spend.gaussian()
 
     @property
     def by_row(self) -> bool:
-        """Whether each row is cut for itself."""
+        """Whether no unit has more than one row, so that each row is cut by itself."""
         return self.relation.person is None or self.relation.most_rows == 1
 
 
 def _rows(relation: Relation, clip: object) -> int:
-    """How many rows' worth of a unit count: one where a unit has one row, else what was said."""
+    """How many rows' worth of a unit count: one where a unit has one row, else `clip` or the cap on rows."""
     if relation.person is None or relation.most_rows == 1:
         if clip not in {None, 1}:
             raise InvalidParameter("clip", clip, "has no meaning where each unit has one row", hint="leave it out")
@@ -81,7 +81,7 @@ def _rows(relation: Relation, clip: object) -> int:
 
 
 class Task(ABC):
-    """A fit that was planned. Nothing is charged by making one, and no row is looked at.
+    """A planned fit. Making one charges nothing, and looks at no row.
 
     `shares` says how large a part of μ² each pass gets, by its name, in order.
     """
@@ -91,7 +91,7 @@ class Task(ABC):
 
     @abstractmethod
     def known(self) -> list[VectorSum]:
-        """The sums that are known before anything is released: enough to refuse what could not be asked."""
+        """The sums that are known before anything is released: enough to refuse a fit that engines cannot make."""
 
     @abstractmethod
     def names(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Task(ABC):
         """Make the passes, and a model of what they release."""
 
     def request(self) -> RunRequest:
-        """What is charged."""
+        """The request by which this fit is charged."""
         known = list(dict.fromkeys(self.known()))
         for each in known:
             self.ground.data.require(each)
@@ -117,4 +117,4 @@ class Task(ABC):
 
     @abstractmethod
     def words(self) -> str:
-        """What is fitted, for people: a linear regression of `y`."""
+        """What is fitted, in words, such as "a linear regression of y"."""

@@ -63,11 +63,11 @@ def _one_by_one(functions: tuple[IntArray, IntArray, IntArray], values: IntArray
 
 
 def _by_runs(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
-    """The same by counting, for every a and t, the reports that support every value with a·value = t.
+    """`supports` by counting, for every a and t, the reports that support every value with a·value = t.
 
     A report supports t if (t + b) mod P is one of y, y + g, y + 2g, …, below P: a run with step g, cut in two where it
     passes P. Each piece is entered at its first t and left after its last one; sums with step g do the rest. The table
-    has P rows; so many of them are made at a time as fit the memory.
+    has P rows; as many of them are made at a time as fit in memory.
     """
     width = prime + buckets
     height = max(1, _CELLS // width)

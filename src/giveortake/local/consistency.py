@@ -20,7 +20,7 @@ Consistency: TypeAlias = Literal["clip", "norm-mul", "norm-sub", "base-cut"]
 
 
 def made_consistent(shares: FloatArray, how: Consistency, spread: float, confidence: Number) -> FloatArray:
-    """Shares as they were asked for.
+    """Make shares consistent in the way that `how` names.
 
     "clip" cuts each to [0, 1]; "norm-mul" cuts negative ones and rescales; "norm-sub" finds the nearest shares that are
     not negative and add up to one; "base-cut" keeps those that stand out from noise of standard
@@ -42,14 +42,14 @@ def made_consistent(shares: FloatArray, how: Consistency, spread: float, confide
 
 
 def rescaled(shares: FloatArray) -> FloatArray:
-    """Negative shares cut, and the rest multiplied so that they add up to one; all alike if nothing is left."""
+    """Negative shares cut, and the rest multiplied so that they add up to one; equal shares if nothing is left."""
     kept: FloatArray = np.maximum(shares, 0.0)
     total = float(kept.sum())
     return kept / total if total > 0 else np.full_like(shares, 1 / shares.size)
 
 
 def on_simplex(shares: FloatArray) -> FloatArray:
-    """The nearest point, in the plane of squares, whose coordinates are not negative and add up to one.
+    """The nearest point, by least squares, whose coordinates are not negative and add up to one.
 
     Subtract one number from all and cut at zero; the number is found from the sorted shares.
 

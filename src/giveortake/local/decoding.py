@@ -1,4 +1,4 @@
-"""Which texts stand behind the bits of Bloom filters: a weighted regression with its own standard errors."""
+"""Estimate which texts set the bits of Bloom filters: a weighted regression with its own standard errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Cohort(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The share of every text, its standard error from coins, the one from texts that are not listed, and the fit."""
+    """The share of every text, its standard error from coins, that from unlisted texts, and whether the model fits."""
 
     shares: FloatArray
     coins: FloatArray

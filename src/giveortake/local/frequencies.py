@@ -45,7 +45,7 @@ class Supports(Oracle):
     @property
     @abstractmethod
     def support(self) -> tuple[Fraction, Fraction]:
-        """p* and q*."""
+        """The probabilities p* and q*."""
 
     def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
         """The variance of the unclipped estimate of a category that a share `frequency` has.
@@ -123,7 +123,7 @@ class FrequencyOracle(Supports):
 
     @abstractmethod
     def bits(self) -> int:
-        """The size of one report."""
+        """The size of one report, in bits."""
 
     def estimate(
         self,

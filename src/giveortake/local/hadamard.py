@@ -28,7 +28,7 @@ class HadamardResponse(FrequencyOracle):
     """Report a column of a Hadamard matrix in which your row is +1, with probability r/(r + 1), else one with −1.
 
     Guarantee [ASZ19]: ε-DP for the person who answers: half of the columns are +1 in every row, so each has probability
-    2r/((r + 1)K) or 2/((r + 1)K). Category v has row v + 1; the row of ones is nobody's. Reports of log K bits, and
+    2r/((r + 1)K) or 2/((r + 1)K). Category v has row v + 1; the row of ones has none. Reports of log K bits, and
     the variance of the binary local hashing; the optimised ones are better from ε ≈ ½ on.
 
     >>> HadamardResponse(range(5), epsilon=1).columns

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-. "
 _END = "\0"  # ends every text, so that "an" and "and" are different leaves
-_CUT = "\1"  # stands for the rest of a text that is longer than is asked for
+_CUT = "\1"  # replaces the rest of a text that is longer than is asked for
 _LONGEST = 4096  # letters
 _WORDS = 4  # of 32 bits in a report: level, a, b, y
 
@@ -117,7 +117,7 @@ class HeavyHitters(Supports):
 
     @property
     def buckets(self) -> int:
-        """g: of the least variance."""
+        """g: the number of buckets with the least variance."""
         return min(round(self.ratio) + 1, 1 << 16, self.prime)
 
     @property
@@ -138,7 +138,7 @@ class HeavyHitters(Supports):
         return len(letters) in lengths and set(letters) <= set(self.alphabet)
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
-        """Of a survey over a small prime; the usual one has far too many functions to list."""
+        """The law of a report, for a survey over a small prime; the usual one has too many functions to list."""
         texts = self._padded(checked_texts([value]))
         unit = 1 / ((self.ratio + self.buckets - 1) * self.prime**2 * self.levels)
         found: dict[Hashable, Fraction] = {}
@@ -229,14 +229,14 @@ class HeavyHitters(Supports):
         return self.levels * self.step
 
     def _padded(self, texts: list[str]) -> list[str]:
-        """Every text in letters of the alphabet, as long as is asked for, and then whether it goes on."""
+        """Every text in letters of the alphabet, as long as is asked for, and a letter that says whether it goes on."""
         known, full = set(self.alphabet), self._full
         folded = texts if any(letter.isupper() for letter in known) else [text.lower() for text in texts]
         plain = ["".join(letter for letter in text if letter in known) for text in folded]
         return [text[:full].ljust(full, _END) + (_CUT if len(text) > full else _END) for text in plain]
 
     def _prefix(self, text: str, level: int) -> str:
-        """What is reported on at a level; on the last one that includes whether the text goes on."""
+        """The prefix that is reported at a level; at the last one it includes whether the text goes on."""
         return text if level == self.levels - 1 else text[: (level + 1) * self.step]
 
     def _numbers(self, prefixes: list[str], level: int) -> list[int]:

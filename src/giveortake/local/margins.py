@@ -1,4 +1,4 @@
-"""Intervals for a probability of which so many successes in so many trials were seen.
+"""Intervals for a probability, from the number of successes in a number of trials.
 
 Theorem [ZS13]: let X be binomial (n, θ), H(x, θ) = x ln(x/θ) + (1−x) ln((1−x)/(1−θ)), and C(k) = Φ(±√(2n·H(k/n, θ)))
 with the sign of k/n − θ for 0 < k < n, C(0) = (1−θ)^n, C(n) = 1 − θ^n. Then C(k) ≤ P[X ≤ k] ≤ C(k+1). So the θ for
@@ -25,19 +25,19 @@ Interval: TypeAlias = Literal["guaranteed", "normal"]
 USUAL = Fraction(95, 100)
 _MOST_RESPONDENTS = 10**15  # counts up to here are exact in doubles
 _STEPS = 48  # halvings of an interval that is at most 1 wide
-_TINY = 1e-300  # stands for zero in logarithms that are multiplied by zero
+_TINY = 1e-300  # replaces zero in logarithms that are multiplied by zero
 _WIDER = 1e-12  # for what doubles have rounded away
 
 
 def checked_interval(interval: Interval) -> Interval:
-    """The kind of interval itself; anything else is refused."""
+    """Check the kind of interval, and return it."""
     if interval not in get_args(Interval):
         raise InvalidParameter("interval", interval, "is unknown", hint='write "guaranteed" or "normal"')
     return interval
 
 
 def require_possible(respondents: float, margin: exact.Number) -> None:
-    """Refuse a margin for which there are not enough people, nor digits in a double."""
+    """Refuse a margin that needs more respondents than there are people, or than doubles count exactly."""
     if not respondents <= _MOST_RESPONDENTS:
         raise InvalidParameter("margin", margin, "needs more than 10¹⁵ respondents", hint="ask for a wider margin")
 
@@ -72,7 +72,7 @@ def binomial_interval(successes: Any, trials: int, confidence: exact.Number) -> 
 
 
 def normal_interval(successes: Any, trials: int, confidence: exact.Number) -> tuple[FloatArray, FloatArray]:
-    """The same from the central limit theorem [Lal20, eq. 15]: right in the limit of many trials."""
+    """Such intervals by the central limit theorem [Lal20, eq. 15]: right in the limit of many trials."""
     share = np.asarray(successes, dtype=np.float64) / trials
     reach = quantile(confidence) * np.sqrt(share * (1 - share) / trials)
     return share - reach, share + reach
@@ -81,7 +81,7 @@ def normal_interval(successes: Any, trials: int, confidence: exact.Number) -> tu
 def interval_of(
     successes: Any, trials: int, confidence: exact.Number, interval: Interval
 ) -> tuple[FloatArray, FloatArray]:
-    """The interval asked for."""
+    """The intervals of the kind asked for: guaranteed or normal."""
     chosen = binomial_interval if checked_interval(interval) == "guaranteed" else normal_interval
     return chosen(successes, trials, confidence)
 

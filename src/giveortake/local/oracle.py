@@ -1,4 +1,4 @@
-"""What every survey is: a randomiser that respondents run, and an estimator for whoever collects the reports."""
+"""The base of all surveys: a randomiser that respondents run, and an estimator for whoever collects the reports."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def estimate(self, reports: Any, confidence: Number = ...) -> Answer | Estimate:
-        """What the respondents' answers are together, with intervals."""
+        """The estimate for all respondents together, with intervals."""
 
     @abstractmethod
     def variance(self, n: int, frequency: Number) -> Fraction:
@@ -80,10 +80,10 @@ class Oracle(ABC):
 
     @abstractmethod
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[Any]]:
-        """Reports that this survey's randomiser could have made; anything else is refused."""
+        """Check that this survey's randomiser could have made these reports, and return them."""
 
     def code(self, value: Any) -> int | str:
-        """What the randomiser takes one answer for: answers with the same code have the same law of reports."""
+        """The code of an answer: the randomiser sees nothing else, so equal codes have the same law of reports."""
         (text,) = checked_texts([value])
         return text
 
@@ -111,7 +111,7 @@ class Oracle(ABC):
         return events.Pure(self.epsilon)
 
     def asked(self, times: int) -> PureDP:
-        """The promise to a respondent who reports so many times, with fresh coins every time [PDP21, L1.2]."""
+        """The promise to a respondent who reports `times` times, with fresh coins every time [PDP21, L1.2]."""
         return self.guarantee.repeat(times)
 
     # -- between machines -------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Oracle(ABC):
         return self._reports(self.stored(self.from_plain(listed)))
 
     def stored(self, data: Any) -> np.ndarray[Any, np.dtype[Any]]:
-        """What `Reports` hold, checked; a survey that shows its reports as labels stores their places."""
+        """Check what `Reports` hold; a survey that shows its reports as labels stores their places."""
         return self.checked(data)
 
     def from_plain(self, listed: list[Any]) -> Any:
@@ -193,7 +193,7 @@ class Oracle(ABC):
 
 
 def registered(kind: Kind) -> Kind:
-    """Make a survey readable from JSON."""
+    """Register a kind of survey, so that `from_json` can read it."""
     _KINDS[kind.kind] = kind.from_parameters  # type: ignore[attr-defined]  # (every kind of survey has one)
     return kind
 
@@ -228,7 +228,7 @@ def from_json(text: str, most_epsilon: Number | None = None) -> Any:
 
 
 def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object none of whose keys occurs twice: readers would disagree on which one counts."""
+    """A JSON object; refused if a key occurs twice, because readers would disagree on which one counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise DamagedReports("a key occurs twice in this JSON")
@@ -236,7 +236,7 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def survey_name(name: str) -> str:
-    """What is asked, without spaces around; the empty text if nobody said."""
+    """Check the name of a survey, and return it without spaces around it."""
     if not isinstance(name, str):
         raise InvalidParameter("name", name, "is not a text", hint="write the question that is asked")
     return name.strip()

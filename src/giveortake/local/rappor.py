@@ -118,7 +118,7 @@ class Rappor(Oracle):
 
     @property
     def ratio(self) -> Fraction:
-        """Of permanent responses: the odds to the power of the 2h bits in which two texts may differ."""
+        """The ratio of permanent responses: the odds to the power of the 2h bits in which two texts may differ."""
         return self.odds ** (2 * self.hashes)
 
     @property
@@ -145,11 +145,11 @@ class Rappor(Oracle):
         return [int.from_bytes(stream[8 * number : 8 * number + 8], "big") % self.size for number in range(self.hashes)]
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
-        """Of one report of a respondent who reports once."""
+        """The law of one report of a respondent who reports once."""
         return self._law(value, self.reported)
 
     def permanent_law(self, value: Any) -> dict[Hashable, Fraction]:
-        """Of the permanent response, from which a lifetime of reports is made."""
+        """The law of the permanent response, from which a lifetime of reports is made."""
         return self._law(value, self.permanent)
 
     def _law(self, value: Any, chances: tuple[Fraction, Fraction]) -> dict[Hashable, Fraction]:
@@ -175,11 +175,11 @@ class Rappor(Oracle):
     def drawn(
         self, texts: list[str], cohorts: Any, chances: tuple[Fraction, Fraction], coins: Entropy
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Rows of a cohort and bits, each set with the probability of a bit that the text sets or does not."""
+        """Draw rows of a cohort and bits; `chances` are those of bits that the text does not set, and sets."""
         rows = packed_bernoulli(chances[0], len(texts), self.size, coins)
         different, codes = numbered(texts)
         pairs = which = codes * self.cohorts + cohorts
-        if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never asked for
+        if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never needed
             pairs, which = np.unique(pairs, return_inverse=True)
         else:
             pairs = np.arange(len(different) * self.cohorts)
@@ -206,7 +206,7 @@ class Rappor(Oracle):
         Intervals are normal: from the bits' own covariances, and from the residuals of the regression as far as those
         are larger. Texts that are no candidates are caught by a constant if there are many and none is popular. A
         popular one leaves residuals that coins do not explain: the model then does not fit, intervals leave half of
-        the chance to that, and no share is called significant, since a candidate may have lent it its bits. Otherwise
+        the chance to that, and no share is called significant, since candidates may share its bits. Otherwise
         a share is significant if it is above zero beyond what `confidence` leaves to chance for all candidates together
         (Bonferroni). The recipe says whether the model fits.
         """
@@ -230,7 +230,7 @@ class Rappor(Oracle):
         )
 
     def variance(self, n: int, frequency: Number) -> Fraction:
-        """A figure for planning: the variance of the share of a text whose bits no other candidate sets, at most.
+        """For planning: an upper bound of the variance of the share of a text whose bits no other candidate sets.
 
         Each of its h bits is a coin whose estimate has variance at most 1/(4(q* − p*)²) for a report; their mean has
         no more. Candidates that share bits have more; the regression's own intervals use what was seen.

@@ -1,4 +1,4 @@
-"""Coins with rational probabilities that never promise more than ε."""
+"""Coins with rational probabilities that never spend more than ε."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = 32
 
 
 def survey_epsilon(epsilon: Number) -> Fraction:
-    """An ε that a survey can be held with; one that protects nobody, or from which nobody learns, is refused."""
+    """Check the ε of a survey; one that protects nobody, or from which nobody learns, is refused."""
     asked = positive("epsilon", epsilon)
     if asked > MOST_EPSILON:
         raise InvalidParameter(

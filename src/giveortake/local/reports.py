@@ -125,7 +125,7 @@ def whole_numbers(listed: Any, below: int) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 def packed_rows(listed: Any, columns: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Reports that are rows of so many bits: bytes in an array, or texts in hexadecimal."""
+    """Reports that are rows of `columns` bits: bytes in an array, or texts in hexadecimal."""
     width = -(-columns // 8)
     if isinstance(listed, np.ndarray):
         rows = listed

@@ -47,7 +47,7 @@ class Respondent:
     which answers repeat in the same places: that an answer changed can be seen when the report does. With RAPPOR the
     permanent response is kept, and reports differ.
 
-    With memory and a budget, a new value that can no longer be paid for is not refused, which would tell that it is
+    With memory and a budget, a new value that can no longer be paid for is not refused, which would show that it is
     new: the report that was kept last is repeated instead. Estimates over such respondents are biased towards what
     they answered before. With a budget for one value, everything reported is made from the first report, and the
     promise holds whatever the answers are.
@@ -88,7 +88,7 @@ class Respondent:
     def guarantee(self) -> PureDP | None:
         """What is promised about everything reported so far; None if nothing was.
 
-        Without memory, among all lifetimes with so many answers; with memory, among those that keep to one value. Once
+        Without memory, among all lifetimes with as many answers; with memory, among those that keep to one value. Once
         a second value was paid for with memory there is no such promise: see `guarantee_for_equal_patterns`.
         """
         if self.memoise and self._paid > 1:
@@ -104,7 +104,7 @@ class Respondent:
         """A report for today's answer.
 
         Without memory, or before anything was kept, one that would exceed the budget is refused before anything is
-        drawn; with memory the report that was kept last is repeated. What is drawn was charged before.
+        drawn; with memory the report that was kept last is repeated. Everything is charged before it is drawn.
         """
         if not is_one(value):
             raise InvalidParameter("answer", HIDDEN, "is not one answer", hint="report one answer at a time")

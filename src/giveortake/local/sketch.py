@@ -97,7 +97,7 @@ class CountMeanSketch(Supports):
 
     @property
     def odds(self) -> Fraction:
-        """How much likelier a bit is to be the true one."""
+        """How much likelier a bit is to be the true one than to be flipped."""
         return ratio_below(self.epsilon / 2)
 
     @property

@@ -48,7 +48,7 @@ def plan(
     """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
 
     The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
-    smallest report is taken. `name` is the question, by which reports to it are told from those to others.
+    smallest report is taken. `name` is the question, which distinguishes reports to it from those to others.
 
     >>> plan(["yes", "no", "perhaps"], epsilon=1, n=1000).survey.kind
     'randomized-response'
@@ -90,7 +90,7 @@ def plan(
 
 
 def worst_variance(survey: Supports, n: int) -> Fraction:
-    """The variance of a share at which it is largest: where a report supports the category half of the time."""
+    """The greatest variance over all shares: where a report supports the category half of the time."""
     true, false = survey.support
     middle = min(max(Fraction(1, 2), false), true)
     return survey.variance(n, (middle - false) / (true - false))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def answers_of(survey: Oracle, texts: Sequence[str], place_of: Callable[[int], str] | None = None) -> list[Any]:
-    """What a column of texts answers; a text that is no answer is refused with its place, and not quoted.
+    """The answers in a column of texts; a text that is no answer is refused with its place, and not quoted.
 
     >>> answers_of(Poll(truth="1/2"), ["yes", "No", "1"])
     [True, False, True]
@@ -41,7 +41,7 @@ def report_rows(reports: Reports) -> list[tuple[str, str]]:
 
 
 def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
-    """The reports in such rows, if all of them were made for this survey."""
+    """The reports in rows of `report_rows`, if all of them were made for this survey."""
     for fingerprint, _ in rows:
         if fingerprint != survey.fingerprint:
             raise ForeignReports(

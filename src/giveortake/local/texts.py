@@ -24,7 +24,7 @@ def checked_texts(values: Any) -> list[str]:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written: none of its letters is half of one."""
+    """Whether a text can be encoded: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """Mechanisms: each one a file with its theorem, its event and its release.
 
-The functions are the everyday way in; the classes are what stands behind them.
+The functions are for everyday use; the classes implement them.
 """
 
 from giveortake.mechanisms.above_threshold import AboveThreshold

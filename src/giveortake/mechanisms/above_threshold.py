@@ -29,7 +29,7 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     ε-DP, however many there are, if they stop at the first True: the threshold is moved once by Laplace noise of
     scale 2d/ε, each value by fresh noise of scale 4d/ε. The proof shifts the threshold's noise by d and one value's
     by 2d; both noises are on the integers, where a shift by whole steps changes no probability by more than the
-    factor it needs. No noisy value is ever told, and after the first True the object refuses to answer.
+    factor it needs. No noisy value is ever shown, and after the first True the object refuses to answer.
 
     >>> alarm = AboveThreshold(threshold=100, epsilon=50)
     >>> alarm.release(3), alarm.release(197)
@@ -55,7 +55,7 @@ class AboveThreshold(Mechanism["Numeric", bool]):
         return self._spent
 
     def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
-        """All the answers together."""
+        """The event of all answers together."""
         step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 

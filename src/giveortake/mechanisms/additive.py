@@ -45,14 +45,14 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
 
 
 class RoundedNoise(AdditiveNoise):
-    """Noise of a continuous law, rounded to whole steps, with all that is said about it in quotes and margins.
+    """Noise of a continuous law, rounded to whole steps, and what quotes and margins say about it.
 
     On integers, value + round(Z) is round(value + Z): post-processing of the continuous mechanism.
     """
 
     __slots__ = ()
 
-    label: ClassVar[str]  # the law, as it is told
+    label: ClassVar[str]  # the law's name in texts
 
     @property
     @abstractmethod
@@ -62,14 +62,14 @@ class RoundedNoise(AdditiveNoise):
     @property
     @abstractmethod
     def tail(self) -> Tail:
-        """How far the continuous law strays, in steps."""
+        """The tail of the continuous law, in steps."""
 
     @abstractmethod
     def event_within(self, l1: Fraction, l2: Fraction) -> Event:
-        """What a release is when one unit moves the integers by at most so much in L1, and so much in L2."""
+        """The event of a release, when one unit moves the integers by at most `l1` in L1 and `l2` in L2."""
 
     def told(self, step: Fraction) -> str:
-        """The noise in words, where one step is worth so much.
+        """The noise in words; `step` is what one step is worth.
 
         >>> gt.mechanisms.Laplace(10).told(Fraction(1, 2))
         'Laplace noise of scale 5'

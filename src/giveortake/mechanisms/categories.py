@@ -24,7 +24,7 @@ _DEEPEST = 8  # levels of tuples within tuples
 
 
 def checked_categories(categories: Iterable[Hashable], *, least: int = 1) -> tuple[Hashable, ...]:
-    """Distinct categories in the order given."""
+    """Check that there are enough categories, all distinct, and return them in the order given."""
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
         raise InvalidParameter("categories", categories, "is not a list of categories")
     found = tuple(_plain(category) for category in categories)
@@ -123,13 +123,13 @@ def _key(value: Any) -> Any:
 
 
 def _has_known_zone(value: Any) -> bool:
-    """Whether what a time prints says all about its zone."""
+    """Whether a time has no zone, or one that its printed form describes fully."""
     zone = getattr(value, "tzinfo", None)
     return zone is None or type(zone) is datetime.timezone
 
 
 def _plain(value: Any) -> Any:
-    """A numpy or pandas scalar as the Python value it stands for; an interval or a period as its text."""
+    """A numpy or pandas scalar as a plain Python value; an interval or a period as its text."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value).__module__.partition(".")[0] != "pandas":
@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    """None and not-a-number stand for a value that is not there."""
+    """Whether a value is missing: None or not-a-number."""
     if isinstance(value, float):
         return math.isnan(value)
     return value is None or (isinstance(value, Decimal) and value.is_nan())

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 FINENESS = 2**6  # steps that one value counts, so that rounding the noise to steps hardly adds to it
-_FEW, _MANY = 40, 450  # bins: up to there they are released as they are, and from there on under two levels of sums
+_FEW, _MANY = 40, 450  # bins: a tree has one level up to the first number, two up to the second, else three
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ConsistentTree(PrefixStrategy):
-    """Sums over bins, level by level, the widest first: `branches` says into how many each is split, `size` is used.
+    """Sums over bins, level by level, the widest first: `branches` is into how many each splits; `size` bins are used.
 
     A bin is in one sum of each level: `FINENESS` in L1 and L2 for every section. Running totals come from the bins
     that fit all sums best by least squares, which is the best linear estimate: every level has the same noise.
@@ -44,7 +44,7 @@ class ConsistentTree(PrefixStrategy):
 
     @classmethod
     def over(cls, size: int) -> ConsistentTree:
-        """The tree with the least noise in ranks for so many bins: one, two or three levels of equal branching."""
+        """The tree with the least noise in ranks for `size` bins: one, two or three levels of equal branching."""
         levels = 1 if size <= _FEW else 2 if size <= _MANY else 3
         branches, left = [], size
         for level in range(levels, 0, -1):
@@ -77,7 +77,7 @@ class ConsistentTree(PrefixStrategy):
         return np.concatenate(levels, axis=1)
 
     def running_totals(self, released: Floats) -> Floats:
-        """First from below, the sum of its parts tells of a node; then from above, what is left is shared equally."""
+        """Upwards, each node is averaged with the sum of its parts; downwards, differences are shared out equally."""
         keys = len(released)
         ends = [0, *accumulate(self.sections)]
         levels = [released[:, start:end] / FINENESS for start, end in pairwise(ends)]

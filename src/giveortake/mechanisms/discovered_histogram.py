@@ -103,7 +103,7 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
         return self.shown(value, entropy)[0]
 
     def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
-        """These keys, and the numbers that decided."""
+        """The keys that `select` returns, and their noisy numbers of units."""
         return shown_keys(Laplace(self.scale), self.threshold, *value.open(self), entropy)
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
@@ -125,7 +125,7 @@ def _lone_values(given: int | None, sensitivity: Fraction) -> int:
 
 
 def require_delta(delta: Number | None) -> Number:
-    """δ for a mechanism that cannot do without."""
+    """Check that a δ is given, and return it."""
     if delta is None:
         raise InvalidParameter(
             "delta",

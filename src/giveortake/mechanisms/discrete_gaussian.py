@@ -46,5 +46,5 @@ class DiscreteGaussian(AdditiveNoise):
         return discrete_gaussian(self.sigma, size, source(entropy))
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
-        """P[noise ≥ m + 1] ≤ P[N(0, σ²) ≥ m] [CKS20, proposition 23]: at most one step wider than the least."""
+        """An m at most one above the least: P[noise ≥ m + 1] ≤ P[N(0, σ²) ≥ m] [CKS20, proposition 23]."""
         return ceiling(self.sigma * two_sided_quantile_up(confidence))

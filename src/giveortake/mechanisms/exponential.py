@@ -37,7 +37,7 @@ class Exponential(NoisySelection):
         object.__setattr__(self, "scale", positive("scale", scale))
 
     def event(self, sensitivity: Number = 1) -> events.Exponential:
-        """A selection by utilities of that sensitivity."""
+        """The event of a selection by utilities of that sensitivity."""
         return events.Exponential(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def probabilities(self, utilities: Sequence[Number]) -> list[float]:

@@ -78,7 +78,7 @@ class Gaussian(RoundedNoise):
         return rounded_normal(self.sigma, size, source(entropy))
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
-        """P[|noise| ≤ m] = 2Φ((m + ½) / σ) − 1."""
+        """The least m with that confidence, from P[|noise| ≤ m] = 2Φ((m + ½) / σ) − 1."""
         return max(0, exact.ceiling(self.sigma * two_sided_quantile_up(confidence) - Fraction(1, 2)))
 
 
@@ -90,7 +90,7 @@ def two_sided_quantile_up(confidence: Number) -> Fraction:
 
 
 def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Number | None) -> Fraction:
-    """The greatest μ, rounded down, at which Gaussian noise keeps the promise that was asked for, stated one way."""
+    """The greatest μ, rounded down, that keeps the promise asked for: exactly one of (ε, δ), ρ and μ."""
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) != 1:
         raise InvalidParameter(

@@ -46,7 +46,7 @@ class Geometric(AdditiveNoise):
         return two_sided_geometric(self.scale, size, source(entropy))
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
-        """P[|noise| ≤ m] = 1 − 2q^(m+1) / (1 + q) with q = exp(−1 / scale)."""
+        """The least m with that confidence, from P[|noise| ≤ m] = 1 − 2q^(m+1) / (1 + q) with q = exp(−1 / scale)."""
         miss = miss_probability(confidence)
         outside = 2 / (miss * (1 + exp_down(max(-1 / self.scale, _NEGLIGIBLE))))
         return max(0, ceiling(self.scale * log_up(outside)) - 1)

@@ -101,7 +101,7 @@ def _greatest(table: Integers) -> int:
 
 
 def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
-    """How far one row moves what is left of a table of that shape, in L2, rounded up."""
+    """How far one row moves H·x for a table of that shape, in L2, rounded up."""
     length = _product(shape, (True,) * len(shape))
     if neighbours == "change-one":
         agreeing = itertools.product((True, False), repeat=len(shape))

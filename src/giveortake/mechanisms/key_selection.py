@@ -59,9 +59,9 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         return events.DiscoveredKeys(promise.epsilon, promise.delta)
 
     def event_of_keys(self, touched: int) -> events.DiscoveredKeys:
-        """The same by sequential composition [Lal20, Prop. 8], because the keys' coins are independent.
+        """The same event by sequential composition [Lal20, Prop. 8], because the keys' coins are independent.
 
-        It is less than by group privacy: a person is alone with each key that they touch, not several times with one.
+        It costs less than by group privacy: a person counts once in each key that they touch, not several times in one.
         """
         keys = exact.whole("touched", touched)
         return events.DiscoveredKeys(keys * self.epsilon, keys * self.delta)
@@ -119,7 +119,7 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         return self._shown(keys, counts.tolist(), entropy)
 
     def _shown(self, keys: list[Key], counts: list[int], entropy: Entropy | None) -> list[Key]:
-        """One coin for each key. Keys of as many persons have the same chance, which is computed once."""
+        """Toss a coin for each key. Keys with equally many persons share a chance, which is computed once."""
         places_by_count: dict[int, list[int]] = {}
         for place, count in enumerate(counts):
             places_by_count.setdefault(count, []).append(place)

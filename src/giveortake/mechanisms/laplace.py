@@ -67,6 +67,6 @@ class Laplace(RoundedNoise):
         return rounded_laplace(self.scale, size, source(entropy))
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
-        """P[|noise| ≤ m] = 1 − exp(−(m + ½) / scale)."""
+        """The least m with that confidence, from P[|noise| ≤ m] = 1 − exp(−(m + ½) / scale)."""
         miss = miss_probability(confidence)
         return max(0, ceiling(self.scale * log_up(1 / miss) - Fraction(1, 2)))

@@ -1,4 +1,4 @@
-"""How far sums of very many Laplace noises with different weights stray: numbers for a whole table of sums at once."""
+"""How far from zero sums of very many weighted Laplace noises may lie, for a whole table of sums at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _moment_quantiles(weights: Floats, miss: float) -> Floats:
 
 
 def _standard_quantiles(relative: Floats, miss: float) -> Floats:
-    """The same where weights are shares of the standard deviation."""
+    """The quantiles for weights that are stated in standard deviations of the sum."""
     grid, logs = _grid()
     places = np.ceil(np.log(np.maximum(relative, _LEAST) / _LEAST) / np.log(_APART) - 1e-9).astype(np.int64)
     places = np.where(relative > 0, np.minimum(places, len(grid) - 1), -1)
@@ -64,7 +64,7 @@ def _standard_quantiles(relative: Floats, miss: float) -> Floats:
     counts = np.bincount(flat, minlength=size * len(places)).reshape(len(places), size)[:, 1:].astype(np.float64)
     found = np.zeros(len(relative))
     left = np.arange(len(relative))
-    for terms in (_TERMS // 8, _TERMS):  # sums of many noises are smooth, and few terms say all
+    for terms in (_TERMS // 8, _TERMS):  # sums of many noises are smooth, and need few terms
         characteristic = np.exp(-(counts[left] @ logs[:, :terms]))
         done = characteristic[:, -1] < _NOTHING if terms < _TERMS else np.full(len(left), True)
         found[left[done]] = _crossing(characteristic[done], miss)

@@ -49,14 +49,14 @@ class Lattice:
 
     @classmethod
     def for_noise(cls, *, whole: bool, sensitivity: Fraction, scale: Fraction, coordinates: Fraction) -> Lattice:
-        """The default: the integers for integers, a power of two far below sensitivity and noise for real numbers."""
+        """The default lattice: the integers for integers; else a power of two far below sensitivity and noise."""
         if whole:
             return cls(1)
         steps = max(Fraction(_FINE), _FINE_EACH * coordinates)
         return cls(_power_of_two_below(min(sensitivity / steps, scale / _FINE_NOISE)))
 
     def contains(self, *, whole: bool) -> bool:
-        """Whether numbers that are whole, or are not, lie on the lattice by their type."""
+        """Whether numbers lie on the lattice by their type: whole ones do if 1 is a multiple of the granularity."""
         return whole and self.granularity.numerator == 1
 
     def l1_steps(self, sensitivity: Fraction, *, whole: bool, size: int) -> Fraction:

@@ -1,4 +1,4 @@
-"""Where numbers are put and how much noise they get: prepared once for equal parameters, without looking at values."""
+"""The lattice for numbers and the noise they get: prepared once for equal parameters, without looking at values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LatticeNoise:
         return self.lattice.values(shaped_numbers.added(self.lattice.steps(given), noise), given)
 
     def margin(self, confidence: Number) -> int | float | Fraction:
-        """Noise and rounding together, for one number; a float is rounded up."""
+        """The margin of one number, noise and rounding together; a float is rounded up."""
         unit = self.lattice.granularity
         moved = Fraction(0) if self.lattice.contains(whole=self.whole) else unit / 2
         total = self.noise.margin(confidence) * unit + moved
@@ -71,7 +71,7 @@ def gaussian_on_lattice(
 
 
 class _Kind(NamedTuple):
-    """All that noise may know of values."""
+    """All that the noise may depend on: whether values are whole or floats, and how many there are."""
 
     whole: bool
     is_float: bool
@@ -118,7 +118,7 @@ def _unit(granularity: Number | None) -> Fraction | None:
 
 
 def _require_usual(scale: Fraction, steps: Fraction, faintest: Fraction) -> None:
-    """Refuse noise that rounds to nothing because no step was protected, or that is beyond all measure.
+    """Refuse noise that rounds to zero because the sensitivity is below one step, or that is too large.
 
     A promise that is so weak that its noise rounds to zero is kept as it was asked for; see `exact.spendable`.
     """

@@ -52,7 +52,7 @@ class Surprise(Mechanism["Integers", bool]):
     """Whether the number of rows in the chosen cells is far from what was expected, by the sparse vector technique.
 
     Guarantee: |count − expected|, of a whole number that was expected, is moved by a row by at most 1; `guard`, which
-    was made for that sensitivity and charged when it was made, tells whether it reaches its threshold.
+    was made for that sensitivity and charged when it was made, says whether it reaches its threshold.
     """
 
     chosen: Chosen
@@ -66,6 +66,6 @@ class Surprise(Mechanism["Integers", bool]):
         return self.guard.event()
 
     def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> bool:
-        """What the guard says of the distance."""
+        """Whether the guard finds the count that far from the expected one."""
         counts = np.asarray(opened(value, self)).ravel()
         return self.guard.release(abs(int(counts[self.chosen.ravel()].sum()) - self.expected), entropy)

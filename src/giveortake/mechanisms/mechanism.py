@@ -1,4 +1,4 @@
-"""What every mechanism is, and the wrapper around what only a mechanism may see."""
+"""The base of all mechanisms, and the wrapper around values that only a mechanism may see."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Mechanism(ABC, Generic[Private_contra, Public_co]):
 
     @abstractmethod
     def event(self, sensitivity: Number = 1) -> Event:
-        """What one release is, when one unit changes the value by at most `sensitivity`."""
+        """The event of one release, when one unit changes the value by at most `sensitivity`."""
 
     @abstractmethod
     def release(self, value: Private_contra | Sensitive[Private_contra], entropy: Entropy | None = None) -> Public_co:
-        """Draw from the mechanism; `entropy` is the operating system's unless a test brings its own."""
+        """Draw from the mechanism; `entropy` is the operating system's unless a test passes another source."""
 
 
 @final
 class Sensitive(Generic[Private]):
     """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice.
 
-    What may be made of it has a name here and stays sensitive. No function of a caller's ever sees the value.
+    Its methods compute what may be computed from it, and the results stay sensitive. No caller ever sees the value.
 
     >>> Sensitive(5)
     <sensitive>
@@ -118,7 +118,7 @@ class Sensitive(Generic[Private]):
 
 
 def opened(value: Private | Sensitive[Private], mechanism: Mechanism[Any, Any]) -> Private:
-    """The value, whether or not it came wrapped."""
+    """The value itself, unwrapped if it is `Sensitive`."""
     return value.open(mechanism) if isinstance(value, Sensitive) else value
 
 

@@ -91,7 +91,7 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
         return Exponential(2 * self.sensitivity / self.epsilon)
 
     def event(self, sensitivity: Number = 1) -> events.Exponential:
-        """A selection; `sensitivity` counts units, and is one."""
+        """The event of a selection; `sensitivity` is a number of units: one."""
         return self.selection.event(self.sensitivity * exact.at_least("sensitivity", sensitivity))
 
     def release(

@@ -38,5 +38,5 @@ class PermuteAndFlip(NoisySelection):
         object.__setattr__(self, "scale", positive("scale", scale))
 
     def event(self, sensitivity: Number = 1) -> events.Pure:
-        """A selection by utilities of that sensitivity."""
+        """The event of a selection by utilities of that sensitivity."""
         return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)

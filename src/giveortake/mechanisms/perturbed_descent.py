@@ -1,4 +1,4 @@
-"""Output perturbation: where a fixed number of gradient steps leads, with noise, and nothing of the way."""
+"""Output perturbation: the last point of a fixed number of gradient steps, with noise; the others stay secret."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         return events.Gaussian(self.sigma / Fraction(sensitivity))
 
     def moved(self, rows: int, *, changed: bool) -> Fraction:
-        """How far a unit of so many rows moves the point, in steps; rounded up.
+        """How far a unit of `rows` rows moves the point, in steps; rounded up.
 
         >>> made = PerturbedDescent(1, 2, 1, 1, 3, 1000, 1, Fraction(0), 1, 1)  # ½ · (1 + ¼), and 3 roundings of each
         >>> float(made.moved(1, changed=False))
@@ -94,7 +94,7 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         return np.array(found, dtype=object) + rounded_normal(self.sigma, self.size, source(entropy))
 
     def point(self, slopes: Slopes) -> tuple[int, ...]:
-        """The point itself, by exact fractions: every table takes the same number of passes."""
+        """The point without noise, in exact fractions: every table takes the same number of passes."""
         (rows,) = slopes.rows.open(self).tolist()
         inverse = self.strength + self.steepest * self.longest * int(rows)
         most, here = Fraction(self.farthest * self.fineness), (0,) * self.size

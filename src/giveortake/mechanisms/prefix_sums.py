@@ -74,7 +74,7 @@ class PrefixStrategy(ABC):
 
     @abstractmethod
     def to_json(self) -> list[Any]:
-        """What names the matrix in a ledger. This is a stored format: a name never stands for another matrix."""
+        """The name of the matrix in a ledger. This is a stored format: a name always means the same matrix."""
 
     def weights(self) -> Floats:
         """How much every released integer (columns) counts in every running total (rows)."""

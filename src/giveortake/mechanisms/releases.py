@@ -1,4 +1,4 @@
-"""One call, one release: parameters are checked, noise is calibrated, the answer comes back in kind."""
+"""One call, one release: parameters are checked, noise is calibrated, and the answer is of the input's kind."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def margin(
 def exponential(
     candidates: Sequence[Candidate], utilities: Numeric, *, sensitivity: Number, epsilon: Number
 ) -> Candidate:
-    """One of the candidates, with probability proportional to exp(ε · utility / 2 · sensitivity): ε-DP [MT07].
+    """One of the candidates, with probability proportional to exp(ε · utility / (2 · sensitivity)): ε-DP [MT07].
 
-    The candidates are public: a list that was found in the data gives away what is in it.
+    The candidates are public: a list that was found in the data reveals what is in it.
 
     >>> gt.exponential(["red", "green"], [0, 10**6], sensitivity=1, epsilon=1)
     'green'

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class ReportNoisyMax(NoisySelection):
-    """Add Laplace noise of that scale to every utility and tell only who came out on top.
+    """Add Laplace noise of that scale to every utility and release only the index of the greatest.
 
     Guarantee [DR14, claim 3.9, with noise doubled because utilities need not move together]: for utilities of
     sensitivity d, a selection is (2d / scale)-DP, however many candidates there are. The noisy utilities themselves
@@ -39,10 +39,10 @@ class ReportNoisyMax(NoisySelection):
         object.__setattr__(self, "scale", positive("scale", scale))
 
     def event(self, sensitivity: Number = 1) -> events.Pure:
-        """A selection by utilities of that sensitivity."""
+        """The event of a selection by utilities of that sensitivity."""
         return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
-        """Two noises, each at most scale · ln(candidates / miss) except with probability miss."""
+        """The margin is two noises, each at most scale · ln(candidates / miss) except with probability miss."""
         miss = miss_probability(confidence)
         return 2 * self.scale * log_up(whole("candidates", candidates) / miss)

@@ -75,7 +75,7 @@ class Residual(Mechanism["IntArray", "IntArray"]):
         return math.prod(size - 1 for size in self.sizes)
 
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
-        """A Gaussian release, when one unit moves Px by at most so much in L2."""
+        """A Gaussian release, when one unit moves Px by at most `sensitivity` in L2."""
         return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
 
     def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> IntArray:
@@ -174,7 +174,7 @@ def rebuilt(sizes: Sequence[int], parts: Mapping[tuple[int, ...], Floats]) -> Fl
 
 
 def cell_variance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float]) -> float:
-    """The variance of every cell of such a table, from those of the residuals (`Residual.variance`)."""
+    """The variance of every cell of a `rebuilt` table, from those of the residuals (`Residual.variance`)."""
     found = 0.0
     for axes, variance in variances.items():
         inside = math.prod(1 - 1 / size for axis, size in enumerate(sizes) if axis in axes)
@@ -184,7 +184,7 @@ def cell_variance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], floa
 
 
 def covariance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float]) -> Floats:
-    """The covariance of all cells of such a table, in the order in which they are listed."""
+    """The covariance of all cells of a `rebuilt` table, in the order in which they are listed."""
     cells = math.prod(sizes)
     found = np.zeros((cells, cells))
     for axes, variance in variances.items():

@@ -47,16 +47,16 @@ class RunningCount(Mechanism["IntArray", int]):
 
     @classmethod
     def calibrated(cls, horizon: int, mu: Fraction, rows: int, neighbours: Neighbours) -> RunningCount:
-        """The least noise, up to a part in 2⁴⁰, for which all steps are μ-GDP, where a unit has at most so many rows.
+        """The least noise, up to a part in 2⁴⁰, for which all steps are μ-GDP, where a unit has at most `rows` rows.
 
-        It is rounded up to a number of few digits: what is priced a little above its budget would not fit into it.
+        It is rounded up to few digits, so that its price is never a little above the budget that it was made for.
         """
         least = moved(horizon, rows, neighbours) / mu
         grain = exact.power_of_two_at_least(least) / 2**41
         return cls(horizon, (least // grain + 2) * grain)
 
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
-        """All steps together, when one unit moves B·x by at most so much in L2."""
+        """The event of all steps together, when one unit moves B·x by at most `sensitivity` in L2."""
         return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
 
     def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
@@ -73,8 +73,8 @@ class RunningCount(Mechanism["IntArray", int]):
         """The integer of the next period, and its exact count under a pad. `past` are earlier counts under theirs.
 
         There is a pad of 256 random bits for each period, this one included, and each is used once: a count under its
-        pad tells nothing to whoever does not have the pad. So what was counted stays as it was, whatever rows come
-        late: they count never, and no answer depends on them.
+        pad tells nothing to whoever does not have the pad. So earlier counts never change: rows that come late do not
+        count, and no answer depends on them.
         """
         (count,) = shaped_numbers.whole_numbers("now", opened(now, self)).flat.tolist()
         *earlier, last = (opened(pad, self) for pad in pads)
@@ -93,6 +93,6 @@ class RunningCount(Mechanism["IntArray", int]):
 
 
 def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
-    """How far a unit of so many rows moves all steps together, in L2, rounded up."""
+    """How far a unit of `rows` rows moves all steps together, in L2, rounded up."""
     once = rows * SquareRoot(horizon).l2
     return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))

@@ -1,4 +1,4 @@
-"""How much noise a promise asks for, refused by name where there is no such noise."""
+"""The noise scale that a promise asks for; refused if it is beyond the supported range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def scale_for(sensitivity: Number, epsilon: Number, *, factor: int = 1) -> Fraction:
-    """Sensitivity / ε, times `factor`, unless that is beyond all measure."""
+    """Sensitivity / ε, times `factor`; refused if it is beyond the supported range."""
     scale = factor * at_least("sensitivity", sensitivity) / spendable("epsilon", epsilon)
     if scale > GREATEST:
         raise InvalidParameter(

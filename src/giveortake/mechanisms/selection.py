@@ -1,4 +1,4 @@
-"""What the three mechanisms that select one of several candidates have in common."""
+"""The base of the three mechanisms that select one of several candidates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NoisySelection(Mechanism["Numeric", int]):
-    """The index of the greatest utility / scale + noise."""
+    """Select the index of the greatest utility / scale + noise."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class NoisySelection(Mechanism["Numeric", int]):
     @property
     @abstractmethod
     def scale(self) -> Fraction:
-        """How much utility weighs as much as one unit of noise."""
+        """How much utility one unit of noise is worth."""
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> int:
         """The index of the candidate selected; `value` holds the utilities, one for each candidate.
@@ -62,5 +62,5 @@ class NoisySelection(Mechanism["Numeric", int]):
 def _scores(utilities: npt.NDArray[Any]) -> Scores:
     if utilities.dtype != object:
         return utilities
-    # Clamping moves no two utilities further apart, so it keeps the sensitivity; an error would tell of the data.
+    # Clamping moves no two utilities further apart, so it keeps the sensitivity; an error would depend on data.
     return [max(-GREATEST, min(GREATEST, Fraction(number))) for number in utilities.tolist()]

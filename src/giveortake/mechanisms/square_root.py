@@ -42,7 +42,7 @@ class SquareRoot(PrefixStrategy):
 
     @property
     def column(self) -> tuple[int, ...]:
-        """The first column of B, which is the longest: every other is a beginning of it, moved down."""
+        """The first column of B, which is the longest: every other column is its beginning, moved down."""
         return _column(self.size)
 
     @property

@@ -1,4 +1,4 @@
-"""How far noise strays, and sums of independent noises: the law that stands behind every margin.
+"""Tails of noise, and of sums of independent noises: the laws behind every margin.
 
 Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
 """
@@ -36,10 +36,10 @@ _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 @dataclass(frozen=True, slots=True)
 class _Tail(ABC):
-    """One noise, symmetric around zero. Where many sums are judged at once, `scale` holds one number for each.
+    """One noise, symmetric around zero. Where many sums are computed at once, `scale` holds one number for each.
 
-    With `loosely`, sums of both laws are bounded as version 0.1 did, whose answers keep their intervals: by a union
-    bound.
+    With `loosely`, sums of both laws are bounded by a union bound, as in version 0.1, whose answers keep their
+    intervals.
     """
 
     scale: Any
@@ -147,7 +147,7 @@ def plausible(away: Floats, tails: Iterable[Tail], miss: float | Floats) -> npt.
 def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any], bool]:
     """The scales of the Laplace noises, and of the normal ones, and whether any is bounded loosely.
 
-    A law that is neither is never left out of a sum.
+    A law that is neither is an error, so that no noise is left out of a sum.
     """
     laplace, normal, loosely = [], [], False
     for tail in tails:
@@ -205,7 +205,7 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
     greatest = apart[-1]
     least = greatest * 1e-6
     nothing = np.where(t > 0, 0.0, 1.0) if deviation is None else _normal_tail(t, [deviation])
-    if deviation is not None:  # that no noise is left out beside another lengthens the tail, and treats all alike
+    if deviation is not None:  # raising tiny noises only lengthens the tail, and no place is treated differently
         least = np.maximum(least, deviation * 2 * _NOTHING)
         deviation = np.maximum(deviation, greatest * 2 * _NOTHING)
     apart = [np.maximum(scale, least) for scale in apart]
@@ -226,7 +226,7 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
 
 
 def _ordered(scales: list[Floats]) -> list[Floats]:
-    """The least, the second, … of several numbers in every place. They are few: neighbours are exchanged."""
+    """Sort several numbers in every place, the least first. They are few: neighbours are exchanged."""
     found = list(scales)
     for end in range(len(found) - 1, 0, -1):
         for index in range(end):

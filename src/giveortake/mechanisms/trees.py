@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def nodes_of(leaves: Integers) -> Integers:
-    """All levels side by side: 2, 4, 8, … columns, the leaves last. A leaf moves one node of each level.
+    """All levels of the tree side by side: 2, 4, 8, … columns, the leaves last. A leaf moves one node of each.
 
     >>> nodes_of(np.array([[1, 2, 3, 4]])).tolist()
     [[3, 7, 1, 2, 3, 4]]
@@ -26,7 +26,7 @@ def nodes_of(leaves: Integers) -> Integers:
 
 
 def levels_of(nodes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """The levels apart again.
+    """Split what `nodes_of` returned into its levels.
 
     >>> [level.tolist() for level in levels_of(np.array([[3, 7, 1, 2, 3, 4]]))]
     [[[3, 7]], [[1, 2, 3, 4]]]
@@ -39,7 +39,7 @@ def levels_of(nodes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
 
 
 def size_of(levels: int) -> int:
-    """How many nodes so many levels have.
+    """How many nodes a tree of so many levels has.
 
     >>> size_of(2)
     6

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Trusted: TypeAlias = "Callable[[Reals, UnitRows], Any]"
     StepsOfUnits: TypeAlias = "list[list[list[int]]]"  # of each unit, of each of its rows: the target, then the columns
 
-_LESS = 1 - 2.0**-40  # what doubles may be wrong by, and more
+_LESS = 1 - 2.0**-40  # leaves room for more than doubles may be wrong by
 
 
 @final
@@ -35,7 +35,7 @@ class UnitRows:
     """The rows of one person, or one row where rows are protected, as trusted code sees them.
 
     `x` has a line for each row: 1, and then the columns of features between -1 and 1. `y` has the targets: 1 or 0 for
-    classes, and from -1 to 1 for numbers. Both are whole multiples of a step; the order of rows tells nothing.
+    classes, and from -1 to 1 for numbers. Both are whole multiples of a step; the order of rows means nothing.
     """
 
     x: Reals
@@ -68,7 +68,7 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
     citation: ClassVar[str] = "Abadi et al.: Deep learning with differential privacy, CCS 2016"
 
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
-        """That of its noise; `sensitivity` is how far one unit moves the sum."""
+        """The event of its noise; `sensitivity` is how far one unit moves the sum."""
         return self.noise.event(sensitivity)
 
     def release(self, value: StepsOfUnits | Sensitive[StepsOfUnits], entropy: Entropy | None = None) -> Integers:
@@ -76,16 +76,16 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
         return self.noise.release(Sensitive(self.summed(opened(value, self))), entropy)
 
     def summed(self, units: StepsOfUnits) -> Integers:
-        """The sum itself."""
+        """The sum without noise."""
         total = [0] * len(self.theta)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # what is warned of may depend on rows
+            warnings.simplefilter("ignore")  # a warning may depend on rows
             for rows in units:
                 total = [sofar + each for sofar, each in zip(total, self.cut(self._gradient(rows)), strict=True)]
         return np.array(total, dtype=object)
 
     def _gradient(self, rows: list[list[int]]) -> Reals:
-        """What the code says of a unit, or zero."""
+        """The gradient that the code returns for a unit; zero if it raises or returns anything else."""
         table = np.array(sorted(rows), dtype=np.float64) / self.steps
         x = np.column_stack([np.ones(len(table)), table[:, 1:]])
         try:

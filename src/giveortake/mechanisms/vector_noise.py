@@ -60,7 +60,7 @@ class VectorNoise(Mechanism["Integers", "Integers"]):
         return self.sigma if weight == 1 else exact.sqrt_up(self.sigma**2 / weight)
 
     def deviations(self) -> npt.NDArray[np.float64]:
-        """The same for each cell."""
+        """The deviation of the noise in each cell."""
         each = [np.full(size, float(self.deviation(weight))) for size, weight in self.blocks]
         return np.concatenate(each) if each else np.zeros(0)
 

@@ -97,7 +97,7 @@ class WeightedKeys(Mechanism[Any, Any]):
         return found
 
     def event(self, sensitivity: Number = 1) -> events.GaussianKeys:
-        """A release: 1 under add-remove; 2 under change-one, where one unit leaves and another enters."""
+        """The event of a release; `sensitivity` is 1 under add-remove; 2 under change-one: one leaves, one enters."""
         chance = _lone_key_chance(self.sigma, self.threshold, self.length, self.degree)
         return events.GaussianKeys(self.sigma / _moved(self.length, sensitivity), chance)
 
@@ -124,7 +124,7 @@ class WeightedKeys(Mechanism[Any, Any]):
 
 @lru_cache(maxsize=64)
 def weights(length: int, degree: int) -> tuple[int, ...]:
-    """What a unit of 1, 2, … `degree` keys gives to each: ⌊length / √m⌋, so that m·w² ≤ length².
+    """The weights that units of m = 1, 2, … `degree` keys give to each: ⌊length / √m⌋, so that m·w² ≤ length².
 
     >>> weights(100, 4)
     (100, 70, 57, 50)

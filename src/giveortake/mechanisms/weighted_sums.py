@@ -1,4 +1,4 @@
-"""How far a weighted sum of rounded Laplace noises strays to one side: what many noisy counts say together."""
+"""How far to one side a weighted sum of rounded Laplace noises may lie, as in sums of many noisy counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets as they burn down, charge by charge."""
+"""What is left of budgets, charge by charge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Budgets(Protocol):
-    """A ledger, as far as it is drawn."""
+    """What a chart needs of a ledger."""
 
     def levels(self) -> Sequence[Any]:
         """Every level: its number, its kind and its name."""
@@ -23,7 +23,7 @@ class Budgets(Protocol):
 
 
 def burn_down(ledger: Budgets) -> Any:
-    """What was left of every budget in a ledger after every charge.
+    """A chart of what was left of every budget in a ledger after every charge.
 
     >>> with gt.ledger.open(":memory:") as book:
     ...     people = book.population("people", budget=gt.PureDP(1))
@@ -39,7 +39,7 @@ def burn_down(ledger: Budgets) -> Any:
     rows: list[dict[str, Any]] = []
     for level in levels:
         points = [(number, float(1 - share)) for number, share in used[level.number]]
-        points.append((last, points[-1][1]))  # what is left stays left
+        points.append((last, points[-1][1]))  # the line goes on to the last entry
         rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
     names = [f"{level.kind} {level.name}" for level in levels]
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)

@@ -19,22 +19,22 @@ _PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error
 
 
 class Sizes(Protocol):
-    """A profile, as far as it is drawn."""
+    """What a chart needs of a profile."""
 
     @property
     def table(self) -> str:
-        """What it is of."""
+        """The table that the profile describes."""
 
     @property
     def epsilon(self) -> Fraction:
-        """What it cost."""
+        """The ε that the profile cost."""
 
     def lines(self, epsilon: Number | None = None) -> list[dict[str, float]]:
         """Noise and bias for every cap on rows."""
 
 
 def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = None) -> Any:
-    """Noise and bias of COUNT(*) for every cap on rows, apart and together, at ε or at that of the profile."""
+    """A chart of noise and bias of COUNT(*) for every cap on rows, at `epsilon` or at the profile's ε."""
     alt = altair()
     lines = profile.lines(epsilon)
     rows = [{"cap": line["cap"], "rows": line[part], "part": name} for part, name in _PARTS.items() for line in lines]

@@ -18,7 +18,7 @@ SUFFIXES = (".svg", ".png", ".html")
 
 
 class _InScript(json.JSONEncoder):
-    """JSON that stands in a page's script: no text in it ends the script."""
+    """JSON for a script in a page: no text in it ends the script."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")
@@ -42,10 +42,10 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def titled_or_saved(draw: Callable[[str | None], Any], title: str | os.PathLike[str] | None) -> Any:
-    """The chart that `draw` makes of a title; where a path is given instead, it is saved there, without a title.
+    """Draw a chart with a title; where a path is given instead, draw it without a title and save it there.
 
-    Nobody calls a chart "visits.svg": a text that ends like a picture is a path. One of a kind that is not written is
-    refused, before anything is drawn.
+    A text that ends like a picture, such as "visits.svg", is a path. A kind of picture that cannot be written is
+    refused before anything is drawn.
 
     >>> gt.plot.titled_or_saved(lambda title: f"a chart of {title}", "visits")
     'a chart of visits'

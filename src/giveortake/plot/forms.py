@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from giveortake.plot.rows import Rows
 
-_INTERVAL, _VALUE, _BAND = "#888888", "#222222", "#bbbbbb"  # told apart in grey
+_INTERVAL, _VALUE, _BAND = "#888888", "#222222", "#bbbbbb"  # they differ in grey
 _WIDTH = 460
 _HEIGHT, _TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and its title
 _FEW, _MANY = 12, 60
@@ -33,7 +33,7 @@ _LABELS = 220  # pixels of the longest label
 @final
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The channels of the quantity: its own, that of its other end, its edges in pixels, and the arrows there."""
+    """The axis of the estimate: its channel, its edges in pixels, and the arrows there."""
 
     own: str
     low_edge: Any
@@ -59,7 +59,7 @@ class Form(ABC):
 
     @property
     def is_line(self) -> bool:
-        """Whether neighbours are joined."""
+        """Whether a line joins neighbours."""
         return False
 
     @abstractmethod
@@ -72,11 +72,11 @@ class Form(ABC):
 
     @abstractmethod
     def heading(self, keys: Sequence[Any]) -> str:
-        """What the axis of keys is called."""
+        """The title of the axis of keys."""
 
     @abstractmethod
     def chart(self, rows: Rows) -> Any:
-        """The chart."""
+        """The chart of these rows."""
 
     def layers(self, base: Any, rows: Rows, *, width: float, size: float) -> Layers:
         """Intervals with both ends, points, and what is drawn only where an end is missing."""
@@ -108,7 +108,7 @@ class Form(ABC):
         )
 
     def quantity(self, rows: Rows, field: str) -> Any:
-        """The axis of the estimate. It includes zero for counts, and if zero is no farther away than it is long."""
+        """The axis of the estimate. It includes zero for counts, and for other numbers if zero is near."""
         alt = altair()
         channel = getattr(alt, self.axis.own.upper())
         scale = alt.Scale(zero=rows.has_zero)
@@ -158,7 +158,7 @@ class _Along(Form):
             band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
             line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
             alone = len({row["place"] for row in values}) == 1
-            bars = self.rows <= _FEW and (alone or not several)  # else bars hide each other, and a band tells all
+            bars = self.rows <= _FEW and (alone or not several)  # else bars hide each other, and a band shows all
             points = [layers.points] if self.rows <= _MANY else []
             drawn = [
                 band,
@@ -202,14 +202,14 @@ class Times(_Along):
 
 
 def _span(rows: Rows) -> tuple[dt.timedelta, bool]:
-    """How long a time axis is, and whether it is of days."""
+    """How long a time axis is, and whether all its times are whole days."""
     found = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
     span = max(found) - min(found) if found else dt.timedelta(0)
     return span, all(each.time() == dt.time(0) for each in found)
 
 
 def _written(span: dt.timedelta, *, whole_days: bool) -> str:
-    """Dates as the other faces of an answer write them, as far as the axis is fine enough."""
+    """The format of dates on an axis, as in other outputs, and as fine as the axis needs."""
     if span <= _DAYS and not whole_days:
         return "%m-%d %H:%M"
     return "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
@@ -276,13 +276,13 @@ class Categories(Form):
 
 
 def _facets(alt: Any, chart: Any, series: list[str]) -> Any:
-    """A small chart for each line, on the same axes: there are not so many colours."""
+    """A small chart for each line, on the same axes: there are too few colours for all."""
     own = alt.Facet("series:N", sort=series, title=None, header=alt.Header(labelLimit=_SMALL, labelAnchor="start"))
     return chart.properties(width=_SMALL, height=_SMALL // 2).facet(facet=own, columns=_COLUMNS)
 
 
 def _apart(layers: list[Any], series: list[str]) -> list[Any]:
-    """Layers of which different lines are some pixels apart, where few would hide each other at one place."""
+    """Draw the lines of each layer some pixels apart, where a few would hide each other at one place."""
     if not 1 < len(series) <= _MOST_APART:
         return layers
     found = []
@@ -309,7 +309,7 @@ def _tooltip(alt: Any, rows: Rows) -> list[Any]:
 
 
 def _coloured(alt: Any, layer: Any, series: list[str]) -> Any:
-    """The same layer with a colour and a dash for each line; the legend lists them as the answer does."""
+    """The same layer with a colour and a dash for each line; the legend has the order of the answer."""
     colours = [COLOURS[place % len(COLOURS)] for place in range(len(series))]
     legend = alt.Legend(
         title=None,

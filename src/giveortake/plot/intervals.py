@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _CHARACTERS = 74  # of a line of the caption, which is then about as wide as a chart
 _SIDE_BY_SIDE = 2
-_MOST_APART = 3  # rows without a key that are told in the caption
-_MOST_LINES = 30  # that are told apart, each in a small chart of its own
+_MOST_APART = 3  # rows without a key that are listed in the caption
+_MOST_LINES = 30  # each in a small chart of its own
 
 
 def intervals(answer: Any, *, title: str | None = None) -> Any:
@@ -30,7 +30,7 @@ def intervals(answer: Any, *, title: str | None = None) -> Any:
     Dates and times become a line with a band on a time axis, numbers points in their order, all else one line each,
     the greatest first. More lines than there are colours get a small chart each, and more than 30 are refused. An
     interval without an end reaches to the edge and has an arrow there; the axis is that of the
-    finite ends. Every row is drawn, or told in the caption. One estimate is a chart that others can be laid upon
+    finite ends. Every row is drawn, or listed in the caption. One estimate is a chart that others can be laid upon
     (`answer.plot() + other`), several are charts side by side.
     """
     if not isinstance(answer, Released):
@@ -60,7 +60,7 @@ def panels(answers: Sequence[tuple[str, Any]], *, more: int = 0, title: str | No
 
 
 def _charts(answer: Any) -> tuple[list[Any], list[str]]:
-    """A chart for each estimate, and what has no place in them."""
+    """A chart for each estimate, and in words the rows that have no place in them."""
     estimates = [column for column in answer.columns if column.has_interval]
     keys = keys_of(answer.columns)
     form = _form(keys, len(answer))
@@ -90,7 +90,7 @@ def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
 
 
 def _form(keys: Sequence[Any], rows: int) -> Form:
-    """The form that the keys ask for: by the first key with an order of its own; the others tell lines apart."""
+    """The form that suits the keys: along the first key with an order of its own; the others make lines."""
     for place, key in enumerate(keys):
         if sum(value is None for value in key) > _MOST_APART:
             continue

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
 
 _STEPS = 100
-_DASHES = [[1, 0], [8, 3], [3, 3], [1, 3], [10, 3, 2, 3], [6, 2, 2, 2, 2, 2]]  # told apart without colour
+_DASHES = [[1, 0], [8, 3], [3, 3], [1, 3], [10, 3, 2, 3], [6, 2, 2, 2, 2, 2]]  # they differ without colour
 _GREYS = ["#000000", "#222222", "#444444", "#666666", "#777777", "#888888"]
 _FINEST = 0.0005
 _SIZE = {"width": 420, "height": 320}

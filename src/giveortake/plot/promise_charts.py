@@ -1,4 +1,4 @@
-"""What a promise means, drawn: beliefs, attackers, groups, many releases, accuracy."""
+"""Charts of what a promise means: beliefs, attackers, groups, many releases, accuracy."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -
 
 
 def name(promise: Guarantee) -> str:
-    """A promise in a legend."""
+    """The name of a promise in a legend."""
     if isinstance(promise, PureDP):
         return f"ε = {shown(promise.epsilon, 4)}"
     if isinstance(promise, ApproxDP):
@@ -225,7 +225,7 @@ def name(promise: Guarantee) -> str:
 
 
 def _kink(promise: Guarantee) -> Fraction:
-    """Where the line of an (ε, δ) promise bends; somewhere for others, whose lines are smooth."""
+    """Where the line of an (ε, δ) promise bends; ½ for others, whose lines are smooth."""
     if not isinstance(promise, PureDP | ApproxDP):
         return Fraction(1, 2)
     delta = Fraction(0) if isinstance(promise, PureDP) else promise.delta

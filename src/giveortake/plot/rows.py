@@ -1,4 +1,4 @@
-"""The rows of a chart of intervals: finite numbers and texts, with a mark on what has no end."""
+"""The rows of a chart of intervals: finite numbers and texts, with a mark on intervals without an end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One estimate by its keys. `order` and `series` are the labels of places and lines as they are to be listed."""
+    """One estimate by its keys. `order` and `series` are the labels of places and lines in the order of the chart."""
 
     name: str
     key: str
@@ -92,7 +92,7 @@ class Rows:
 
 
 def keys_of(columns: Sequence[Any]) -> list[Any]:
-    """The columns that say what a row is of; what is made of estimates, such as ranks and `n_consistent`, is none."""
+    """The key columns, without columns that are computed from estimates, such as ranks and `n_consistent`."""
     before = list(takewhile(lambda column: not column.has_interval, columns))
     made = {f"{column.name}_consistent" for column in columns if column.has_interval}
     return before or [column for column in columns if not column.has_interval and column.name not in made]
@@ -127,7 +127,7 @@ def _label(value: Any) -> str:
 
 
 def _ordered(places: Sequence[str], sizes: Sequence[float | None]) -> list[str]:
-    """Places by the greatest value at each, the greatest first; what has no value comes last."""
+    """Places by the greatest value at each, the greatest first; places without a value come last."""
     greatest: dict[str, float] = {}
     for place, size in zip(places, sizes, strict=True):
         greatest[place] = max(greatest.get(place, -math.inf), -math.inf if size is None else size)

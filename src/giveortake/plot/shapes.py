@@ -47,7 +47,7 @@ def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str 
 
 
 def _levels(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:
-    """A point with its band for each category, in their order; only the outermost of many."""
+    """A point with its band for each category, in their order; of many, only the lowest and the highest."""
     if len(bins) > _MOST_LEVELS:
         ordered = sorted(bins, key=lambda each: each[1])
         half = _MOST_LEVELS // 2

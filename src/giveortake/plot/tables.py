@@ -15,7 +15,7 @@ _MOST = 40  # tables; of more some are shown, in equal steps
 
 
 def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> Any:
-    """The standard deviation of a cell of every table, surest first; of many tables, that of some in equal steps.
+    """A chart of the standard deviation of a cell of every table, the least first; of many tables, of some of them.
 
     >>> from importlib.resources import files
     >>> visits = files("giveortake") / "data" / "visits.csv"
@@ -42,7 +42,7 @@ def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> A
 
 
 def predicted_errors(tables: Sequence[tuple[str, bool, float]], *, title: str | None = None) -> Any:
-    """The predicted total variation distance of every table, least first: its name, whether it was measured, and it.
+    """A chart of predicted total variation distances (name, whether measured, distance), measured tables first.
 
     >>> type(gt.plot.predicted_errors([("age × sex", True, 0.01), ("age × town", False, 0.04)])).__name__
     'Chart'
@@ -60,7 +60,7 @@ def _some(ordered: list[Any]) -> list[Any]:
 
 
 def _dots(dots: list[tuple[str, str, float]], shapes: dict[str, str], measure: str, title: str) -> Any:
-    """A row for each table, and a dot for each way; of ways that do not occur nothing is told."""
+    """A row for each table, and a dot for each way; ways that do not occur are not in the legend."""
     alt = altair()
     names = list(dict.fromkeys(name for name, _, _ in dots))
     ways = {

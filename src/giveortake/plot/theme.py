@@ -1,4 +1,4 @@
-"""One look for all charts: colours that colour-blind people can tell apart, dashes that survive a grey copier."""
+"""One look for all charts: colours that colour-blind people can tell apart, dashes that remain in grey."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def finished(chart: Any, title: str, subtitle: str | None = None) -> Any:
 
 
 def configured(chart: Any) -> Any:
-    """The look itself, put on once, when a chart is shown or saved."""
+    """Apply the common look to a chart: once, when it is shown or saved."""
     return (
         chart.configure(font=_FONT, background="white")
         .configure_view(stroke=None)
@@ -79,7 +79,7 @@ def configured(chart: Any) -> Any:
 
 
 def without_tags(part: Any) -> Any:
-    """A chart in which no text ends or begins a script where a notebook puts it on a page: keys are found in rows."""
+    """A chart whose texts cannot begin or end a script in a notebook's page: keys come from rows."""
     if isinstance(part, str):
         return _TAG.sub("＜", part)
     if isinstance(part, dict):

@@ -90,7 +90,7 @@ class EpsilonDelta(Guarantee):
             return epsilon, raised_delta(probability_up(enclosure(self.delta) * steps))
 
     def numbers(self) -> str:
-        """The two numbers as they begin the sentence."""
+        """ε and δ as text, to begin a sentence with."""
         return f"ε = {bound(self.epsilon)}, δ = {bound(self.delta)}"
 
 
@@ -155,7 +155,7 @@ class ProbabilisticDP(EpsilonDelta):
     """
 
     def group(self, size: int) -> ApproxDP:
-        """Theorem ([Lal20, Prop. 5], then Prop. 6): as the approximate promise that follows."""
+        """Theorem ([Lal20, Prop. 5], then Prop. 6): as for the approximate promise that follows."""
         return self.approximate().group(size)
 
     def approximate(self, delta: Number | None = None) -> ApproxDP:
@@ -197,11 +197,11 @@ class ComputationalDP(EpsilonDelta):
         return ComputationalDP(*self.group_pair(size), **self.terms)
 
     def approximate(self, delta: Number) -> ApproxDP:
-        """Unprovable: an encrypted table keeps a computational promise and no statistical one [Lal20, §5]."""
+        """Always Unprovable: an encrypted table keeps a computational promise and no statistical one [Lal20, §5]."""
         raise Unprovable("a computational promise does not imply a statistical one")
 
     def loss_bound(self, failure: Fraction | None) -> Fraction | None:
-        """None: the best belief may need unbounded computation, and a ciphertext settles it."""
+        """None; Unprovable with `failure`: the best belief may need unbounded computation, as with a ciphertext."""
         if failure is not None:
             raise Unprovable(
                 "a computational promise bounds efficient tests, not the belief of an ideal observer",

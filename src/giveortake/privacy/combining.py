@@ -54,10 +54,10 @@ def parallel(promises: Iterable[Guarantee], *, touched: int = 1) -> Guarantee:
 
 
 def together(promises: Sequence[Guarantee]) -> Guarantee:
-    """The promise of releases that are shown together, as an answer and those that it refines.
+    """The promise of releases that are shown together, such as an answer and the answers that it refines.
 
-    Guarantee: basic composition [PDP21, L1.2], in the currency that all share. Beside an (ε, δ), a promise of
-    Gaussian noise is stated as one at the same δ first.
+    Guarantee: basic composition [PDP21, L1.2], in the currency that all share. If there is an (ε, δ) promise,
+    promises of Gaussian noise are stated at the same δ first.
 
     >>> from giveortake.privacy import ApproxDP, GaussianDP, PureDP
     >>> together([PureDP("0.25"), PureDP(1), PureDP(1)])

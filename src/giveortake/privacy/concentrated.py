@@ -114,7 +114,7 @@ class ZCDP(Guarantee):
 
 
 def _where_it_turns_positive(increasing: Callable[[float], float]) -> Fraction:
-    """Close to where an increasing function crosses zero, by bisection of the logarithm."""
+    """A point close to where an increasing function crosses zero, by bisection on its logarithm."""
     low, high = math.log(_LEAST_EXCESS), math.log(_GREATEST_EXCESS)
     while high - low > 1e-9:
         middle = (low + high) / 2

@@ -57,7 +57,7 @@ def written(number: Fraction) -> str:
 
 
 def fraction(text: str) -> Fraction:
-    """The fraction that `written` wrote, and nothing else: an exponent could stand for a number without end."""
+    """Read a fraction that `written` wrote. Anything else is refused: an exponent could make a huge number."""
     if not _FRACTION.fullmatch(text):
         raise InvalidParameter("promise", text, "holds a number that is not written as p/q")
     return Fraction(text)

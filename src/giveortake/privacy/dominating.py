@@ -1,7 +1,7 @@
 """The pair of laws that is worst for an (ε, δ) promise, and the exact curve δ(ε′) that follows from it.
 
 Theorem [KOV15]: every (ε, δ)-DP mechanism is post-processing of the mechanism of [Lal20] eq. (22), (23), which
-with probability δ gives its input away and otherwise answers by randomized response. Hence the least δ′ at ε′ < ε is
+with probability δ reveals its input and otherwise answers by randomized response. Hence the least δ′ at ε′ < ε is
 
     δ(ε′) = δ + (1 − δ)·(e^ε − e^ε′) / (1 + e^ε),
 
@@ -65,7 +65,7 @@ def crude_delta(epsilon: Fraction, delta: Fraction, asked: Fraction) -> Fraction
 def raised_until(holds: Callable[[Fraction], bool], candidate: Fraction, *, scale: Fraction) -> Fraction:
     """The first of a few numbers, from `candidate` upwards, for which a certified statement holds.
 
-    A candidate from a formula may miss its target by the last bit; a step of 2^-64 of the scale mends that.
+    A candidate from a formula may miss its target by the last bit; a step of 2^-64 of the scale corrects that.
     """
     number, step = raised("ε", candidate), scale / 2**64
     while not holds(number):

@@ -42,7 +42,7 @@ class Explanation:
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """The text, without what does not apply."""
+        """The paragraphs that apply, in order."""
         told = (self.promise, self.plainly, self.belief, self.guessing, self.group, self.limits)
         return tuple(paragraph for paragraph in told if paragraph)
 
@@ -69,7 +69,7 @@ def explained(promise: Guarantee, *, prior: Number = Fraction(1, 2), group: int 
 
 
 def beliefs(promise: Guarantee, prior: Number) -> tuple[Fraction, Fraction, Fraction | None] | None:
-    """Low and high belief after an output, and the probability of outputs they fail for; None if there are none."""
+    """Bounds of the belief after an output, and with which probability each may fail; None if there are none."""
     asked = closed_probability("prior", prior)
     low, high = promise.posterior(asked)
     if low > 0 or high < 1 or asked in {0, 1}:
@@ -181,6 +181,6 @@ def _percent(share: Fraction, *, up: bool) -> str:
 
 
 def _decimals(share: Fraction) -> int:
-    """More digits near certainty, where they matter."""
+    """How many decimals a percentage gets: more near 0 and 1, where they matter."""
     nearest = min(share, 1 - share)
     return _DECIMALS if nearest >= Fraction(1, 1000) or nearest <= 0 else 4

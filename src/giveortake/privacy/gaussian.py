@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _FAR = 40  # Φ(−40) < 1e-300: beyond this many standard deviations the curve is 0 or 1 for all purposes
 _STEPS = 72  # of bisection: to 2^-65 of a standard deviation, or 2^-72 of μ
 _SPARE_BITS = 256
-_FINE = 2**200  # a guess has so many parts
+_FINE = 2**200  # guesses are multiples of 1/_FINE
 
 
 @final
@@ -165,13 +165,13 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _gaussian_mu(asked: Fraction, allowed: Fraction) -> Fraction:
-    """Near a guess if the curve certainly crosses there, else by bisection: both end at the same number."""
+    """`gaussian_mu`, near a guess if the curve certainly crosses there, else by bisection: the result is the same."""
     found = _near_guess(asked, allowed)
     return _bisected_mu(asked, allowed) if found is None else found
 
 
 def _bisected_mu(asked: Fraction, allowed: Fraction) -> Fraction:
-    """The power of two below it first, then the bits after it."""
+    """`gaussian_mu` by bisection: the power of two below it first, then the bits after that."""
     low, high = -2048, 2048
     while high - low > 1:
         middle = (low + high) // 2
@@ -190,10 +190,10 @@ def _bisected_mu(asked: Fraction, allowed: Fraction) -> Fraction:
 
 
 def _near_guess(asked: Fraction, allowed: Fraction) -> Fraction | None:
-    """The same where one step more is certainly too much, at a guess or one step beside it; None if it is elsewhere.
+    """`gaussian_mu` if it lies at a guess or one step beside it, and one step more is certainly too much; else None.
 
     The curve increases with μ, so there is one such place: what is found is what bisection finds, in a tenth of the
-    time. Nothing rests on the guess.
+    time. No promise depends on the guess.
     """
     try:
         guess = _guessed_mu(asked, allowed)
@@ -212,7 +212,7 @@ def _near_guess(asked: Fraction, allowed: Fraction) -> Fraction | None:
 
 
 def rough_mu(epsilon: float, delta: float) -> float:
-    """`gaussian_mu` in doubles, for choices on which no promise rests: bisection, then two of Newton's steps.
+    """`gaussian_mu` in doubles, for choices on which no promise depends: bisection, then two of Newton's steps.
 
     δ grows by the normal density at a for each unit of μ. From μ = 1/10000 on the error is below one part in a billion.
     """
@@ -233,7 +233,7 @@ def _rough_delta(mu: float, epsilon: float) -> float:
 
 
 def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
-    """What is found in doubles, and two more of Newton's steps."""
+    """A guess of `gaussian_mu`: what is found in doubles, then two more of Newton's steps."""
     mu = Fraction(rough_mu(float(asked), float(allowed)))
     for _ in range(2):
         distance = asked / mu - mu / 2
@@ -266,7 +266,7 @@ def _bisected_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:
 
 
 def _near_guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int | None:
-    """The same step where the one before is certainly too early, at a guess or beside it; None if it is elsewhere."""
+    """The step that `_bisected_step` finds, if it lies at a guess or one step beside it; else None."""
     try:
         first = _guessed_step(mu, start, delta)
     except (ArithmeticError, ValueError):
@@ -282,7 +282,7 @@ def _near_guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int | 
 
 
 def _guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:
-    """Bisection in doubles, then three of Newton's steps: δ falls by μ e^ε Φ(−a − μ) for each unit of a."""
+    """A guess of that step: bisection in doubles, then Newton's steps: δ falls by μ e^ε Φ(−a − μ) per unit of a."""
     rough, allowed, low, high = float(mu), float(delta), float(start), float(_FAR)
     for _ in range(40):
         middle = (low + high) / 2
@@ -314,7 +314,7 @@ def _enclosed(mu: Fraction, epsilon: Fraction, distance: Fraction) -> tuple[Ball
 
 
 def _enough_bits(mu: Fraction) -> AbstractContextManager[object]:
-    """For a tiny μ the two terms of the curve nearly cancel, and lose about −log2 μ bits."""
+    """Work with enough bits for μ: if it is tiny, the curve's two terms nearly cancel and lose about −log2 μ bits."""
     return precision(_SPARE_BITS + max(0, mu.denominator.bit_length() - mu.numerator.bit_length()))
 
 

@@ -1,4 +1,4 @@
-"""What all promises share: how they combine, what they mean to an attacker, and how they read.
+"""The base of all promises: how they combine, what they mean to an attacker, and how they read.
 
 A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
 value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
@@ -84,7 +84,7 @@ class Guarantee(ABC):
         """This promise for another notion of neighbour.
 
         Theorem: changing one unit is removing it and adding another, two steps of add-remove, so the change-one
-        promise is the one for groups of two. Nothing leads back: change-one tables have the same size.
+        promise is the one for groups of two. The converse is false: change-one tables have the same size.
         """
         if checked_neighbours(neighbours) == self.neighbours:
             return self
@@ -148,7 +148,7 @@ class Guarantee(ABC):
         The hypothesis is one of two neighbouring tables. Theorem [Lal20, eq. 5]: where the privacy loss is within
         ±ε, the belief stays between p / (p + e^ε(1 − p)) and p / (p + e^−ε(1 − p)).
 
-        For PureDP this holds for every output. Other promises let some outputs give everything away, so nothing
+        For PureDP this holds for every output. Other promises let some outputs reveal everything, so nothing
         better than (0, 1) holds for every output. With `failure`, each of the two bounds holds except on outputs
         of probability at most `failure`, whichever of the two tables is the real one; both at once hold except with
         at most twice that.
@@ -192,7 +192,7 @@ class Guarantee(ABC):
 
     @property
     def terms(self) -> Terms:
-        """The unit and the relation, to be handed on to another promise."""
+        """The unit and the neighbours, as keyword arguments for another promise."""
         return {"unit": self.unit, "neighbours": self.neighbours}
 
     @property
@@ -237,14 +237,14 @@ def store(promise: object, terms: tuple[Unit, Neighbours] | None = None, **value
 
 
 def raised(name: str, value: Fraction) -> Fraction:
-    """A derived number as a parameter: tiny and very long ones are rounded up, the huge ones promise nothing."""
+    """A derived number as a parameter: tiny and very long ones are rounded up, huge ones are Unprovable."""
     if value > GREATEST:
         raise Unprovable(f"the {name} that follows is above 1e300, which promises nothing")
     return max(LEAST, shorter_up(value)) if value else value
 
 
 def raised_delta(value: Fraction) -> Fraction:
-    """A derived δ as a parameter; from 1 on it allows everything."""
+    """A derived δ as a parameter; Unprovable from 1 on, where it allows everything."""
     kept = shorter_up(value)
     if kept >= 1:
         raise Unprovable("the δ that follows reaches 1, and then nothing is promised")

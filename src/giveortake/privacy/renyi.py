@@ -72,7 +72,7 @@ class RenyiDP(Guarantee):
     def group(self, size: int) -> RenyiDP:
         """Theorem [Mir17, Prop. 2]: for 2^c units, an order α ≥ 2^(c+1) becomes α/2^c with 3^c·ε.
 
-        Other sizes are rounded up to a power of two. Orders that are too small say nothing.
+        Other sizes are rounded up to a power of two. Orders that are too small are left out.
         """
         doublings = (whole("size", size) - 1).bit_length()
         if doublings == 0:
@@ -88,7 +88,7 @@ class RenyiDP(Guarantee):
         )
 
     def heaviest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
-        """Theorem [Mir17, Prop. 1]: at each order that all parts know, the divergences add."""
+        """Theorem [Mir17, Prop. 1]: at each order that all parts state, the divergences add."""
         curves = [dict(part.curve) for part in parts if isinstance(part, RenyiDP)]
         common = sorted(set.intersection(*(set(curve) for curve in curves)))
         if not common:

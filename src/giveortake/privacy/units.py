@@ -49,14 +49,14 @@ def unit(column: str) -> Unit:
 
 
 def checked_unit(value: Unit) -> Unit:
-    """The unit itself; anything else is refused."""
+    """Check that this is a unit, and return it."""
     if not isinstance(value, Unit):
         raise InvalidParameter("unit", value, "is not a unit", hint='write ROW or unit("user_id")')
     return value
 
 
 def checked_neighbours(value: Neighbours) -> Neighbours:
-    """The relation itself; anything else is refused."""
+    """Check that this is "add-remove" or "change-one", and return it."""
     if value not in get_args(Neighbours):
         raise InvalidParameter("neighbours", value, "is unknown", hint='write "add-remove" or "change-one"')
     return value

@@ -33,7 +33,7 @@ def bound(number: Fraction) -> str:
 
 
 def factor(epsilon: Fraction) -> str:
-    """How much e^ε is, never understated; a small ε gives 1 + ε + ε² or less.
+    """e^ε as text, never understated; for a small ε it is 1 + ε + ε², rounded up.
 
     >>> factor(Fraction(1, 10)), factor(Fraction(1000)), factor(Fraction(1, 10**4))
     ('1.1052', 'e^1000', '1 + 0.000101')

@@ -120,7 +120,7 @@ def put(out: IntArray, index: int, value: int) -> IntArray:
 
 
 def narrowed(values: IntArray) -> IntArray:
-    """The same integers, which they must be, as int64 if every one of them fits."""
+    """An array of integers as int64 if every one of them fits, else unchanged."""
     if values.dtype != object:
         return values
     try:

@@ -51,7 +51,7 @@ def discrete_gaussian(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
 
 
 def _ratio(magnitudes: IntArray, sigma: Fraction) -> FloatArray:
-    """|Y| / σ in doubles, to a relative 2^-51, or beyond `_FAR` if it is; a σ below all doubles is no division by zero.
+    """|Y| / σ in doubles, to a relative 2^-51 up to `_FAR`; a σ below all normal doubles counts as the least of them.
 
     0 / σ is 0 however small σ is, and every other candidate is then far.
     """

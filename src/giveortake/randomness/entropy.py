@@ -21,13 +21,13 @@ _SMALL = 1024  # up to here one system call is faster than setting up a cipher
 class Entropy(Protocol):
     """A source of independent, uniformly random bytes.
 
-    The package brings one source, `SystemEntropy`. The seam exists so that tests can replay recorded bytes; a
+    The package has one source, `SystemEntropy`. The protocol is there so that tests can replay recorded bytes; a
     guarantee holds only for a source whose bytes are unpredictable.
     """
 
     @property
     def name(self) -> str:
-        """What stands behind the bytes, for people who read a release's recipe."""
+        """The name of the source, for people who read a release's recipe."""
 
     def read(self, count: int) -> bytes | bytearray:
         """`count` fresh random bytes, never handed out before."""

@@ -77,7 +77,7 @@ def _signs(block: WordArray, *, rounding: bool) -> WordArray:
 
 
 def _exact(scale: Fraction, drawn: int, entropy: Entropy, *, rounding: bool) -> int:
-    """The same function of the same word, with as many further digits as the decision needs."""
+    """What `_draw` makes of one word, with as many further digits as the decision needs."""
     uniform = Uniform(entropy, drawn & _MAGNITUDE, certified.WORD_BITS)
     if scale > _WORD_SUFFICES:
         uniform.refine(int(scale).bit_length())

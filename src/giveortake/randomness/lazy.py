@@ -40,7 +40,7 @@ class Uniform:
         self.bits += bits
 
     def ball(self) -> Ball:
-        """The interval that the digits known so far leave."""
+        """The interval in which the number lies, by the digits known so far."""
         return exact.dyadic_ball(self.numerator, self.bits)
 
     def exponential(self) -> Ball:

@@ -64,7 +64,7 @@ def magnitudes(sigma: Fraction, size: int, entropy: Entropy, *, rounding: bool) 
 
 
 def _exact(sigma: Fraction, distance: int, angle: int, entropy: Entropy, *, rounding: bool) -> tuple[int, int]:
-    """The same function of the same two words, with as many further digits as the decisions need."""
+    """What `magnitudes` makes of two words, with as many further digits as the decisions need."""
     length = Uniform(entropy, distance & _MAGNITUDE, certified.WORD_BITS)
     turn = Uniform(entropy, (angle + (1 << 61)) & ((1 << 62) - 1), 62)  # signed 62-bit word, moved to [0, 1)
     if sigma > _WORD_SUFFICES:

@@ -84,7 +84,7 @@ def _decided(first: npt.NDArray[np.uint16], pieces: _Pieces, entropy: Entropy) -
 
 
 def _settled(number: int, cuts: tuple[Fraction, ...], entropy: Entropy) -> int:
-    """Digits are drawn until the uniform number is on one side of every cut."""
+    """The piece that a uniform number lies in; digits are drawn until it is on one side of every cut."""
     bits = _FIRST + _MORE
     while True:
         piece = bisect_right(cuts, Fraction(number, 1 << bits))

@@ -58,7 +58,7 @@ def noisy_argmax(scores: Scores, scale: Fraction, noise: Noise, entropy: Entropy
 
 
 def exact_score(scores: Scores, index: int) -> Fraction:
-    """The number that a score is, with all its digits."""
+    """A score as an exact fraction."""
     score = scores[index]
     return score if isinstance(score, Fraction) else Fraction(score.item())
 

@@ -18,7 +18,7 @@ _BLOCK = 1 << 16
 
 
 def uniform_integers(bound: int, size: int, entropy: Entropy) -> IntArray:
-    """Independent draws, uniform on 0 … bound − 1: too large candidates are thrown away, none is folded back."""
+    """Independent draws, uniform on 0 … bound − 1: candidates that are too large are drawn again, not reduced."""
     bits = (whole("bound", bound) - 1).bit_length()
     if bits > 63:
         return _large(bound, bits, size, entropy)

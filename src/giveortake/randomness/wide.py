@@ -88,7 +88,7 @@ def _positions(
     exact_gamma: Callable[[int, Ball], Ball],
     entropy: Entropy,
 ) -> list[int]:
-    """For each block the first shift + 1 binary digits of V, kept with probability exp(−γ(block, V))."""
+    """For each block, the first shift + 1 binary digits of a V that is kept with probability exp(−γ(block, V))."""
     bits = -(-(shift + 1) // 64) * 64
     kept: list[int] = [0] * blocks.size
     pending = np.arange(blocks.size)

@@ -1,4 +1,4 @@
-"""How wrong a model's tables are likely to be, told without another look at rows.
+"""How wrong a model's tables are likely to be, estimated without another look at rows.
 
 The fitted model is taken for the truth: what was measured is simulated from it with the noise it had, and fitted anew
 to the end. How far the new tables are from the model's tells how far the model's are from the private ones, as far as
@@ -38,7 +38,7 @@ def forecast(
     simulations: int,
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> dict[Columns, float]:
-    """The total variation distance to be expected of each table: half the sum of all differences of shares."""
+    """The expected total variation distance of each table: half the sum of all differences of shares."""
     found = dict.fromkeys(tables, 0.0)
     sizes = fitted.tree.sizes
     for _ in range(simulations):

@@ -66,7 +66,7 @@ class JunctionTree:
         return self._homes[columns]
 
     def spread(self, table: Floats, columns: Columns, clique: int) -> Floats:
-        """A table over some columns of a clique, in a shape that goes with one over all of them."""
+        """A table over some columns of a clique, reshaped to combine with a table over all of them."""
         return table.reshape([self.sizes[each] if each in columns else 1 for each in self.cliques[clique]])
 
     def summed(self, table: Floats, clique: int, columns: Columns) -> Floats:
@@ -135,8 +135,8 @@ class Calibrated:
     def marginal(self, columns: Columns) -> Floats:
         """The marginal of any columns, in increasing order, by eliminating the others along the tree.
 
-        Of every clique between them it needs the columns that are wanted and those that lead on; a product of a
-        clique's conditional probabilities with what was found further out is summed at once.
+        Of every clique between them it needs the columns that are wanted and those shared with the next clique; a
+        product of a clique's conditional probabilities with what was found further out is summed at once.
         """
         if self.tree.home(columns) is not None:
             return self.inside(columns)
@@ -146,7 +146,7 @@ class Calibrated:
         return np.ascontiguousarray(np.transpose(table, [order.index(each) for each in columns]))
 
     def _cliques_between(self, columns: Columns) -> set[int]:
-        """The smallest part of the tree, connected, that has all these columns."""
+        """The smallest connected part of the tree that has all these columns."""
         tree = self.tree
         needed = set(range(len(tree.cliques)))
         degree = dict.fromkeys(needed, 0)
@@ -169,7 +169,7 @@ class Calibrated:
         return needed
 
     def _found_below(self, clique: int, above: Columns, wanted: set[int], needed: set[int]) -> tuple[Floats, Columns]:
-        """A table over the columns `above` and those wanted at or below a clique, given the former; and its columns."""
+        """The table of the columns wanted at or below a clique, given the columns `above`; and its columns."""
         tree = self.tree
         children = [each for each in needed if tree.parents[each] == clique]
         own = set(tree.cliques[clique])
@@ -198,7 +198,7 @@ class Calibrated:
 
 
 def _summed_product(tables: list[tuple[Floats, Columns]], left: Columns) -> Floats:
-    """A product of tables over named columns, summed over those that are not left."""
+    """A product of tables over named columns, summed over those that are not in `left`."""
     labels = {each: label for label, each in enumerate(dict.fromkeys(each for _, order in tables for each in order))}
     operands: list[Any] = []
     for table, order in tables:

@@ -25,7 +25,7 @@ _OF_MOMENTS = "add a column of dates to the table: moments have no bins"
 
 
 def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None) -> ModelColumn:
-    """A column as a model has it: with bins if it has edges, else with its declared values."""
+    """The column of a model: with bins if it has edges, else with its declared values."""
     domain = _domain(relation, name)
     if edges is not None:
         return ModelColumn(name, domain.kind, None, tuple(edges), domain.nullable, domain.step)
@@ -47,16 +47,16 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
 
 
 def key_column(column: ModelColumn) -> KeyColumn:
-    """What an engine is asked for: the values themselves, or the places of bins."""
+    """The key column that an engine counts by: the values themselves, or the places of bins."""
     if column.edges is None:
         return KeyColumn(column.name, ColumnReference(column.name), column.categories)
     return KeyColumn(column.name, _place_of_bin(column), tuple(range(column.size)))
 
 
 def _place_of_bin(column: ModelColumn) -> Expression:
-    """Numbers below the first edge are in the first bin, numbers beyond the last in the last; the missing are last.
+    """The place of a number's bin: below the first edge the first, beyond the last edge the last; missing come last.
 
-    An edge that is there twice ends a bin that holds it.
+    An edge that is listed twice ends a bin that contains it.
     """
     assert column.edges is not None  # noqa: S101 (asked only then)
     of: Expression = ColumnReference(column.name)
@@ -117,9 +117,9 @@ def fine_edges(relation: Relation, name: str) -> tuple[Fraction, ...]:
 
 
 def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int) -> tuple[Fraction, ...]:
-    """Of narrow bins with noisy counts, the edges of at most that many bins, of about equal counts.
+    """From narrow bins with noisy counts, the edges of at most `bins` bins of about equal counts.
 
-    A narrow bin that alone holds the share of a bin stays what it is, and the others share out what is left.
+    A narrow bin that alone has the share of a bin stays a bin, and the others share out what is left.
     """
     rest = [max(0.0, count) for count in counts]
     last, cuts = len(rest), set[int]()
@@ -134,8 +134,8 @@ def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int
         rest[largest] = 0.0
     alone = [one == other for one, other in pairwise(edges)]
     reached, passed = 0.0, 0
-    for place in range(last - 1 - alone[-1]):  # a number that holds less than a share is with those behind it, the last
-        reached += rest[place]  # with those before it
+    for place in range(last - 1 - alone[-1]):  # a bin of one number with less than a share joins the next bin, the last
+        reached += rest[place]  # one joins the bin before it
         if passed < left and 0 < share * (passed + 1) <= reached and not alone[place]:
             passed += 1
             cuts.add(place + 1)
@@ -143,7 +143,7 @@ def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int
 
 
 def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[str, Any]:
-    """Edges, or a number of bins, for some of the columns."""
+    """Check the bins stated for some of the columns: edges, or a number of bins."""
     if bins is not None and not isinstance(bins, Mapping):
         raise InvalidParameter("bins", bins, "does not say which column they are of", hint='bins={"age": 8}')
     said = dict(bins or {})

@@ -1,4 +1,4 @@
-"""The distribution that fits noisy counts best, with a price on whatever is not needed to explain them.
+"""The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
 
 Of all distributions p of N rows it is the one that minimises
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 ENTROPY = 0.1  # λ, times the median σ
-CLOSE = 0.05  # deviations of its noise: how far every measured count may be from where it has to be in the end
+CLOSE = 0.05  # deviations of its noise: how far measured counts may be from the minimum in the end
 ROUGH = 0.03  # and between rounds, where more is measured anyway
 STEPS, ROUGH_STEPS = 800, 25
 _ROUGH_GAIN = 0.3  # of the objective, times λ: a step that gains less is not followed by another between rounds
@@ -47,8 +47,8 @@ _ROUGH_GAIN = 0.3  # of the objective, times λ: a step that gains less is not f
 class Fitted:
     """A fitted distribution, as factors and as probabilities, and how far from the minimum it may be.
 
-    `distance` is the greatest difference, in deviations of its noise, between a measured count and where it would have
-    to be; `converged` says that it is no more than was wanted.
+    `distance` is the greatest difference, in deviations of its noise, between a measured count and its value at the
+    minimum; `converged` says that it is no more than was wanted.
     """
 
     factors: Mapping[Columns, Floats]
@@ -60,7 +60,7 @@ class Fitted:
 
     @property
     def tree(self) -> JunctionTree:
-        """Which columns it holds together."""
+        """The junction tree: which columns are modelled together."""
         return self.calibrated.tree
 
     def counts(self, columns: Columns) -> Floats:
@@ -78,9 +78,9 @@ def fit(
     together: Sequence[Columns] = (),
     rough: bool = False,
 ) -> Fitted:
-    """The best distribution of `total` rows for what was measured: released values, and nothing else.
+    """Fit the best distribution of `total` rows to what was measured: released values, and nothing else.
 
-    `zeros` are factors of 0 and −∞: cells that cannot be. `start` are the factors of an earlier fit. `together` are
+    `zeros` are factors of 0 and, for impossible cells, −∞. `start` are the factors of an earlier fit. `together` are
     further columns that are to lie in one clique. A `rough` fit stops sooner.
     """
     if not all(isinstance(each, Measured) for each in measured):
@@ -102,7 +102,7 @@ def fit(
 
 
 def with_zeros(factors: Mapping[Columns, Floats], zeros: Mapping[Columns, Floats]) -> dict[Columns, Floats]:
-    """Factors of a fit and of cells that cannot be, together."""
+    """Add the factors of impossible cells to those of a fit."""
     joined = dict(factors)
     for columns, factor in zeros.items():
         joined[columns] = joined[columns] + factor if columns in joined else factor

@@ -60,7 +60,7 @@ def without_low_orders(table: Floats) -> Floats:
 
 
 def combined(measured: Iterable[Measured]) -> list[Measured]:
-    """The same, with everything that was measured of the same columns in one, weighted by how exact it is."""
+    """Merge what was measured of the same columns into one, weighted by how exact each is."""
     found: dict[tuple[Columns, bool], Measured] = {}
     for each in measured:
         name = (each.columns, each.residual)
@@ -75,7 +75,7 @@ def combined(measured: Iterable[Measured]) -> list[Measured]:
 
 
 def released_total(measured: Iterable[Measured]) -> float:
-    """The number of rows as noisy counts tell it, at least one; residuals know nothing of it."""
+    """The number of rows by noisy counts, at least one; residuals say nothing about it."""
     whole = [each for each in measured if not each.residual]
     if not whole:
         raise InvalidParameter("measured", "residuals", "do not say how many rows there are")

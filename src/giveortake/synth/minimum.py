@@ -40,7 +40,7 @@ def minimum(
     steps: int,
     least_gain: float = 0.0,
 ) -> Minimum:
-    """Walk downhill until no entry of the gradient exceeds the tolerance, or for so many steps.
+    """Search for the minimum until no entry of the gradient exceeds the tolerance, or for `steps` steps.
 
     Every step is taken only if it decreases the function, so that what is returned is never worse than the start.
     `least_gain` ends the search early, not converged, where a step gains less.
@@ -80,7 +80,7 @@ def minimum(
 
 
 def product(one: Floats, other: Floats) -> float:
-    """The inner product, in this thread: a library that starts others for it takes longer to wake them up."""
+    """The inner product, in this thread: starting others for it would take longer."""
     return float(np.einsum("i,i", one, other))
 
 
@@ -97,7 +97,7 @@ class _Taken(NamedTuple):
 
 
 def _direction(gradient: Floats, earlier: deque[_Taken]) -> Floats:
-    """The two loops: minus an estimate of the inverse Hessian times the gradient."""
+    """The two-loop recursion: minus an estimate of the inverse Hessian times the gradient."""
     if not earlier:
         return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
     rest, factors = gradient.copy(), []

@@ -71,7 +71,7 @@ class Model:
         return np.transpose(table, [ordered.index(place) for place in places])
 
     def marginal(self, *names: str) -> Answer:
-        """The same as a table: one row for each combination, and the expected number of rows `n`."""
+        """The expected counts as a table: one row for each combination, and its expected number of rows `n`."""
         table = self.counts(*names)
         columns = []
         for axis, name in enumerate(names):
@@ -85,7 +85,7 @@ class Model:
         return Answer([*columns, Column("n", table.ravel())], notes=("expected by a model: post-processing, no cost",))
 
     def sample(self, rows: int | None = None, entropy: Entropy = SYSTEM_ENTROPY) -> Answer:
-        """Rows, as many as were released unless said otherwise; from the operating system's randomness."""
+        """Draw rows, as many as were released unless `rows` is stated, by the operating system's randomness."""
         count = round(self.total) if rows is None else whole("rows", rows, least=0)
         if count > MOST_ROWS:
             raise InvalidParameter("rows", count, f"are more than {MOST_ROWS:,}", hint="draw some at a time")

@@ -1,4 +1,4 @@
-"""Columns of a model: what each of its places stands for, as a category or as a bin of numbers."""
+"""Columns of a model: which category or which bin of numbers is at each place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DIGITS = 1 << 53
 class ModelColumn:
     """One column: its declared categories in their order, or the edges of its bins, the first and the last included.
 
-    An edge that is there twice is a bin of its own, of that one number; what begins behind it does not hold it. A
+    An edge that is listed twice is a bin of its own, of that one number; the next bin does not contain it. A
     missing value is a category of its own, the last. `step` is what decimals are multiples of.
     """
 
@@ -57,11 +57,11 @@ class ModelColumn:
 
     @property
     def shown_kind(self) -> ShownKind:
-        """What its values are called in tables."""
+        """The kind of its values in tables."""
         return FACES[self.kind]
 
     def labels(self) -> list[Any]:
-        """What stands for each place in a table of counts: a category, or a bin in words."""
+        """The label of each place in a table of counts: a category, or a bin in words."""
         if self.categories is not None:
             return [_shown(each) for each in self.categories]
         assert self.edges is not None  # noqa: S101 (one of the two is there)
@@ -74,7 +74,7 @@ class ModelColumn:
         return [*bins, None] if self.nullable else bins
 
     def alone(self) -> list[bool]:
-        """For each bin, whether it holds one number, an edge that is there twice."""
+        """For each bin, whether it holds one number, an edge that is listed twice."""
         return [low == high for low, high in pairwise(self.edges or ())]
 
     def values(self, places: Places, entropy: Entropy) -> Any:
@@ -98,7 +98,7 @@ class ModelColumn:
         return [listed[place] for place in places.tolist()]
 
     def _within(self, bins: Places, entropy: Entropy) -> npt.NDArray[Any]:
-        """Numbers in their bins; whole ones, and multiples of the step, stay what they are."""
+        """Draw numbers from their bins; whole numbers stay whole, and multiples of the step stay multiples."""
         assert self.edges is not None  # noqa: S101 (asked only then)
         share = uniform_integers(_DIGITS, bins.size, entropy) / _DIGITS
         if self.kind is Kind.REAL:
@@ -121,7 +121,7 @@ class ModelColumn:
         return np.array([number * scaled for number in whole.tolist()], dtype=object)
 
     def to_json(self) -> dict[str, Any]:
-        """For a file of a model."""
+        """The column as a model's file holds it."""
         return {
             "name": self.name,
             "kind": str(self.kind),
@@ -133,7 +133,7 @@ class ModelColumn:
 
     @classmethod
     def from_json(cls, content: Any) -> ModelColumn:
-        """What `to_json` wrote."""
+        """Read the column that `to_json` wrote."""
         kind = Kind(content["kind"])
         categories, edges, step = content["categories"], content["edges"], content["step"]
         return cls(
@@ -155,7 +155,7 @@ class ModelColumn:
 
 
 def edge_of(name: str, kind: Kind, said: Any) -> Fraction:
-    """A number, or a date as days."""
+    """Read an edge: a number, or a date as days."""
     if kind is not Kind.DATE:
         return rational(name, said)
     if isinstance(said, str):

@@ -14,7 +14,7 @@ p by m/p on every cell of the table, so that KL(x‖p) falls by Σ x·ln(m/p) = 
 at ln D at most, and never is below zero; hence Σ_t KL(x‖p_t) ≤ ln D + Σ_t KL(x‖m_t). By Pinsker's inequality the left
 side is at least ½Σ‖x − p_t‖₁². On the right, with S = ΣM: n·KL(x‖m) = ΣX·ln(X/M) + n·ln(S/n) ≤ Σ(X·ln(X/M) − X + M),
 because ln u ≤ u − 1, and each of these terms is at most (X − M)²/M ≤ (X − M)²/σ. Now |X − M| ≤ max(|z|, σ), and the
-square of that has an expectation of at most 2σ². ∎ A first table, which tells n, is a step as well, whose noise counts.
+square of that has an expectation of at most 2σ². ∎ A first table, which gives n, is a step as well, whose noise counts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ROUNDS_PER_COLUMN = 3
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedTable:
-    """A synthetic table by multiplicative weights; what the theorem promises, beside what was seen.
+    """A synthetic table by multiplicative weights; with the error that the theorem promises, and the one that was seen.
 
     Both are root mean squares over all rounds of the distance ‖x − p‖₁ of the selected table before it was measured:
     `bound` by the theorem, with released numbers alone; `seen` between noisy counts and weights, noise included.
@@ -96,7 +96,7 @@ def mwem(
 ) -> WeightedTable:
     """Multiplicative weights over all combinations of some columns, up to a million; one charge of ZCDP(ρ).
 
-    It is there to be compared: `synthesize` measures the same with less noise.
+    It is there for comparison: `synthesize` measures the same with less noise.
     """
     planned = None if rounds is None else whole("rounds", rounds)
     asked = Synthesis.of(
@@ -131,7 +131,7 @@ def mwem(
 
 @final
 class _Weights:
-    """The weights after every step that was drawn so far."""
+    """The weights after all steps drawn so far."""
 
     def __init__(self, asked: Synthesis, run: AdaptiveRun, planned: int) -> None:
         self._asked, self._run, self.planned = asked, run, planned
@@ -189,7 +189,7 @@ class _Weights:
         return WeightedTable(table, bound, math.sqrt(sum(self._squares) / rounds), self.rounds)
 
     def _take(self, step: Step) -> None:
-        """One step of the weights, if something was measured. The first table tells the number of rows as well."""
+        """Update the weights, if the step measured something. The first table also gives the number of rows."""
         if not isinstance(step, NoisyTable):
             return
         columns = tuple(self._place(name) for name in step.names)

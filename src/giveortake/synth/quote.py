@@ -1,4 +1,4 @@
-"""What a synthesis would cost, and about how exact it will be: said before anything is charged."""
+"""What a synthesis would cost, and about how exact it will be, before anything is charged."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _WARNINGS = (
 @final
 @dataclass(frozen=True, slots=True)
 class ReportedTable:
-    """A pair of columns: how often it was measured, with which noise, and the error that is predicted of it."""
+    """A pair of columns: how often it was measured, with which noise, and its predicted error."""
 
     columns: tuple[str, ...]
     times: int

@@ -38,7 +38,7 @@ FOR_SELECTION = Fraction(1, 10)  # of a round
 ROUNDS_PER_COLUMN = 3
 MOST_CELLS = 150_000  # of the junction tree
 MOST_IN_TABLE = 20_000  # cells of a table that is measured
-_GROWTH = Fraction(3, 2)  # of a round's ρ, when the last one taught nothing: at 4, one of these leaves few others
+_GROWTH = Fraction(3, 2)  # of a round's ρ, when the last one changed little: at 4, too few rounds would be left
 _EARLY = 0.25  # of the junction tree's cells that may be used from the first round on
 _HANDICAP = 0.5  # of the noise that a table would get: large tables of noise are not worth measuring
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
@@ -48,7 +48,7 @@ _DUST = Fraction(1, 1000)  # of a round: what is too little for another one
 @final
 @dataclass(slots=True, eq=False)
 class Rounds:
-    """A synthesis as far as it has come. `candidates` are the tables that may be measured, with their weights."""
+    """A synthesis in progress. `candidates` are the tables that may be measured, with their weights."""
 
     columns: Sequence[KeyColumn]
     candidates: Mapping[Columns, int]
@@ -79,7 +79,7 @@ class Rounds:
         ]
 
     def complete(self) -> Fitted:
-        """Run to the end, from wherever it is; then fit what was measured as well as can be."""
+        """Run to the end from the current state; then fit what was measured as well as possible."""
         if not self.run.is_settled:
             self._measure_single_columns()
             self._run_rounds()
@@ -91,7 +91,7 @@ class Rounds:
     # -- single columns -----------------------------------------------------------------------------------------
 
     def _measure_single_columns(self) -> None:
-        """Of every column, its share by the number of its values to the power of 2/3."""
+        """Measure every column, with a share of ρ by the number of its values to the power of 2/3."""
         done = {each.columns for each in self.measured()}
         shares = single_shares(self.sizes)
         whole = self.run.left + sum((cost for step, cost in self.run.charges() if self._is_single(step)), Fraction(0))
@@ -116,7 +116,7 @@ class Rounds:
         self.told(done, done)
 
     def _take_up(self) -> None:
-        """The model of what is measured, the size of a round, and the measurement that a selection still waits for."""
+        """Resume: set the size of a round, measure what was selected but not yet measured, and fit the model."""
         pairs = [pair for pair in self.run.charges() if not self._is_single(pair[0])]
         named = {column.name for column in self.columns}
         costs = [cost for step, cost in pairs if set(step.names) <= named]
@@ -127,7 +127,7 @@ class Rounds:
         self._fit()
 
     def _round(self) -> bool:
-        """Select a table and measure what single columns do not tell of it; False if there is none."""
+        """Select a table and measure what single columns do not explain of it; False if there is none."""
         run, model = self.run, self._model
         if run.left < 2 * self._step:
             self._step = run.left
@@ -165,13 +165,13 @@ class Rounds:
         return self.model
 
     def _noise(self, table: Columns, rho: Fraction) -> float:
-        """The sum of all deviations that a table would get."""
+        """The expected sum of all absolute noises that a table would get."""
         shape = tuple(self.sizes[place] for place in table)
         moved = float(moved_by_row(shape, self.run.neighbours)) * self.run.rows_of_unit
         return _MEAN_OF_NORMAL * moved / math.sqrt(2 * rho) * math.prod(shape)
 
     def _allowed_tables(self) -> list[Columns]:
-        """The tables that the junction tree can take up; more of them, the more of ρ is spent."""
+        """The tables that the junction tree can add; it may grow as more of ρ is spent."""
         tree = self._model.tree
         most = MOST_CELLS * max(_EARLY, 1 - float(self.run.left / self.run.rho))
         held = frozenset([*(each.columns for each in self.measured()), *self.zeros])

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_COLUMNS = 100
 FOR_BINS = Fraction(1, 20)  # of ρ, if any column has bins by quantiles
-LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are coins and counts are noise
+LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are random and counts are noise
 
 
 _COLUMNS = {"columns": 'columns=["age", "region"]'}
@@ -89,7 +89,7 @@ def synthesize(
     "yes"}`, or `Determines`. `rows` is how many are drawn: as many as were released, or a number; never the true one.
     A column that names the unit gets fresh keys.
 
-    A run that is interrupted stays charged, and goes on where it was when the same is asked again.
+    A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
     asked = Synthesis.of(
         session,
@@ -108,7 +108,7 @@ def synthesize(
 
 @told_by_name(_COLUMNS)
 def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> SynthesisQuote:
-    """What `synthesize` with the same words would cost and do. No row is read, and nothing is charged."""
+    """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
     decisive = {name: said for name, said in asked.items() if name not in {"rows", "key", "progress"}}
     return Synthesis.of(session, columns=columns, **decisive).quote()
 
@@ -116,7 +116,7 @@ def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> Synthesi
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthesis:
-    """A synthesis that was asked for, checked: nothing is charged by making it, and no row is looked at."""
+    """A checked request for a synthesis. Making one charges nothing, and looks at no row."""
 
     request: RunRequest
     relation: Relation
@@ -142,9 +142,9 @@ class Synthesis:
         table: str | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> Synthesis:
-        """As it was said, checked; whatever cannot be done is refused here, before any charge.
+        """Check what was asked for; whatever cannot be done is refused here, before any charge.
 
-        `more` is what names another way to use the same words.
+        `more` names another algorithm that takes the same arguments.
         """
         for term, value, fix in (("epsilon", epsilon, "1"), ("delta", delta, "1e-6")):
             if value is None:
@@ -232,7 +232,7 @@ class Synthesis:
         zero_factors(self.zeros, columns, MOST_CELLS)
 
     def _expected_sizes(self) -> list[int]:
-        """The number of values of each column; of bins by quantiles, as many as can be."""
+        """The number of values of each column; for bins by quantiles, the most that are possible."""
         return [
             self.by_quantiles[name] + self.relation.schema[name].nullable if column is None else column.size
             for name, column in zip(self.names, self.declared, strict=True)
@@ -276,7 +276,7 @@ class Synthesis:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """Which rows are in no table, and which are in a bin that does not say so. All tables count the same rows."""
+        """Which rows are in no table, and which are in a bin beyond its edges. All tables count the same rows."""
         known = [each for each in self.declared if each is not None]
         listed = [each.name for each in known if each.categories is not None and not _has_every_value(each)]
         said = [f"rows with an undeclared value of {', '.join(listed)} are left out of all tables"] if listed else []
@@ -313,7 +313,7 @@ class Synthesis:
         )
 
     def _columns(self, run: AdaptiveRun) -> list[ModelColumn]:
-        """All columns; those with bins by quantiles from noisy counts of narrow bins, measured first."""
+        """All columns; bins by quantiles come from noisy counts of narrow bins, which are measured first."""
         found = {step.names: step for step in run.steps if isinstance(step, NoisyTable)}
         share = FOR_BINS * run.rho / max(1, len(self.by_quantiles))
         columns = []
@@ -370,7 +370,7 @@ def _names(columns: Sequence[str], relation: Relation) -> tuple[tuple[str, ...],
 def watched(
     progress: Callable[[int, int], None] | None,
 ) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Who is told of every round: whoever was named, else people who watch a terminal."""
+    """What is called with every round: `progress`, or else a function that shows rounds in a terminal."""
     if progress is not None:
         return nullcontext(progress)
     return rounds_shown("synthesising")

@@ -28,7 +28,7 @@ _DIGITS = 1 << 62
 
 
 def systematic_sample(calibrated: Calibrated, rows: int, entropy: Entropy = SYSTEM_ENTROPY) -> Places:
-    """So many rows, one column each for the place of its value among all values."""
+    """A sample of `rows` rows; each column holds the places of its values."""
     tree = calibrated.tree
     table = np.zeros((rows, len(tree.sizes)), dtype=np.int32)
     for each in tree.order:
@@ -52,7 +52,7 @@ def _codes(table: Places, columns: tuple[int, ...], sizes: tuple[int, ...]) -> I
 
 
 def _drawn(groups: Integers, chances: Floats, entropy: Entropy) -> Integers:
-    """A value for every row, by the chances of its group."""
+    """A value for every row, by the probabilities of its group."""
     count, values = chances.shape
     sums = chances.sum(axis=1, keepdims=True)
     cumulated = np.cumsum(np.divide(chances, sums, out=np.full_like(chances, 1 / values), where=sums > 0), axis=1)
@@ -65,7 +65,7 @@ def _drawn(groups: Integers, chances: Floats, entropy: Entropy) -> Integers:
 
 
 def _levels(groups: Integers, count: int, entropy: Entropy) -> Floats:
-    """For every row a number in [0, 1): those of a group are evenly spaced, and in an order of their own."""
+    """For every row a number in [0, 1): those of a group are evenly spaced, in a random order."""
     rows = len(groups)
     shuffled = np.argsort(uniform_integers(_DIGITS, rows, entropy), kind="stable")
     order = shuffled[np.argsort(groups[shuffled], kind="stable")]
@@ -80,7 +80,7 @@ def _levels(groups: Integers, count: int, entropy: Entropy) -> Floats:
 
 
 def _possible(places: Integers, groups: Integers, chances: Floats) -> Integers:
-    """The same, but for a cell of no chance that rounding has led to: the likeliest of the group instead."""
+    """Replace cells of probability zero, which rounding may have led to, by the likeliest of the group."""
     impossible = chances[groups, places] <= 0
     if impossible.any():
         places = np.where(impossible, chances.argmax(axis=1)[groups], places)

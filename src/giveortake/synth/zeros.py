@@ -1,4 +1,4 @@
-"""What cannot be: combinations of values that no row has, and columns that others determine."""
+"""Impossible cells: combinations of values that no row has, and columns that others determine."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Zero: TypeAlias = "Mapping[str, Any] | Determines"
 
 
 def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cells: int) -> dict[Columns, Floats]:
-    """Factors of 0 where a cell can be and −∞ where it cannot; contradictions are refused, and what is too large.
+    """Factors: 0 for possible cells, −∞ for impossible ones. Contradictions and too large tables are refused.
 
-    A zero is a combination `{"age": 12, "married": "yes"}`; a list of values stands for each of them, and for bins
-    `(low, high)` stands for those inside. Stated zeros are public: they come from knowledge of the world, not of rows.
+    A zero is a combination `{"age": 12, "married": "yes"}`; a list of values means each of them, and for bins
+    `(low, high)` means those inside. Stated zeros are public: they come from knowledge of the world, not of rows.
     """
     places = {column.name: place for place, column in enumerate(columns)}
     found: dict[Columns, Floats] = {}
@@ -63,7 +63,7 @@ def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cel
 
 
 def zero_to_json(zero: Zero) -> list[Any]:
-    """What names a zero in a ledger."""
+    """A zero as ledgers keep it."""
     if isinstance(zero, Determines):
         return ["determines", zero.column, zero.other, *sorted([repr(a), repr(b)] for a, b in zero.values.items())]
     if not isinstance(zero, Mapping):

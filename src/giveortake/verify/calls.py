@@ -16,7 +16,7 @@ _KNOWN = {"flip", "choose", "categorical", "until"}
 
 
 def called(program: object) -> str:
-    """What a program is called in an error."""
+    """The name of a program in error messages."""
     return str(getattr(program, "__name__", type(program).__name__))
 
 

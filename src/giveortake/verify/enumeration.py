@@ -38,14 +38,14 @@ class _TooDeepError(BaseException):
     """This path has tossed more coins than were allowed; its probability becomes part of the remainder."""
 
 
-_CUT = object()  # stands for the output of a path that was cut
+_CUT = object()  # the output of a path that was cut
 _RERUN, _FEWEST_RERUN = 1000, 64
 _HINT = "take every random choice from flip: flip(p), flip.choose(n), flip.categorical(weights)"
 
 
 @final
 class _Refusing:
-    """In place of the coins that are written down, where no coin may be tossed: after a run, and inside a loop."""
+    """Refuses coins where none may be tossed: after a run, and the outer coins inside a loop."""
 
     __slots__ = ("_coins", "_words")
 
@@ -89,7 +89,7 @@ class Flip(Protocol):
 
 @final
 class Coins:
-    """What stands behind `flip`: the path that is being taken, and the next one."""
+    """The state behind `flip`: the path that is being taken, and how to move to the next one."""
 
     __slots__ = (
         "_asked", "_choices", "_coins", "_denominators", "_depth", "_failure", "_numerators", "_replay", "_sides",
@@ -173,7 +173,7 @@ class Coins:
         return self.categorical(accepted)
 
     def failed(self, error: _E) -> _E:
-        """Remember what is about to be raised: a program that swallows it is no less wrong."""
+        """Remember an error that is about to be raised, because the program may swallow it."""
         if self._failure is None or isinstance(self._failure, _TooDeepError):
             self._failure = error
         return error
@@ -198,7 +198,7 @@ class Coins:
         return known
 
     def _replayed(self, question: Any) -> Any:
-        """The outcome that is written down for the next coin; None if there is none."""
+        """The recorded outcome of the next coin; None if there is none."""
         for value, asked in self._replay:
             if type(asked) is tuple and asked == question:
                 return value
@@ -224,7 +224,7 @@ class Coins:
         return sides[0][0]
 
     def run(self, run: Callable[[Flip], Any], flip: Flip) -> Any:
-        """One run: what is written down is told again, coin by coin. A path that is too long has the output `_CUT`."""
+        """Run once: recorded coins fall as before, later ones anew. A path that is too long has the output `_CUT`."""
         self._failure = None
         replay = self._replay = zip(tuple(self._values), tuple(self._asked))  # noqa: B905 (of one length, and quicker so)
         try:
@@ -310,11 +310,11 @@ def enumerate_paths(
 def laws_of(
     runs: Mapping[Any, Callable[[Flip], Any]], name: str, *, depth: int = DEPTH, paths: int = PATHS
 ) -> tuple[dict[Any, Law], dict[Any, Fraction], int]:
-    """The law of each run, what was cut off of each, and the number of paths of all.
+    """The law of each run, the probability that was cut off of each, and the number of all paths.
 
-    Nothing follows from a program that rolls dice of its own, or remembers. So up to a thousand paths are run again,
-    in another order and with all inputs mixed, and must give the same; and Python's and NumPy's generators must stand
-    where they stood before. That catches mistakes, not somebody who hides what they do.
+    Nothing can be proved about a program with other random choices, or with a memory. So up to a thousand paths are run
+    again, in another order and with all inputs mixed, and must give the same; and Python's and NumPy's generators must
+    be in the state they were in before. That catches mistakes, not somebody who hides what they do.
     """
     before = _generators()
     laws: dict[Any, Law] = {}
@@ -366,7 +366,7 @@ def _moved(before: tuple[Any, Any]) -> str:
 
 
 def _sum(tally: dict[int, Any]) -> Fraction:
-    """A fraction; or, if p was unknown, a polynomial, of which only `family` knows."""
+    """The sum as a fraction; if p is unknown, as a polynomial, which only `family` asks for."""
     return sum((Fraction(1, denominator) * numerator for denominator, numerator in tally.items()), Fraction(0))
 
 

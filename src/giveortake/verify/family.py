@@ -79,7 +79,7 @@ class Family:
         return Table(laws, self._pairs)
 
     def ratios(self) -> list[RationalFunction]:
-        """The ratios of which e^ε is the greatest at every p; empty if some output gives an input away."""
+        """The ratios of which e^ε is the greatest at every p; empty if some output reveals an input."""
         found = set()
         for x, y in self._pairs:
             for output, mass in self._laws[x].items():

@@ -10,7 +10,7 @@ from typing import Any
 from giveortake.errors import InvalidParameter
 
 _WRITTEN_ALIKE = frozenset({bool, int, str, bytes, Fraction})  # if they are equal
-NAN = nan  # the one not-a-number that stands for all in a table
+NAN = nan  # the one not-a-number that replaces all others in a table
 
 
 def canonical(output: Any) -> Any:
@@ -41,7 +41,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def refuse_if_different(one: Any, other: Any) -> None:
-    """Two outputs that Python calls equal must be the same."""
+    """Refuse two outputs that Python calls equal and a reader can tell apart."""
     if not same(one, other):
         raise InvalidParameter(
             "output",

@@ -1,7 +1,7 @@
 """Two laws compared, exactly: how much likelier can anything be under P than under Q?
 
 A law maps outputs to fractions. What is missing to 1 is a remainder that was not enumerated; it is always counted
-against the mechanism, as if it gave everything away.
+against the mechanism, as if it revealed everything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def remainder(law: Law) -> Fraction:
 
 
 def ratio_of(p: Fraction, q: Fraction) -> Ratio:
-    """P / q, infinite where only q is zero."""
+    """The ratio p / q, infinite where q is zero."""
     return p / q if q else math.inf
 
 
@@ -113,7 +113,7 @@ def fewest_outputs(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> lis
 
 
 def kept(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> bool:
-    """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off gives everything away."""
+    """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off reveals everything."""
     if level.infinite:
         return remainder(p) <= delta
     bits = 192

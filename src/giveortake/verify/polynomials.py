@@ -1,4 +1,4 @@
-"""Polynomials in one unknown probability p, with fractions as coefficients, and who of two is greater on 0 < p < 1."""
+"""Polynomials in one unknown probability p, with fractions as coefficients, and which of two is greater."""
 
 from __future__ import annotations
 

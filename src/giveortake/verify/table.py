@@ -35,7 +35,7 @@ class Table:
 
     Guarantee [DMNS06], [DKMMN06]: every number below is exact, a maximum over all pairs of neighbours in both orders
     and over *all* sets of outputs. e^ε is exact where ε is the logarithm of a fraction; for another ε it is enclosed,
-    and δ is rounded up. A remainder (paths that were cut off) counts as if it gave everything away.
+    and δ is rounded up. A remainder (paths that were cut off) counts as if it revealed everything.
     """
 
     __slots__ = ("_laws", "_pairs", "_relation", "paths")
@@ -143,7 +143,7 @@ class Table:
     # -- two inputs -------------------------------------------------------------------------------------------
 
     def max_divergence(self, x: Any, y: Any, delta: Number = 0) -> Log:
-        """Ln max (P[S] − δ) / Q[S] over the sets with P[S] ≥ δ [Rot11, Def. 2]; it may be negative if δ > 0."""
+        """The greatest ln((P[S] − δ) / Q[S]) over sets with P[S] ≥ δ [Rot11, Def. 2]; may be negative if δ > 0."""
         return Log(compare.greatest_ratio(self._law(x), self._law(y), closed_probability("delta", delta)))
 
     def kl(self, x: Any, y: Any) -> LogSum | float:
@@ -241,7 +241,7 @@ class Table:
         return self._mapped(both)
 
     def repeat(self, times: int) -> Table:
-        """K independent runs on the same input; outputs are simplified on the way, and are representatives."""
+        """`times` independent runs on the same input; outputs with the same ratios are merged into one of them."""
         first = self.simplified()
         names = stand_for = first.outputs  # outputs are numbers on the way: pairs of pairs take longer than their sums
         total = once = _renamed(first, {output: number for number, output in enumerate(names)})
@@ -253,7 +253,7 @@ class Table:
         return _renamed(total, dict(enumerate(stand_for)))
 
     def simplified(self) -> Table:
-        """Outputs with the same ratios under all inputs merged into the first of them.
+        """Merge outputs with the same ratios under all inputs into the first of them.
 
         Theorem: they tell the same about the input, so everything above stays as it is (sufficiency).
         """
@@ -405,7 +405,7 @@ def table(rows: Rows, *, neighbours: Relation = None) -> Table:
 
 
 def _believed(weights: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction] | None:
-    """Bayes' rule; None of what cannot occur."""
+    """Weights divided by their sum, as in Bayes' rule; None if the sum is zero."""
     total = sum(weights.values(), ZERO)
     return {x: weight / total for x, weight in weights.items()} if total else None
 
@@ -417,7 +417,7 @@ def _claimed(promise: Guarantee) -> tuple[Fraction, Fraction]:
 
 
 def _checked(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:
-    """A law without what cannot happen. What is missing to 1 was not enumerated; nothing may be left over."""
+    """Check a law, and leave out outputs of probability zero. What is missing to 1 was not enumerated."""
     if any(mass < 0 for mass in law.values()) or sum(law.values(), ZERO) > 1:
         raise InvalidParameter(f"the law of input {x!r}", "this one", "is not a law: its probabilities do not add up")
     return {canonical(output): mass for output, mass in law.items() if mass}

@@ -1,4 +1,4 @@
-"""A claim held against a table: true with its worst case, or false with a counterexample that a person can follow."""
+"""A claim checked against a table: true with its worst case, or false with a counterexample that people can follow."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Verdict:
 
     @property
     def claim(self) -> str:
-        """What was claimed, in a few signs."""
+        """The claim as a formula."""
         return f"({self.level!r}{f', {self.delta}' if self.delta else ''})-DP"
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""Charts as SVG that is written by hand, for pages that run no script; needs nothing but what is here."""
+"""Charts as SVG, written without any library, for pages that run no script."""

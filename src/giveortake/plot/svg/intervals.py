@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 200  # of a table with bars
 MOST_POINTS = 2000  # of a chart by date or number
 MOST_PANELS = 4
-_MOST_APART = 60  # places in time that are drawn each by itself; of more a line and a band tell the course
+_MOST_APART = 60  # places in time that are drawn each by itself; more become a line and a band
 _HEIGHT = 18
 _ORDERED = frozenset({"date", "time", "integer", "float", "decimal"})
 
@@ -34,7 +34,7 @@ _ORDERED = frozenset({"date", "time", "integer", "float", "decimal"})
 @final
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One estimate as a column of bars: a bar for each row, and what is written at the two ends of their scale."""
+    """One estimate as a column of bars: a bar for each row, and the labels at the two ends of their scale."""
 
     left: str
     right: str
@@ -57,9 +57,9 @@ def scale_of(column: Column) -> Scale:
 def figure(answer: Released) -> Markup | None:
     """A chart of the first estimate by date or number, if a key has an order of its own; None if bars say it all.
 
-    Other keys tell panels apart. Of very many rows or panels the first are drawn, and how many is said.
+    Other keys make panels. Of very many rows or panels the first are drawn, and a note says how many.
     """
-    keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # what is made of estimates follows
+    keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # columns made of estimates follow
     estimate = next((column for column in answer.columns if column.has_interval), None)
     along = next((key for key in keys if key.kind in _ORDERED), None)
     if estimate is None or along is None or sum(value is not None for value in along) < 3:
@@ -117,14 +117,14 @@ def _is_nan(value: Value) -> bool:
 
 
 def _end(scale: Scale, place: float) -> str:
-    """What is written at an end of a scale of bars."""
+    """The label at an end of a scale of bars."""
     if scale.kind == "date":
         return scale.written(place)
     return shown(int(place)) if place == int(place) and abs(place) < 1e15 else shown(float(f"{place:.4g}"))
 
 
 def _panels(along: Column, others: Sequence[Column], estimate: Column) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows by their other keys, in the order of the answer, each by its own place."""
+    """The rows by their other keys, in the order of the answer; each row begins with its place."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     names = list(zip(*others, strict=True)) if others else [()] * len(estimate)
     for name, key, row in zip(names, along, estimate.triples(), strict=True):
@@ -164,7 +164,7 @@ def _runs(rows: Sequence[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
 
 
 def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, places: int) -> list[Markup]:
-    """Each row by itself, as narrow as so many places ask for."""
+    """Draw each row by itself, narrow enough for so many places."""
     half = min(6.0, 380 / max(1, places))  # of a tick, in thousandths of the width
     ranges, ticks, arrows = [], [], []
     for place, value, low, high in rows:

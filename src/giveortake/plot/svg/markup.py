@@ -1,4 +1,4 @@
-"""Pieces of HTML and SVG, built from names and numbers. Every text is escaped here, and shown without what it hides."""
+"""Pieces of HTML and SVG, built from names and numbers. Every text is escaped here, hidden characters included."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def joined(*content: object) -> Markup:
 
 
 def text(words: object) -> Markup:
-    """A text as it can stand in a page."""
+    """A text, escaped for a page."""
     return Markup(escape(printable(str(words))))
 
 
 def percent(share: float) -> str:
-    """A place or a length as a share of what is there."""
+    """A place or a length in percent of the whole."""
     return f"{number(100 * share)}%"
 
 

@@ -58,7 +58,7 @@ class Plane:
         y_ticks: Iterable[tuple[float, str]] | None = None,
         **attributes: Attribute,
     ) -> Markup:
-        """The whole: axes with their ticks, what is drawn, and what a screen reader says instead."""
+        """The whole chart: axes with their ticks, the content, and a label for screen readers."""
         inner = self.height - _TOP - _BOTTOM - (16 if x_title else 0)
         across = [
             tag("text", said, x=percent(self.x.at(place)), y=inner + 17, class_=_anchor(self.x.at(place)))
@@ -100,5 +100,5 @@ class Plane:
 
 
 def _anchor(share: float) -> str:
-    """What stands at an end of the axis stays inside."""
+    """The class of a tick's text, by which a text at the right end stays inside."""
     return "tick end" if share > 0.97 else "tick middle"

@@ -33,7 +33,7 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[Value], kind: Kind, *, zero: bool | None = None) -> Scale:
-        """The scale that holds all finite values, with zero if asked for, or if it is near and nothing is said."""
+        """The scale that holds all finite values, with zero if `zero`, or if zero is near and `zero` is None."""
         places = [place for value in values if (place := finite(value)) is not None]
         if kind in {"date", "time"}:
             low, high = min(places, default=0.0), max(places, default=_DAY)
@@ -48,7 +48,7 @@ class Scale:
         return cls(low, high)
 
     def at(self, place: float) -> float:
-        """Where a place stands, from 0 to 1; what lies beyond an end stands at it."""
+        """The position of a place, from 0 to 1; places beyond an end are put at it."""
         if self.kind == "log":
             share = math.log(max(place, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -63,13 +63,13 @@ class Scale:
         return _day(moment) if self.high - self.low >= _DAY else f"{moment:%H:%M:%S}"
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
-        """Round values on the scale, about so many, each with what is written there."""
+        """Round values on the scale, about `most` of them, each with its label."""
         if self.kind == "date":
             return _date_ticks(self.low, self.high, most)
         if self.kind == "log":
             return _log_ticks(self.low, self.high, most)
         found: list[tuple[float, str]] = []
-        for parts in (max(1, most - 1), 2 * most):  # finer where one would stand alone
+        for parts in (max(1, most - 1), 2 * most):  # finer if there would be only one
             step = _step((self.high - self.low) / parts)
             ends = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             found = [(each * step, brief(each * step, step)) for each in range(ends[0], ends[1] + 1)]
@@ -109,7 +109,7 @@ def brief(value: float, step: float | None = None) -> str:
 
 
 def _step(least: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is no less."""
+    """The least of 1, 2 and 5 times a power of ten that is at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 

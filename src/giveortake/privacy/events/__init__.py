@@ -1,4 +1,4 @@
-"""Events: what ran. They are charged and kept; accountants price them.
+"""Events: records of what ran. They are charged and kept; accountants price them.
 
 >>> Repeated(Laplace(noise_multiplier=10), times=5).guarantee()
 PureDP('0.5')

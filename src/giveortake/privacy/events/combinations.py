@@ -90,9 +90,9 @@ class Parallel(Event):
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class InPart(Event):
-    """A release from one part of a partition of the data, of whose parts one unit touches at most `touched`.
+    """A release from one part of a partition of the data; one unit touches at most `touched` of its parts.
 
-    `event` is what the release is towards the neighbours at hand, `added` what it is when a unit is added or removed;
+    `event` is the release under the neighbours at hand, `added` the release when a unit is added or removed;
     under add-remove they are the same. `partition` and `part` are numbers that name them.
 
     Guarantee: alone it promises the weaker of what its `cases` promise, and several of them compose like any other
@@ -125,7 +125,7 @@ class InPart(Event):
         return combined([replace(promise, neighbours=neighbours) for promise in promises], 1)
 
     def cases(self, neighbours: Neighbours) -> tuple[tuple[Event, Neighbours], ...]:
-        """What this release can be between two neighbours, each with the relation that its price is stated for.
+        """The events that this release can be between two neighbours, each with the relation it is priced under.
 
         Theorem. Under change-one the unit that differs stays in this part, and the release is `event`; or it enters or
         leaves the part, and the release is `added`; or it touches the part in neither table, and both laws are equal.

@@ -1,4 +1,4 @@
-"""What ran, as a value that can be kept forever: the base of all events, and their JSON both ways."""
+"""The base of all events, which record what ran and can be kept forever, and their JSON both ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS: dict[str, type[Event]] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event(ABC):
-    """Something that was released. Events are charged and kept; accountants price them, again and better if need be.
+    """A record of a release. Events are charged and kept; accountants price them, and may price them better later.
 
     The JSON of an event is a contract: fields are exact, `version` grows when their meaning changes, and old versions
     stay readable. An event of a kind that is not one of the library's equals itself only.
@@ -46,7 +46,7 @@ class Event(ABC):
         return 1
 
     def to_dict(self) -> dict[str, Plain]:
-        """Nothing but text, whole numbers, lists and dictionaries; fractions are written "p/q"."""
+        """This event as text, whole numbers, lists and dictionaries; fractions are written "p/q"."""
         content: dict[str, Plain] = {"event": self.kind, "version": self.version}
         for key, name in _fields_by_key(type(self)).items():
             content[key] = _plain(getattr(self, name))
@@ -58,7 +58,7 @@ class Event(ABC):
 
     @staticmethod
     def from_json(text: str) -> Event:
-        """The event that a line of JSON stands for; anything unknown, missing, inexact or too deep is refused."""
+        """Read an event from a line of JSON; anything unknown, missing, inexact or too deep is refused."""
         if not isinstance(text, str):
             raise InvalidParameter("event", text, "is not a text")
         try:
@@ -77,13 +77,13 @@ SomeEvent = TypeVar("SomeEvent", bound=Event)
 
 
 def registered(event: type[SomeEvent]) -> type[SomeEvent]:
-    """Make a kind of event readable."""
+    """Register a kind of event, so that `Event.from_json` can read it."""
     _KINDS[event.kind] = event
     return event
 
 
 def exact(name: str, value: Number, *, zero: bool = False) -> Fraction:
-    """A number that is positive (or also zero) and short enough to be written down."""
+    """Check that a number is positive (or zero, with `zero`) and short enough to be written down."""
     number = non_negative(name, value) if zero else positive(name, value)
     if max(number.numerator, number.denominator).bit_length() > _MOST_BITS:
         raise InvalidParameter(name, value, "has too many digits to be kept")
@@ -91,7 +91,7 @@ def exact(name: str, value: Number, *, zero: bool = False) -> Fraction:
 
 
 def _fields_by_key(event: type[Event]) -> dict[str, str]:
-    """The key of each field in JSON, where "event" already names the kind."""
+    """Names of fields by their keys in JSON, where "event" already names the kind."""
     return {field.metadata.get("key", field.name): field.name for field in fields(event)}
 
 
@@ -132,7 +132,7 @@ def _value(name: str, value: object, depth: int) -> object:
         case str() if len(value) <= _MOST_BITS and _EXACT.fullmatch(value):
             return Fraction(value)
         case str() if _WORD.fullmatch(value):
-            return value  # a choice; where a number belongs, it is refused as none
+            return value  # a choice; where a number is expected, it is refused
         case bool() | float() | None | str():
             raise InvalidParameter(name, value, "is not written as an event writes it", hint='fractions are "p/q"')
         case list():
