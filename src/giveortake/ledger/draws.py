@@ -1,7 +1,7 @@
-"""What is drawn for one charge, one draw after the other: each is kept before anything is made of it.
+"""Draws: several random results for one charge, each stored before it is used.
 
-A run that chooses its next measurement by the last one has no answer until it ends. What it has drawn by then is in the
-world already, or may be; so every draw is an entry of its own, and a run that is taken up again begins with them.
+A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
+before; so every draw is an entry of its own, and a resumed run begins with them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def keep(draft: Draft, number: int, place: int, content: object) -> Any:
-    """Keep the draw at a place, which has to be the next one.
+    """Store the draw at a place, which has to be the next one.
 
     Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
     anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not
