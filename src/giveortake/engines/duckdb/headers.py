@@ -1,4 +1,4 @@
-"""The columns of a file by its header and its types alone: no row is looked at."""
+"""The columns of a file, from its header and its types alone: no row is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
-    """The name and the kind of every column that can be asked about; None where cells are text until somebody says.
+    """The name and kind of every column that can be asked about; the kind is None where cells are untyped text.
 
     Guarantee: nothing depends on any row. Of a CSV file the first record is read, of Parquet files and databases what
     they say about their types.

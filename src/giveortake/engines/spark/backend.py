@@ -1,4 +1,4 @@
-"""Spark as an engine that can be chosen: for its DataFrames, for tables of its session, for addresses of clusters."""
+"""The backend that opens Spark, for its DataFrames, tables of its session and addresses of clusters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
 
 @final
 class SparkBackend:
-    """Tables of a Spark session that is there, or that a URL names."""
+    """The backend for tables of an active Spark session, or of one that a URL names."""
 
     name = "spark"
     schemes: tuple[str, ...] = ("spark", "sc")
 
     def claims(self, source: object) -> bool:
-        """Whether it is a DataFrame, or names a table of the session that is active; a file of that name goes first."""
+        """Whether it is a DataFrame, or the name of a table of the active session; a file of that name goes first."""
         if type(source).__module__.partition(".")[0] == "pyspark":
             return True
         if not isinstance(source, str) or "pyspark" not in sys.modules:

@@ -64,7 +64,7 @@ def session_beside(session: SparkSession) -> SparkSession:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Keep pyspark from logging what Spark says when it fails."""
+    """Keep pyspark from logging Spark's error messages."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 (a heavy library)
 
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
