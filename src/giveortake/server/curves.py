@@ -1,4 +1,4 @@
-"""The curve of a question: how wide its intervals would be at nine spends, from one call, without a row."""
+"""The curve of a question: its margins at nine spends, from one call, without reading a row."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DIGITS = 3
 
 
 def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None) -> dict[str, Any]:
-    """Nine quotes in the currency of the terms, from a hundredth of a whole budget up to all of it.
+    """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
 
     The greatest spend is what `terms` state, or the whole budget if they state none, in the currency that is `wanted`;
-    what is too dear is told as such, so that it can be shaded.
+    what is too dear is marked as such, so that it can be shaded.
     """
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
     greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
@@ -47,7 +47,7 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
 
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
-    """About what the whole budget is in a currency: where a curve ends, and no promise."""
+    """About the whole budget in a currency: where a curve ends, and no promise."""
     budget = session.budget
     if currency == "share":
         return Fraction(1)
@@ -62,7 +62,7 @@ def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
 
 
 def _mu(budget: Guarantee) -> Fraction:
-    """The μ of Gaussian noise that would use a whole budget up, about."""
+    """About the μ of Gaussian noise that would use up a whole budget."""
     match budget:
         case ApproxDP():
             return gaussian_mu(budget.epsilon, budget.delta)

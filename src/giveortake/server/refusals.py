@@ -1,4 +1,4 @@
-"""Refusals as they leave: one shape, lengths that tell nothing, and headers that let nobody keep them."""
+"""Refusals as responses: one shape, lengths that reveal nothing, and headers that forbid caching."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
 
 
 class Refused(Exception):
-    """A request goes no further: the cause, and what may be said of it."""
+    """A request is refused: the cause, and what may be said about it."""
 
     def __init__(
         self, cause: Cause | str, document: dict[str, Any] | None = None, *, without_token: bool = False
@@ -38,7 +38,7 @@ class Refused(Exception):
 def refusal_bytes(
     cause: Cause, message: str | None = None, hint: str | None = None, document: dict[str, Any] | None = None
 ) -> tuple[Headers, bytes]:
-    """Headers and body of a refusal."""
+    """The headers and the body of a refusal."""
     told = document_of(cause, message, hint) if document is None else document
     body = json.dumps(told, ensure_ascii=False).encode()
     body = body.ljust(-(-len(body) // _LENGTH) * _LENGTH)
@@ -47,12 +47,12 @@ def refusal_bytes(
 
 
 def json_bytes(document: Any) -> tuple[Headers, bytes]:
-    """Headers and body of a result."""
+    """The headers and the body of a result."""
     body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return [*_JSON, (b"content-length", str(len(body)).encode())], body
 
 
 def malformed(problem: str, hint: str | None = None) -> Refused:
-    """A request whose shape is wrong, in words of our own."""
+    """The refusal of a request whose shape is wrong, in words of our own."""
     cause = BY_NAME["malformed"]
     return Refused(cause, document_of(cause, problem, hint))

@@ -27,7 +27,7 @@ SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "share"}
 
 
 def coefficient(margin: object) -> float | None:
-    """A margin as a number; of a mean, whose margin is `m / n`, the m. None where it depends on more than that.
+    """A margin as a number; for a mean, whose margin is `m / n`, the m. None where it depends on more.
 
     >>> coefficient(48.0), coefficient("8952.5 / n"), coefficient("at most 3"), coefficient(None)
     (48.0, 8952.5, None, None)
@@ -84,13 +84,13 @@ def curve_column(curve: Mapping[str, Any]) -> str | None:
 
 
 def curve_points(curve: Mapping[str, Any], column: str | None) -> list[tuple[float, float]]:
-    """Spends and margins of a column."""
+    """The spends and margins of a column."""
     found = [(float(point["spend"]), coefficient(point["margins"].get(column))) for point in curve["points"]]
     return [(spend, margin) for spend, margin in found if margin is not None]
 
 
 def margin_at(points: Sequence[tuple[float, float]], spend: float) -> float:
-    """The margin at a spend between two of a curve, along a straight line between the logarithms."""
+    """The margin at a spend between two points of a curve, interpolated between logarithms."""
     if spend <= points[0][0]:
         return points[0][1]
     for (left, above), (right, below) in itertools.pairwise(points):
@@ -101,7 +101,7 @@ def margin_at(points: Sequence[tuple[float, float]], spend: float) -> float:
 
 
 def _too_dear(curve: Mapping[str, Any], x: Scale) -> list[Markup]:
-    """A shade over the spends that are not admitted; it begins at the first of them, since prices only grow."""
+    """A shade over the spends that are not admitted, from the first of them on, since prices only grow."""
     points = curve["points"]
     refused = [float(point["spend"]) for point in points if not point["admitted"]]
     if not refused:
@@ -115,7 +115,7 @@ def _too_dear(curve: Mapping[str, Any], x: Scale) -> list[Markup]:
 
 
 def _mark(x: float, y: float, *, hidden: bool) -> Markup:
-    """The mark at a spend; hidden at one that is not on the curve, until a slider moves it there."""
+    """The mark at a spend; hidden if the spend is not on the curve, until a slider moves it there."""
     across, up = percent(x), percent(y)
     return tag(
         "g",
@@ -136,7 +136,7 @@ def _in_words(points: Sequence[tuple[float, float]], column: str, symbol: str) -
 
 
 def curve_table(curve: Mapping[str, Any]) -> Markup:
-    """The same numbers as a table."""
+    """The points of a curve as a table."""
     names = list(curve["points"][0]["margins"]) if curve["points"] else []
     symbol = SYMBOLS[curve["currency"]]
     head = tag("tr", *(tag("th", each, scope="col") for each in (symbol, *(f"± {name}" for name in names), "")))
@@ -158,11 +158,11 @@ def _margin(margin: object) -> str:
     return "by the data" if margin is None else str(margin)
 
 
-_MOST = 400  # steps that are drawn; of more, every so-manieth
+_MOST = 400  # steps that are drawn; of more, only some
 
 
 def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Markup | None:
-    """What was left after each charge, as shares of the budget; `used` grows from the first charge on."""
+    """What was left of the budget after each charge; `used` are the shares used, which only grow."""
     if not used:
         return None
     left = [1.0, *(max(0.0, 1.0 - share) for share in used)]
@@ -222,7 +222,7 @@ _HEIGHT = 226
 
 @lru_cache(maxsize=64)
 def belief_chart(promise: Guarantee) -> Markup:
-    """Belief before against belief after: whatever is published, it stays within the band."""
+    """A chart of belief after against belief before: whatever is published, it stays within the band."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     rows = []
     for prior in _SHARES:
@@ -244,7 +244,7 @@ def belief_chart(promise: Guarantee) -> Markup:
 
 @lru_cache(maxsize=64)
 def attacker_chart(promise: Guarantee) -> Markup:
-    """The best that anybody can do who guesses who is in the data: right guesses against wrong ones."""
+    """A chart of the best that an attacker can do who guesses who is in the data: right against wrong guesses."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     points = [(float(rate), float(promise.membership_inference(rate))) for rate in _SHARES]
     tenth = round(100 * float(promise.membership_inference(Fraction(1, 10))))
@@ -262,7 +262,7 @@ def attacker_chart(promise: Guarantee) -> Markup:
 
 @lru_cache(maxsize=64)
 def group_chart(promise: Guarantee) -> Markup:
-    """How a belief of one half about a group may end, by the size of the group."""
+    """A chart of how a belief of one half about a group may end, by the size of the group."""
     plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT, left=0.18)
     rows = [(float(size), *group_belief(promise, size)) for size in _GROUPS]
     return plane.chart(
@@ -278,7 +278,7 @@ def group_chart(promise: Guarantee) -> Markup:
 
 
 def group_belief(promise: Guarantee, size: int) -> tuple[float, float]:
-    """Between what a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
+    """The bounds within which a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
     try:
         found = beliefs(promise.group(size), Fraction(1, 2))
     except Unprovable:

@@ -1,4 +1,4 @@
-"""Profiles: the error of a count against the cap on a person's rows, found privately, charged once, kept and drawn."""
+"""The page of profiles: the error of a count against the cap on a person's rows, found privately and charged once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def profile_chart(lines: Sequence[Mapping[str, Any]]) -> Markup | None:
     """Noise, rows left out, and both together, for every cap, on logarithmic scales; the least error has a mark.
 
-    Where a cap above all of these may have less, nothing is marked as the least.
+    If a cap above all of these may have a smaller error, nothing is marked.
     """
     if len(lines) < 2:
         return None
@@ -78,12 +78,12 @@ _NUMBERS = frozenset({"integer", "real", "decimal"})
 
 
 async def looked_at(call: Call) -> Result:
-    """What was paid for, one of them drawn, the newest unless another is chosen; and the form."""
+    """The page of paid profiles and the form; the newest profile is drawn, unless another is chosen."""
     return await _shown(call)
 
 
 async def made(call: Call) -> Result:
-    """A profile for a spend; the same press again gives the same one. It is kept, and shown by its id."""
+    """Make a profile for a spend, and show it by its id; the same press again gives the same one."""
     said = {name: call.body.get(name, "").strip() for name in ("table", "epsilon", "most_rows")}
     terms: dict[str, Any] = {"table": said["table"], "epsilon": said["epsilon"]}
     if said["most_rows"]:
@@ -132,7 +132,7 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
 
 
 def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
-    """One profile as the page draws it."""
+    """One profile as the page shows it."""
     lines, declared = profile["lines"], {each["name"]: each for each in _columns(it)}
     best, is_open = least_error(lines) if lines else (None, False)
     return {
@@ -150,7 +150,7 @@ def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
 
 
 def _bounds(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
-    """Rough bounds of a column, in words and, where they are narrower than the declared ones, as they are written."""
+    """Rough bounds of a column, in words and, where they are narrower than the declared ones, as SQL and TOML."""
     low, high = found
     least, most = (float(Fraction(declared.get(each) or unknown)) for each, unknown in (("low", low), ("high", high)))
     narrow = (max(low, least), min(high, most))
@@ -189,13 +189,13 @@ def _words(profile: dict[str, Any]) -> str:
 
 
 def _numbers(it: Any) -> list[tuple[str, str]]:
-    """Columns of numbers, with what is declared about them."""
+    """The columns of numbers, with what is declared about them."""
     found = (each for each in _columns(it) if each["kind"] in _NUMBERS and each.get("categories") is None)
     return list({each["name"]: (each["name"], each["words"]) for each in found}.values())
 
 
 def _groupable(it: Any) -> list[str]:
-    """Columns with declared values, which questions group by."""
+    """The columns with declared values, which questions can group by."""
     return list(dict.fromkeys(each["name"] for each in _columns(it) if each.get("categories")))
 
 

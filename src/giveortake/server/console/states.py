@@ -1,4 +1,4 @@
-"""What a page says when something cannot be had: what happened, whether anything was charged, and what to do."""
+"""What a page says about a refusal: what happened, whether anything was charged, and what to do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _HINTS = {  # where a page knows better what to do than a program is told
 @final
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a panel says."""
+    """The words of a panel on a page."""
 
     cause: str
     title: str
