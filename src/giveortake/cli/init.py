@@ -40,7 +40,7 @@ _CELLS = """\
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the draft, never over anything that is there."""
+    """Write the draft; an existing file is never overwritten."""
     from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
 
     if is_address(arguments.file):
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 def draft(
     source: str, name: str, columns: Mapping[str, Kind | None], table: str | None = None, called: str = _USUAL
 ) -> str:
-    """The text of a configuration with the places to fill in."""
+    """The text of a configuration, with the places to fill in marked."""
     file = shlex.quote(printable(called))
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())

@@ -23,24 +23,24 @@ REPORT_COLUMNS = ("survey", "report")  # of a file of reports
 
 
 class Cells(NamedTuple):
-    """One column of a file, and where each of its cells stands."""
+    """One column of a file, and the line of each of its cells."""
 
     texts: list[str]
     lines: list[int]
     where: str
 
     def place(self, index: int) -> str:
-        """Where a cell stands, in words."""
+        """The place of a cell, in words."""
         return f"line {self.lines[index]}, {self.where}"
 
 
 def read_survey(path: str) -> Any:
-    """The survey whose parameters a file holds."""
+    """Read the survey whose parameters a file holds."""
     return from_json(read_text(path))
 
 
 def read_text(path: str) -> str:
-    """A file as text, with or without a mark of its byte order."""
+    """Read a file as text, with or without a byte order mark."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def read_text(path: str) -> str:
 
 
 def read_lines(path: str, name: str) -> list[str]:
-    """The texts of a file, one a line; one that occurs twice is named."""
+    """Read the texts of a file, one a line; a text that occurs twice is refused."""
     texts = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if not texts:
         raise InvalidParameter(name, path, "is empty", hint="write one text a line")
@@ -61,12 +61,12 @@ def read_lines(path: str, name: str) -> list[str]:
 
 
 def read_column(path: str, name: str) -> Cells:
-    """One column of a table; an empty table is refused."""
+    """Read one column of a table; an empty table is refused."""
     return read_columns(read_text(path), path, (name,))[0]
 
 
 def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
-    """Some columns of a table that is given as text."""
+    """Read some columns of a table that is given as text."""
     reader = csv.reader(io.StringIO(text, newline=""))
     header = next(reader, [])
     for name in names:
@@ -88,7 +88,7 @@ def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
 
 
 def read_reports(survey: Oracle, paths: Sequence[str]) -> Reports:
-    """All reports in some files: tables with two columns, or the JSON that `Reports.to_json` writes."""
+    """Read all reports in some files: tables with two columns, or the JSON that `Reports.to_json` writes."""
     seen: set[Path] = set()
     parts = []
     for path in paths:
@@ -105,7 +105,7 @@ def read_reports(survey: Oracle, paths: Sequence[str]) -> Reports:
 
 
 def refuse_overwriting(out: str | None, *inputs: str | None) -> None:
-    """Refuse to write where something is read from."""
+    """Refuse to write to a file that is read."""
     if out is not None and any(path is not None and Path(path).resolve() == Path(out).resolve() for path in inputs):
         raise InvalidParameter("out", out, "is a file that is read", hint="give another name: it would be lost")
 
@@ -120,14 +120,14 @@ def write_reports(path: str | None, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def target(path: str | None) -> Any:
-    """A file to write to, or standard output, which stays open."""
+    """Open a file to write to, or standard output, which stays open."""
     if path is None:
         return _Standard()
     return Path(path).open("w", encoding="utf-8", newline="")
 
 
 class _Standard:
-    """Standard output as a context."""
+    """Standard output as a context manager."""
 
     def __enter__(self) -> Any:
         return sys.stdout

@@ -1,4 +1,4 @@
-"""A schema in PostgreSQL."""
+"""Publishing into a schema of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('giveortake publ
 
 @contextmanager
 def postgres_schema(address: str, schema: str) -> Iterator[Target]:
-    """The schema of a database, in one transaction, which waits for any other that publishes there."""
+    """Open a schema of a database, in one transaction, which waits for any other that publishes there."""
     try:
         import psycopg  # noqa: PLC0415 (heavy)
         from psycopg import sql  # noqa: PLC0415 (heavy)
@@ -121,12 +121,12 @@ class _PostgresSchema(Target):
 
 
 def _type(kind: Kind, values: Any) -> str:
-    """The type of a column; whole numbers beyond 64 bits are numeric."""
+    """The SQL type of a column; whole numbers beyond 64 bits are numeric."""
     if kind == "integer" and any(each is not None and not -(2**63) <= each < 2**63 for each in values):
         return "numeric"
     return _TYPES[kind]
 
 
 def storable(value: Value) -> Value:
-    """A value as PostgreSQL can hold it: its texts have no NUL."""
+    """A value as PostgreSQL can hold it: NUL in texts is replaced."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
