@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return _interrupted(arguments, started)
         except GiveOrTakeError as error:
-            if stop.asked:  # what the engine made of it
+            if stop.asked:  # an error into which an engine turned Ctrl-C
                 return _interrupted(arguments, started)
             streams.report(f"error: {_told(error, given)}\n")
             return _REFUSED

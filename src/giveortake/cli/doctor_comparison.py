@@ -85,7 +85,7 @@ def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None)
 
     try:
         there = columns_of(Path(file), table)
-    except GiveOrTakeError:  # a folder, a pattern, or what no header tells: asking it says what is wrong
+    except GiveOrTakeError:  # a folder, a pattern or no header: asking the table says what is wrong
         return None
     lost = [each for each in (*filter(None, [person]), *sorted(spoken_of)) if each not in there]
     if not lost:

@@ -85,7 +85,7 @@ def _package() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    told_once = False  # how a checkout is added to, which is long
+    told_once = False  # whether the long hint for a checkout was printed
     for name, words in _FOR.items():
         parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]

@@ -79,7 +79,7 @@ class Book:
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
     requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # those, and the last that are done
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
     tokens: dict[str, Token] = field(default_factory=dict)
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
@@ -132,7 +132,7 @@ class Book:
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
         handler = KINDS.get(entry.kind)
-        if handler is None:  # its hash is right, so somebody meant it
+        if handler is None:  # its hash is right, so a later version wrote it
             raise LedgerTooNew(
                 f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
             )

@@ -210,7 +210,7 @@ class Chain:
             with self.store.reading() as transaction:
                 transaction.outdated()
                 if not self._read(transaction, mark, _PAGE):
-                    return  # entries are missing, which is told there
+                    return  # entries are missing, which that transaction reports
 
     def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
         """Take in what other processes have written, and compare with the mark.
@@ -272,7 +272,7 @@ class Chain:
                     f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
                 )
         self._apply(self._derived(entries, mark))
-        self._book.take_rows()  # whoever wrote these entries kept them
+        self._book.take_rows()  # whoever wrote these entries stored them
         seen = self._vouched
         if most is not None and seen is not None and seen.number > self._book.head.number:
             seen = None  # the entry is on a later page

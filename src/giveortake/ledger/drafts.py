@@ -111,7 +111,7 @@ class Draft:
         self._now = now
         self.writable = writable
         self.is_marked = False  # whether the mark that was read before the entries remembers them all
-        self.by: str | None = None  # who decides what is written here, if that is an administrative act
+        self.by: str | None = None  # who decides, if this is a custodian's decision
         self._secret = secret
 
     def moment(self) -> datetime:

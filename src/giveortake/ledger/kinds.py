@@ -155,7 +155,7 @@ def _drawn(book: Book, number: int, content: Content) -> None:
 
 def _failed(book: Book, number: int, content: Content) -> None:
     reserved = book.reservations[content["reservation"]]
-    if not reserved.failed and reserved.answer is None:  # else it was answered, and somebody was told otherwise
+    if not reserved.failed and reserved.answer is None:  # else it was answered, and its asker was told of a failure
         book.note(number, "failed", reserved.number)
     _count_failure(book, reserved)
 

@@ -434,7 +434,7 @@ def profiles(
     post-processing for those levels, and for no other.
     """
     book = draft.book
-    asked = book.dataset_for(dataset, analyst)  # first: whether anybody has a profile is nobody else's to know
+    asked = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
     if dataset not in book.profiles:
         return []
     own = {level.number for level in levels_of(book, asked, analyst)}
@@ -443,7 +443,7 @@ def profiles(
     for number in reversed(book.profiles[dataset]):
         reserved = book.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
-            continue  # of the same profile, another's reservation is nobody else's to know
+            continue  # nobody learns of another's reservation of the same profile
         paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
         is_early = before is None or (paid is not None and paid.answer < before)
         if (

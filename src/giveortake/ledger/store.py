@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Migrations: TypeAlias = Mapping[int, Sequence[str]]
 
 SCHEMA = 2
-# What turns each older schema into the next one; `{s}` stands before a table's name. From 1 to 2 the tables stay: the
+# Statements from each older schema to the next one; `{s}` is the prefix of a table. From 1 to 2 the tables stay: the
 # number alone keeps programs out that do not know the newer kinds of entries.
 MIGRATIONS: Migrations = {1: ()}
 
@@ -28,8 +28,8 @@ TABLES = (
     "CREATE TABLE {s}entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE {s}snapshots (level BIGINT PRIMARY KEY, snapshot TEXT NOT NULL)",
 )
-# What follows from the entries, so that nobody has to read all of them: where something is found, lists of entries,
-# what was used after each charge, and checkpoints. `indexed` is said once they hold what the entries say.
+# Indexes, which follow from the entries, so that not all of these have to be read: where something is found, lists,
+# what was used after each charge, and checkpoints. `indexed` is set once they hold what the entries say.
 INDEXES = (
     "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
     "CREATE TABLE {s}lists (name TEXT, place BIGINT, number BIGINT, PRIMARY KEY (name, place)){packed}",

@@ -42,7 +42,7 @@ class Principal:
     token: str
     role: Role
     analyst: str | None = None
-    revoked: bool = False  # the analyst, who is told so
+    revoked: bool = False  # whether the analyst was revoked
 
 
 @final

@@ -125,7 +125,7 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
             f"can hold one table, and there are {len(tables)}",
             hint=Advice(
                 "{release} publishes one; {folder}/ is a folder of all",
-                release=min(ids, key=ids.count, default="ID"),  # of one table, if there is such a release
+                release=min(ids, key=ids.count, default="ID"),  # a release with one table, if there is one
                 folder=path.with_suffix(""),
             ),
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal, Result, Route
     from giveortake.server.service import Service
 
-_LONG = 0.5  # seconds after which it is asked once more whether somebody was revoked
+_LONG = 0.5  # seconds after which it is checked again whether the asker was revoked
 
 
 @final

@@ -36,7 +36,7 @@ ROUTES = (
 )
 
 
-_KEPT = 100  # losses that are told one by one
+_KEPT = 100  # losses that are listed one by one
 
 
 @final

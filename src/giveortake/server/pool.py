@@ -191,7 +191,7 @@ class Pool:
                 await worker.end()
             except (EOFError, OSError):
                 lost = "worker_lost"
-            except BaseException:  # what it is doing now is nobody's any more
+            except BaseException:  # nobody waits for its result any more
                 lost = "cancelled"
                 raise
             if lost or reply[0].get("refused") == "internal":

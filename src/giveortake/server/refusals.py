@@ -29,7 +29,7 @@ class Refused(Exception):
     def __init__(
         self, cause: Cause | str, document: dict[str, Any] | None = None, *, without_token: bool = False
     ) -> None:
-        self.without_token = without_token  # nobody was named: a first visit
+        self.without_token = without_token  # no token was sent: a first visit
         self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
         self.document = document_of(self.cause) if document is None else document
         super().__init__(self.cause.name)

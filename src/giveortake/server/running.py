@@ -63,7 +63,7 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
             log.say("stopping")
             service.draining = True
             server.should_exit = True
-            with suppress(OSError):  # which was told above
+            with suppress(OSError):  # which was raised above
                 await serving
     finally:
         await service.close()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
 _ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
-_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
+_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # after which a clerk is asked again
 _PAUSE = 0.2  # seconds until then
 
 

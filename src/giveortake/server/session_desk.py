@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
-_MOST, _MOST_BY_BEST_CAPS = 200, 50  # what is priced at once, by the weights of aggregates
+_MOST, _MOST_BY_BEST_CAPS = 200, 50  # the total weight of aggregates that are priced at once
 _WEIGHTS = {
     **dict.fromkeys(("count rows", "count values", "count persons", "count distinct", "sum"), 1),
     **dict.fromkeys(("mean", "quantile"), 3),

@@ -92,7 +92,7 @@ def load_csv(
     texts = f"{table}_texts"
     try:
         columns = header(path, separator)
-        plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
+        plain = len(columns) > 1 and _is_plain(path, separator)  # with one column, an empty line is ambiguous
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
         casts = ", ".join(cast_text(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
-_WIDE_AT_ONCE = 1 << 10  # the same, of long texts
+_WIDE_AT_ONCE = 1 << 10  # long rows fetched before the time is checked
 _FEW_TABLES = 8  # with few rows of each person that are kept beside those that a question needs
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 

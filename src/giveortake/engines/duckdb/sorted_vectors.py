@@ -97,7 +97,7 @@ def _block_sums(
     weights = [each.weight for each in asked.components]
     length = sum(each * each * weight for each, weight in zip(vectors, weights, strict=True))
     short = length * (1 + 2.0**-40) <= float(asked.bound**2)
-    with np.errstate(divide="ignore"):  # who has nothing is short
+    with np.errstate(divide="ignore"):  # a vector of length 0 is short
         shortening = np.where(short, 1.0, asked.bound * LESS / np.sqrt(length))
     cut = np.trunc(vectors * shortening).astype(np.int64)
     is_short = (cut * cut * np.array(weights)[:, None]).sum(axis=0) <= asked.bound**2

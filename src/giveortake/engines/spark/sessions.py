@@ -23,7 +23,7 @@ _SETTINGS = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # of what is read once
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # results are read once
     "spark.sql.parser.manageParserCaches": "true",  # what the parser learns of each question would stay for ever,
     "spark.sql.parser.parserDfaCacheFlushRatio": "5",  # gigabytes after many; it forgets at 5 % of the driver's memory
 }

@@ -127,7 +127,7 @@ def _between(promise: Guarantee, prior: Fraction) -> str:
 
 
 def percents(low: Fraction, high: Fraction) -> str:
-    """Two shares with as many digits each, rounded outwards; rounding makes neither of them 0 % or 100 %.
+    """Two shares, rounded outwards, with as many digits (up to 6) as keep them from 0 % and 100 %.
 
     >>> percents(Fraction("0.0571"), Fraction("0.999252")), percents(Fraction(1, 4), Fraction(3, 4))
     ('5.71–99.93 %', '25.0–75.0 %')

@@ -218,7 +218,7 @@ async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | N
         return None, 0
     try:
         return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
-    except Refused:  # of an older ledger: then it is told in words
+    except Refused:  # of an older ledger: the question is then shown in words
         return None, 0
 
 

@@ -121,7 +121,7 @@ def _is_number(said: str) -> bool:
 _FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
 _MOST_COLUMNS = 300
 _PROMISE = ("epsilon", "delta", "rho", "mu")
-_OTHERS, _SAME = "others", "same as "  # people: who adds a table has to say which
+_OTHERS, _SAME = "others", "same as "  # people, one of which the form has to choose
 _KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date": "dates"}
 
 
