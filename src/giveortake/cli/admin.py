@@ -34,7 +34,7 @@ class Action:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says; an action without options only reads."""
+    """Do what the action says; one that takes nothing only reads."""
     action = SUBJECTS[arguments.subject][1][arguments.action]
     reads = action.takes is None
     require_ledger(arguments.ledger, "--ledger")

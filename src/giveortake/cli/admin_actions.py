@@ -219,7 +219,7 @@ def _asked_by(ledger: Ledger, level: Standing) -> list[str]:
 
 
 def _made_by(ledger: Ledger, level: Standing) -> Entry:
-    """The entry that made a level; it has the level's number."""
+    """The entry that made a level, whose number is the level's."""
     return ledger.entries(after=level.number - 1, limit=1)[0]
 
 

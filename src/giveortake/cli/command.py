@@ -1,4 +1,4 @@
-"""What every command consists of, and the terminal that all of them write to."""
+"""What every command consists of, and the terminal they all write to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands by their names, each loaded when it is first needed: most calls need only one."""
+"""The commands by their names, each loaded when it is first needed: most calls need one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`giveortake completion`: a script that lets a shell complete commands, actions, options and their choices."""
+"""`giveortake completion`: a script by which a shell completes commands, actions, options and their choices."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def places(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Place]:
-    """Yield every point of a command line at which something can be completed, the outermost first."""
+    """Every point of a command line at which something can be completed, the outermost first."""
     nested: dict[str, argparse.ArgumentParser] = {}
     actions: dict[str, str] = {}
     options: dict[str, str] = {}

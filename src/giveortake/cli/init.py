@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 def draft(
     source: str, name: str, columns: Mapping[str, Kind | None], table: str | None = None, called: str = _USUAL
 ) -> str:
-    """The text of a configuration, with the places to fill in marked."""
+    """The text of a configuration with the places to fill in."""
     file = shlex.quote(printable(called))
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())

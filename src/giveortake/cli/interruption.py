@@ -54,7 +54,7 @@ def noticed() -> Iterator[Stop]:
 
 
 def now() -> str:
-    """The time, as entries of a ledger state it."""
+    """What the clock says, as entries of a ledger write it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

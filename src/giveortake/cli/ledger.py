@@ -155,7 +155,7 @@ def relations(history: list[Entry]) -> dict[str, Neighbours]:
 
 
 def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbours]) -> Table:
-    """A table of entries, one line each, cut to the width."""
+    """Entries, one line each, cut to the width."""
 
     def told(entry: Entry) -> str:
         return summary(entry, neighbours.get(entry.content.get("dataset", ""), "add-remove"))

@@ -1,4 +1,4 @@
-"""What the custodian of a ledger does to it: restore, back up, move, upgrade, reindex."""
+"""What the custodian of a ledger does to it: restore, back up, move, upgrade, index anew."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _reindex(arguments: argparse.Namespace) -> int:
 
 
 def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
-    """Add the options of one action."""
+    """The options of one action."""
     if name in {"restore", "move"}:
         action.add_argument("--reason", required=True, help="why; it is kept in the ledger")
     if name == "restore":

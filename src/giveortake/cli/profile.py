@@ -75,7 +75,7 @@ def show(out: Console, profile: Profile, declared: Schema) -> None:
 
 
 def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain) -> str:
-    """What narrower bounds would keep, or that the declared ones are as narrow, in a sentence."""
+    """What narrower bounds would keep, or that the declared ones are as narrow."""
     if not declared.is_bounded:
         low, high = map(str, ends)
     else:

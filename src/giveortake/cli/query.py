@@ -28,7 +28,7 @@ FORMATS = ("table", "csv", "json", "parquet")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Charge, ask and answer; the answer goes to standard output or a file, all else to standard error."""
+    """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
     with in_options(arguments), ExitStack() as opened:

@@ -1,4 +1,4 @@
-"""`giveortake quote`: what an answer would cost and how sure it would be. Nothing is asked, nothing is spent."""
+"""`giveortake quote`: what an answer would cost and how sure it would be. Nothing is asked, nothing spent."""
 
 from __future__ import annotations
 

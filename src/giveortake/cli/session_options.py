@@ -125,7 +125,7 @@ def _protected(arguments: argparse.Namespace, book: str | Ledger) -> Session:
 
 
 def _cache(arguments: argparse.Namespace) -> Path | None:
-    """The folder for loaded copies of CSV files: in the user's own cache folder, as the XDG specification says."""
+    """Where loaded copies of CSV files are kept: in the user's own cache folder, as the XDG specification says."""
     if arguments.no_cache:
         return None
     stated = os.environ.get("XDG_CACHE_HOME", "")
@@ -157,7 +157,7 @@ def _from_toml(arguments: argparse.Namespace, book: str | Ledger) -> Session:
 
 
 def ledger_place(arguments: argparse.Namespace) -> str:
-    """Where the ledger is: as the TOML file or the option says, else a file beside the table."""
+    """The ledger's place: what the TOML file or the option says, else a file beside the table."""
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         section = chosen(configurations(arguments.file), arguments.table)
@@ -226,7 +226,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
 
 
 def expected_name(arguments: argparse.Namespace) -> str:
-    """The name that the table will have in the ledger."""
+    """What the table will be called in the ledger."""
     if Path(arguments.file).suffix.lower() == ".toml":
         return chosen(configurations(arguments.file), arguments.table).name
     return table_name(arguments.file, arguments.name, arguments.table)
@@ -267,7 +267,7 @@ def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of both commands."""
+    """The options of both commands."""
     add_file(parser)
     parser.add_argument(
         "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"

@@ -35,7 +35,7 @@ class Cells(NamedTuple):
 
 
 def read_survey(path: str) -> Any:
-    """Read the survey whose parameters a file holds."""
+    """The survey whose parameters a file holds."""
     return from_json(read_text(path))
 
 
@@ -61,12 +61,12 @@ def read_lines(path: str, name: str) -> list[str]:
 
 
 def read_column(path: str, name: str) -> Cells:
-    """Read one column of a table; an empty table is refused."""
+    """One column of a table; an empty table is refused."""
     return read_columns(read_text(path), path, (name,))[0]
 
 
 def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
-    """Read some columns of a table that is given as text."""
+    """Some columns of a table that is given as text."""
     reader = csv.reader(io.StringIO(text, newline=""))
     header = next(reader, [])
     for name in names:
@@ -88,7 +88,7 @@ def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
 
 
 def read_reports(survey: Oracle, paths: Sequence[str]) -> Reports:
-    """Read all reports in some files: tables with two columns, or the JSON that `Reports.to_json` writes."""
+    """All reports in some files: tables with two columns, or the JSON that `Reports.to_json` writes."""
     seen: set[Path] = set()
     parts = []
     for path in paths:
@@ -120,14 +120,14 @@ def write_reports(path: str | None, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def target(path: str | None) -> Any:
-    """Open a file to write to, or standard output, which stays open."""
+    """A file to write to, or standard output, which stays open."""
     if path is None:
         return _Standard()
     return Path(path).open("w", encoding="utf-8", newline="")
 
 
 class _Standard:
-    """Standard output as a context manager."""
+    """Standard output as a context."""
 
     def __enter__(self) -> Any:
         return sys.stdout

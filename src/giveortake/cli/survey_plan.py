@@ -1,4 +1,4 @@
-"""The survey that `giveortake survey plan` was asked for."""
+"""Which survey `giveortake survey plan` was asked for."""
 
 from __future__ import annotations
 

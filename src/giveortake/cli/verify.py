@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def load(path: Path) -> ModuleType:
-    """Load the Python file as a module."""
+    """The Python file as a module."""
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if not path.is_file() or specification is None or specification.loader is None:
         raise NotFound(f"there is no Python file {path}", hint="write file.py::mechanism")

@@ -145,7 +145,7 @@ class Backend(Protocol):
         """The schemes of its addresses, without ://."""
 
     def claims(self, source: object) -> bool:
-        """Whether a source that is no address is a table of this engine. Nothing heavy is imported for that."""
+        """Whether a source that is no address is a table of this engine. Nothing heavy is imported to tell."""
 
     def open(self, source: object, limits: Limits) -> Engine:
-        """Open an engine for a source, without any table yet."""
+        """An engine for a source, without any table yet."""

@@ -95,7 +95,7 @@ def _load(place: str) -> Backend:
 
 
 def _registered() -> Iterator[Backend]:
-    """Yield what other packages register, loaded only when no engine of our own knows a source."""
+    """What other packages register, loaded only when no engine of our own knows a source."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
 
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):

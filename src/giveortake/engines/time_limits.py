@@ -76,7 +76,7 @@ def own_work() -> Iterator[None]:
 
 
 def in_own_time(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the same items; each is made in the time of the question, and none once that is over."""
+    """The same items; each is made in the time of the question, and none once that is over."""
     found = iter(items)
     while True:
         with own_work():
@@ -102,7 +102,7 @@ class TimeLimit:
 
     @property
     def left(self) -> float | None:
-        """The seconds left for this question, below zero if its time is over; None if they are not limited."""
+        """The seconds that are left for this question, below zero if it is over; None if they are not limited."""
         if self._seconds is None:
             return None
         clock = _clock.get() or _Clock()

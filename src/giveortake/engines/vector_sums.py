@@ -45,7 +45,7 @@ MOST_OF_ROW = (1 << 31) - 1  # steps of one row in one cell
 @final
 @dataclass(frozen=True, slots=True)
 class Component:
-    """For each row, the product of the values at `factors`, or 1 if there are none, in the cell that `keys` name.
+    """Of each row the product of the values at `factors`, or 1 if there are none, in the cell that `keys` name.
 
     Both are places in the question's lists. A row in which one of the values is missing, or a key is none of the known
     values, adds nothing here.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def keep(draft: Draft, number: int, place: int, content: object) -> Any:
-    """Store the draw at a place, which has to be the next one.
+    """Keep the draw at a place, which has to be the next one.
 
     Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
     anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not

@@ -20,7 +20,7 @@ CHOOSE = f"set {VARIABLE} to a writable folder that outlives the ledger's own, o
 
 
 def content_of(path: Path) -> bytes | None:
-    """The content of a file; None if there is none."""
+    """What a file holds; None if there is none."""
     require_private(path)
     try:
         return path.read_bytes()

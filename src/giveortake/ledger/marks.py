@@ -37,7 +37,7 @@ class Mark(Protocol):
         ...
 
     def begin(self, point: Point) -> Point:
-        """Remember a first point, unless another process was faster; return the one that is remembered."""
+        """Remember a first point, unless another process was faster; whichever is remembered is returned."""
         ...
 
     def move(self, before: Point, point: Point) -> bool:
@@ -68,7 +68,7 @@ class Mark(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Drop what belongs to the parent process."""
+        """Forget what belongs to the parent process."""
         ...
 
     def close(self) -> None:

@@ -134,7 +134,7 @@ def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
 
 
 def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
-    """Record that the data changed: later answers are about the new version, and compose with earlier ones."""
+    """The data changed: later answers are about the new version, and compose with the earlier ones."""
     known = draft.book.dataset(named("data set", name))
     if version == known.version and is_same(draft, known.versions[-1][1], fingerprint):
         return

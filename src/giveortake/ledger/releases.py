@@ -85,7 +85,7 @@ def listed(
     limit: int,
     newest_first: bool,
 ) -> list[ReleaseRecord]:
-    """Releases after one of them, oldest or newest first: of everybody, or an analyst's own alone."""
+    """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
     require_admitted(draft, analyst)
     start = None if after is None else number_of(draft, after, analyst)
     numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)

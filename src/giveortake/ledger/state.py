@@ -58,7 +58,7 @@ class State:
         self._at = at
 
     def mark(self, ledger: str) -> FileMark:
-        """The mark of a ledger, whether or not it was begun."""
+        """The mark of a ledger, whether it was begun or not."""
         if not _ID.fullmatch(ledger):
             raise LedgerDamaged("the ledger's first entry does not name it", hint=RESTORE)
         return FileMark(self.folder / "ledgers" / ledger / "mark", self._at)

@@ -1,4 +1,4 @@
-"""What a ledger needs of a database: a few statements inside one transaction, the same for every backend."""
+"""What a ledger asks of a database: a few statements inside one transaction, the same for every backend."""
 
 from __future__ import annotations
 

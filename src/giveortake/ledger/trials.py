@@ -61,6 +61,6 @@ class Trial:
 
 
 def trial_of(draft: Draft, level: Level, asked: DataSet) -> Trial | None:
-    """A trial of a level in its present state; None if it has no cap of its own."""
+    """A trial of a level as it stands; None if it has no cap of its own."""
     guard = draft.filter_of(level)
     return None if guard is None else Trial(guard.copy(), level, asked)

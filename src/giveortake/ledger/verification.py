@@ -153,7 +153,7 @@ def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]
 
 @final
 class Replay:
-    """The state that the entries taken so far lead to; every filter decision is made again."""
+    """The state that the entries taken so far lead to, every filter decision made again."""
 
     def __init__(self, reader: Transaction | None = None, entries: int = 0) -> None:
         """With a `reader`, lookups are read there and checked, not kept in memory; `entries` is how many to expect."""

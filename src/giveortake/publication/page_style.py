@@ -1,4 +1,4 @@
-"""The style sheet of a report: the console's colours and type, on a page that may be printed."""
+"""How a report looks: the console's colours and type, on a page that may be printed."""
 
 STYLE = """
 :root { color-scheme: light dark;

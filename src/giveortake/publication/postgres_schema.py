@@ -121,7 +121,7 @@ class _PostgresSchema(Target):
 
 
 def _type(kind: Kind, values: Any) -> str:
-    """The SQL type of a column; whole numbers beyond 64 bits are numeric."""
+    """The type of a column; whole numbers beyond 64 bits are numeric."""
     if kind == "integer" and any(each is not None and not -(2**63) <= each < 2**63 for each in values):
         return "numeric"
     return _TYPES[kind]

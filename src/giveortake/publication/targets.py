@@ -38,7 +38,7 @@ class Target(ABC):
 
     @abstractmethod
     def empty(self, name: str) -> None:
-        """Delete the rows of a table; what others have built on it stays."""
+        """Delete the rows of a table: what others have built on it stays."""
 
     @abstractmethod
     def drop(self, name: str) -> None:

@@ -29,7 +29,7 @@ _HINT = 'folders = ["incoming"] in [server] of the configuration, and a restart'
 
 
 async def files(call: Call) -> Result:
-    """List the files that may be added, by their names."""
+    """Files that may be added, by their names."""
     return await _looked(call, "files")
 
 

@@ -22,7 +22,7 @@ async def me(call: Call) -> Result:
 
 
 async def datasets(call: Call) -> Result:
-    """All data sets that the asker may ask."""
+    """Every data set that the asker may ask."""
     calls = [_at(call, name) for name in call.who.datasets]
     return {"datasets": list(await asyncio.gather(*(call.service.ask(each, "describe") for each in calls)))}
 

@@ -47,7 +47,7 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
 
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
-    """About the whole budget in a currency: where a curve ends, and no promise."""
+    """About what the whole budget is in a currency: where a curve ends, and no promise."""
     budget = session.budget
     if currency == "share":
         return Fraction(1)
@@ -62,7 +62,7 @@ def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
 
 
 def _mu(budget: Guarantee) -> Fraction:
-    """About the μ of Gaussian noise that would use up a whole budget."""
+    """The μ of Gaussian noise that would use a whole budget up, about."""
     match budget:
         case ApproxDP():
             return gaussian_mu(budget.epsilon, budget.delta)

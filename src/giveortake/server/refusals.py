@@ -38,7 +38,7 @@ class Refused(Exception):
 def refusal_bytes(
     cause: Cause, message: str | None = None, hint: str | None = None, document: dict[str, Any] | None = None
 ) -> tuple[Headers, bytes]:
-    """The headers and the body of a refusal."""
+    """Headers and body of a refusal."""
     told = document_of(cause, message, hint) if document is None else document
     body = json.dumps(told, ensure_ascii=False).encode()
     body = body.ljust(-(-len(body) // _LENGTH) * _LENGTH)
@@ -47,7 +47,7 @@ def refusal_bytes(
 
 
 def json_bytes(document: Any) -> tuple[Headers, bytes]:
-    """The headers and the body of a result."""
+    """Headers and body of a result."""
     body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return [*_JSON, (b"content-length", str(len(body)).encode())], body
 

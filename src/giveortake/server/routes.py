@@ -33,7 +33,7 @@ class Principal:
 @final
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response that is no JSON: a page or a file."""
+    """A result that is no JSON: a page or a file."""
 
     content: bytes
     media_type: str

@@ -45,7 +45,7 @@ class Service:
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
-        """A service as the settings describe it; nothing is started yet."""
+        """A service as it is configured; nothing is started yet."""
         metrics = Metrics()
         clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
         return cls(settings, clerks, {name: _pool(settings, name, metrics) for name in settings.datasets}, metrics)
@@ -180,7 +180,7 @@ class Service:
 
 
 def _pool(settings: Settings, name: str, metrics: Metrics) -> Pool:
-    """The pool of workers of one data set."""
+    """Workers of one data set."""
     return Pool(
         name,
         settings.session_task(name),

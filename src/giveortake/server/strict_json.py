@@ -1,4 +1,4 @@
-"""JSON with one meaning only: what two readers could read differently is refused, and so is what costs too much."""
+"""JSON that means one thing only: what two readers could read differently is refused, and so is what costs too much."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Lines:
     is_repeated: bool = True  # several lines may have one identity
 
     def first(self, table: str) -> str:
-        """The lines that count, as far as hashes decide; `following` is the hash of the next line."""
+        """The lines that count, as far as hashes decide; `following` is the hash of the line that comes next."""
         by = ", ".join(self.by)
         grouped = "" if self.groups is None else ", g"
         once = "DISTINCT " if self.is_repeated else ""
@@ -75,7 +75,7 @@ class Lines:
         return f"SELECT b.number, l.id, l.content FROM ({lines}) AS l JOIN {borders} AS b ON {self._same('b', 'l')}"
 
     def without(self, first: str, borders: str) -> str:
-        """Leave out the lines with these hashes."""
+        """Leave out the lines of these hashes."""
         return f"DELETE FROM {first} AS f USING {borders} AS b WHERE {self._same('b', 'f')}"
 
     def chosen(self, borders: str) -> str:
@@ -182,7 +182,7 @@ def row_lines(printer: Printer, scan: Scan) -> Lines:
 
 
 def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
-    """The rows that count, under the column names of the table."""
+    """The rows that count, under the names of the table."""
     named = enumerate(name for name, _ in scan.table.columns)
     columns = ", ".join(f"l.c{place} AS {printer.dialect.identifier(name)}" for place, name in named)
     return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"

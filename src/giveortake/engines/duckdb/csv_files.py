@@ -150,7 +150,7 @@ def _is_plain(path: Path, separator: str) -> bool:
 
 
 def _at(content: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """The bytes at these places; beyond both ends there is a line end."""
+    """The bytes at places; beyond both ends there is a line end."""
     inside = (places >= 0) & (places < content.size)
     return np.where(inside, content[np.where(inside, places, 0)], ord("\n")).astype(np.uint8)
 
@@ -209,7 +209,7 @@ def _read_here(
 
 
 def records(lines: Iterator[str], path: Path | None, separator: str) -> Iterator[list[str]]:
-    r"""Yield the cells of each record; none of an empty line. Lines keep their ends.
+    r"""The cells of each record; none of an empty line. Lines keep their ends.
 
     >>> list(records(iter(['a,b\n', '1, "x\n', 'y"\r\n']), None, ","))
     [['a', 'b'], ['1', 'x\ny']]

@@ -21,7 +21,7 @@ _NO_EXTENSIONS = dict.fromkeys(  # a file of another kind would have them looked
 
 
 def open_database(folder: Path | None = None, *, file: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """Open an empty database, which uses files in the folder when memory is short; or the one in a file."""
+    """An empty database, which uses files in the folder when memory is short; or the one in a file."""
     import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
     memory = {} if folder is None else {"temp_directory": str(folder)}

@@ -266,7 +266,7 @@ _BUCKET_DIGITS = 9  # of the edges of buckets
 
 
 def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
-    """Rows as one list for each column, of values that DuckDB casts to the type of their kind without loss."""
+    """Rows as a list for each column, of values that DuckDB casts to the type of their kind without loss."""
     return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
 
 

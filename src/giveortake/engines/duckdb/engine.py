@@ -109,7 +109,7 @@ class DuckDBEngine(SQLEngine):
         return content_of(self._connection, self._loaded[name])
 
     def lock(self) -> None:
-        """From now on only the files of the tables can be read, and no setting can be changed."""
+        """From now on nothing but the files of the tables can be read, and no setting can be changed."""
         paths = [path for loaded in self._loaded.values() for path in loaded.paths]
         if paths:
             self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
@@ -254,7 +254,7 @@ class DuckDBEngine(SQLEngine):
         return table
 
     def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
-        """Parameters as columns of known types, whatever their first values are."""
+        """Parameters as columns whose types are known, whatever the first values are."""
         name_of = self._printer.dialect.identifier
         return ", ".join(f"CAST(unnest(?) AS {kind}) AS {name_of(name)}" for name, kind in typed)
 
@@ -394,7 +394,7 @@ def _in_order(values: Iterable[Value]) -> list[Value]:
 
 
 def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
-    """Combinations of values, from their positions in the product of all columns."""
+    """Combinations of values from their positions in the product."""
     columns: list[list[Value]] = []
     for each in reversed(values):
         held = np.empty(len(each), dtype=object)

@@ -1,4 +1,4 @@
-"""The columns of a file, from its header and its types alone: no row is read."""
+"""The columns of a file by its header and its types alone: no row is looked at."""
 
 from __future__ import annotations
 

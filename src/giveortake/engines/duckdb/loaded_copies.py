@@ -36,7 +36,7 @@ _ROWS = "kept_rows"  # the table in a copy
 @final
 @dataclass(frozen=True, slots=True)
 class Original:
-    """What a copy is made from: a file, a digest of its content, and how its cells are read."""
+    """What a copy is made of: a file, its content by a digest, and how its cells are read."""
 
     path: str
     content: str
@@ -64,7 +64,7 @@ class LoadedCopies:
         return None
 
     def keep(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> None:
-        """Store a copy of a table, and remove what it replaces and what nobody used for long.
+        """Keep a copy of a table, and remove what it replaces and what nobody used for long.
 
         A folder that cannot be written, or a full disk, means that there is no copy.
         """

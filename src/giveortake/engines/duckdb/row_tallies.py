@@ -85,7 +85,7 @@ class _Aggregates:
                 return f"{total} - CAST({self._aggregate(f'count({steps})')} AS HUGEINT) * ({shift})"
 
     def _count(self, of: Expression) -> str:
-        """How many rows have a value, counted by steps that are made of it, if there are some."""
+        """How many rows have a value, by steps that are made of it, if there are some."""
         of = _never_moved(of)
         text = self._text(of)
         if text not in self._counted:

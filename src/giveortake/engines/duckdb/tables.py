@@ -108,7 +108,7 @@ def told_without_content(source: object, read: Callable[[], Read]) -> Read:
 
 
 def absent(path: Path, hint: str = "") -> NotFound:
-    """The error about a missing file, with the name of one beside it that is spelled alike."""
+    """The error about a file that is not there, with the name of one beside it that is spelled alike."""
     names: list[str] = []
     with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
         names = sorted(each.name for each in path.parent.iterdir() if shown(each.name) == each.name)

@@ -160,7 +160,7 @@ class PostgresEngine(SQLEngine):
         return _UNLIMITED if left is None else {"statement_timeout": str(max(1, round(left * 1000)))}
 
     def _cancel(self) -> None:
-        """Ask the server to stop, if it has not done so by itself."""
+        """Ask the server to give up, if it has not done so by itself."""
         with suppress(psycopg.Error):  # the connection may be gone, and the statement with it
             self._connection.cancel()
 

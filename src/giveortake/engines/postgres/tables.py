@@ -107,7 +107,7 @@ class Stored:
 
 
 def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
-    """Find a table by its name in the first of some schemas, or by schema.name.
+    """A table by its name in the first of some schemas, or by schema.name.
 
     Where policies hide rows from the user, the question is about the visible ones.
     """

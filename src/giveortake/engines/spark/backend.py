@@ -21,7 +21,7 @@ class SparkBackend:
     schemes: tuple[str, ...] = ("spark", "sc")
 
     def claims(self, source: object) -> bool:
-        """Whether it is a DataFrame, or the name of a table of the active session; a file of that name goes first."""
+        """Whether it is a DataFrame, or names a table of the session that is active; a file of that name goes first."""
         if type(source).__module__.partition(".")[0] == "pyspark":
             return True
         if not isinstance(source, str) or "pyspark" not in sys.modules:

@@ -318,7 +318,7 @@ class SparkEngine(SQLEngine):
 
     @contextmanager
     def _described(self) -> Iterator[None]:
-        """Show jobs under a name that says nothing about the question."""
+        """Jobs are shown under a name that says nothing about the question."""
         if self._context is None:
             yield
             return

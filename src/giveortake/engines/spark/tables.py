@@ -139,7 +139,7 @@ def _chooses_rows(operator: Any) -> bool:
 
 
 def _operators(tree: Any) -> Iterator[Any]:
-    """Yield a plan or an expression, and everything below it."""
+    """A plan or an expression, and all that is below it."""
     yield tree
     for child in _members(tree.children()):
         yield from _operators(child)

@@ -315,7 +315,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def narrow_total(self, steps: str) -> str:
-        """The sum of one person's 32-bit numbers, in 64 bits, which nobody has enough rows to fill."""
+        """The sum of one person's numbers of 32 bits, in 64 bits, which nobody has enough rows to fill."""
 
     @abstractmethod
     def real_sum(self, total: str, reach: int) -> str:
@@ -331,7 +331,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def lattice(self, real: str, granularity: Fraction) -> str:
-        """A clamped double as the nearest whole number of steps of a power of two; halves upwards."""
+        """A clamped double in steps of a power of two, as the nearest whole number of them; halves upwards."""
 
     # -- queries ------------------------------------------------------------------------------------------------
 
@@ -345,11 +345,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def by_person(self, lines: str) -> str:
-        """Rows (p, …) of many persons, brought together by person where an engine has them in many places."""
+        """Rows of many persons (p, …), brought together by person where an engine has them in many places."""
 
     @abstractmethod
     def with_groups(self, pairs: str) -> str:
-        """Rows (p, code, …), one for each pair, each with the number m of its person's codes."""
+        """Rows (p, code, …), one for each pair, and with each the number m of its person's codes."""
 
     @abstractmethod
     def with_counts(self, cells: str) -> str:

@@ -94,7 +94,7 @@ class SQLEngine(ABC):
 
     @abstractmethod
     def _require_own_limits(self, asked: Asked) -> None:
-        """Refuse what this engine alone cannot run, whatever its length."""
+        """Refuse what this engine alone could not run, whatever the length."""
 
     @abstractmethod
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
@@ -263,7 +263,7 @@ class SQLEngine(ABC):
         return found
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        """A table of constants, made once for equal ones, which is there until the next question at least."""
+        """A table of constants, made once for equal ones. It is there until the next question at least."""
         values = hashlib.sha256(repr(rows).encode(errors="surrogatepass")).digest()  # 1, 1.0 and True are three
         key = tuple(columns), values
         known = self._constant_tables.get(key)

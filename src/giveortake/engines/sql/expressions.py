@@ -120,7 +120,7 @@ class Expressions:
         return PLAIN[name](dialect, printed)
 
     def _clock(self, call: Call, moment: str, kind: Kind) -> str:
-        """The hours or minutes from 1970 to a moment."""
+        """How many hours or minutes there are from 1970 to a moment."""
         dialect, unit = self._dialect, _unit(call)
         days = f"{dialect.days(self._converted('to_date', moment, kind))} * {IN_A_DAY[unit]}"
         if kind is Kind.DATE:

@@ -177,7 +177,7 @@ def _reach(summand: Summand) -> int:
 
 
 def _most(summand: Summand, bounding: Bounding) -> int:
-    """The most that one person contributes to one group."""
+    """How much one person contributes to one group at most."""
     return bounding.rows * summand.fineness * _reach(summand)
 
 

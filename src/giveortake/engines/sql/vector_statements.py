@@ -51,7 +51,7 @@ def fits_doubles(asked: VectorSum) -> bool:
 
 
 def steps_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str] = ()) -> str:
-    """Rows as steps q0, q1 … and codes of keys c0, c1 …, with the person p unless each row is cut by itself."""
+    """Rows as steps q0, q1 … and codes of keys c0, c1 …, with the person p unless each row is cut for itself."""
     return _steps(printer, asked, dictionaries)
 
 

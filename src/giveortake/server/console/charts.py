@@ -27,7 +27,7 @@ SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "share"}
 
 
 def coefficient(margin: object) -> float | None:
-    """A margin as a number; for a mean, whose margin is `m / n`, the m. None where it depends on more.
+    """A margin as a number; of a mean, whose margin is `m / n`, the m. None where it depends on more than that.
 
     >>> coefficient(48.0), coefficient("8952.5 / n"), coefficient("at most 3"), coefficient(None)
     (48.0, 8952.5, None, None)
@@ -84,7 +84,7 @@ def curve_column(curve: Mapping[str, Any]) -> str | None:
 
 
 def curve_points(curve: Mapping[str, Any], column: str | None) -> list[tuple[float, float]]:
-    """The spends and margins of a column."""
+    """Spends and margins of a column."""
     found = [(float(point["spend"]), coefficient(point["margins"].get(column))) for point in curve["points"]]
     return [(spend, margin) for spend, margin in found if margin is not None]
 
@@ -101,7 +101,7 @@ def margin_at(points: Sequence[tuple[float, float]], spend: float) -> float:
 
 
 def _too_dear(curve: Mapping[str, Any], x: Scale) -> list[Markup]:
-    """A shade over the spends that are not admitted, from the first of them on, since prices only grow."""
+    """A shade over the spends that are not admitted; it begins at the first of them, since prices only grow."""
     points = curve["points"]
     refused = [float(point["spend"]) for point in points if not point["admitted"]]
     if not refused:
@@ -115,7 +115,7 @@ def _too_dear(curve: Mapping[str, Any], x: Scale) -> list[Markup]:
 
 
 def _mark(x: float, y: float, *, hidden: bool) -> Markup:
-    """The mark at a spend; hidden if the spend is not on the curve, until a slider moves it there."""
+    """The mark at a spend; hidden at one that is not on the curve, until a slider moves it there."""
     across, up = percent(x), percent(y)
     return tag(
         "g",

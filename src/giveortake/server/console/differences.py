@@ -128,7 +128,7 @@ def _difference(after: Column, before: Column) -> Column:
 
 
 def _minus(value: Value, other: Value, outwards: int) -> int | float | None:
-    """A difference; for floats the next float outwards, so that no interval shrinks by rounding."""
+    """A difference; that of floats goes to the next float outwards, so that no interval shrinks by rounding."""
     if isinstance(value, int) and isinstance(other, int):
         return value - other
     if value is None or other is None:

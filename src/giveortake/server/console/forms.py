@@ -36,7 +36,7 @@ def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def usual_delta(promise: Mapping[str, Any] | None) -> str:
-    """A default δ for one question: a hundredth of the budget's, if it has one."""
+    """A δ for one question: a hundredth of the budget's, if it has one."""
     found = None if promise is None else promise_from_json(dict(promise))
     return shown(found.delta / 100) if isinstance(found, ApproxDP) else _USUAL_DELTA
 
@@ -98,7 +98,7 @@ def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> F
 
 
 def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | None:
-    """The greatest spend in a currency that a budget still admits; None if no single number says it."""
+    """The greatest spend in a currency that a budget still admits; None where no one number says it."""
     if standing is None:
         return None
     if currency == "epsilon":

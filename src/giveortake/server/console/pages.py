@@ -68,7 +68,7 @@ def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> 
 
 
 def sentence(words: str) -> str:
-    """Some words as a sentence.
+    """Words as a sentence.
 
     >>> sentence("at most 4 rows of a person")
     'At most 4 rows of a person.'

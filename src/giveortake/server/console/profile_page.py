@@ -132,7 +132,7 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
 
 
 def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
-    """One profile as the page shows it."""
+    """One profile as the page draws it."""
     lines, declared = profile["lines"], {each["name"]: each for each in _columns(it)}
     best, is_open = least_error(lines) if lines else (None, False)
     return {
@@ -189,13 +189,13 @@ def _words(profile: dict[str, Any]) -> str:
 
 
 def _numbers(it: Any) -> list[tuple[str, str]]:
-    """The columns of numbers, with what is declared about them."""
+    """Columns of numbers, with what is declared about them."""
     found = (each for each in _columns(it) if each["kind"] in _NUMBERS and each.get("categories") is None)
     return list({each["name"]: (each["name"], each["words"]) for each in found}.values())
 
 
 def _groupable(it: Any) -> list[str]:
-    """The columns with declared values, which questions can group by."""
+    """Columns with declared values, which questions group by."""
     return list(dict.fromkeys(each["name"] for each in _columns(it) if each.get("categories")))
 
 

@@ -145,7 +145,7 @@ async def log(call: Call) -> Result:
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
-    """The asker's own large spends that wait, or were decided but not asked again yet, the newest first."""
+    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
     found: Any = await patiently(analyst_routes.approvals, at(call))
@@ -212,7 +212,7 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
 
 
 async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
-    """The first release that a release refines, which has the question as it was written, and its place in it."""
+    """The first release that a release refines, which has the question as it was written, and its place there."""
     references = _refines(record)
     if not references:
         return None, 0

@@ -50,7 +50,7 @@ def measured_of(record: dict[str, Any], place: int = 0) -> Measured:
 
 
 def kinds_of(formula: Any) -> Iterator[str]:
-    """Yield the aggregates that a formula, or a whole plan, is made of."""
+    """The aggregates that a formula, or a whole plan, is made of."""
     waiting = [formula]
     while waiting:
         each = waiting.pop()

@@ -72,7 +72,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
 
 
 def _is_below_zero(answer: Answer, measured: Measured) -> bool:
-    """Whether some count is negative."""
+    """Whether a count is negative."""
     counts = (column for column in answer.estimates if column.name in measured.counts)
     return any(isinstance(value, int | float) and value < 0 for column in counts for value in column)
 
@@ -242,7 +242,7 @@ def whole(standing: Mapping[str, Any]) -> str:
 
 
 def amount(number: float) -> str:
-    """A spend that is left, rounded down so that it can be spent."""
+    """A spend that is left: rounded down, so that it can be spent."""
     digits = 3 if number < 10 else 1
     return f"{math.floor(number * 10**digits + 1e-9) / 10**digits:g}"
 
