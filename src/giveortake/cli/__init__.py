@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return _interrupted(arguments, started)
         except GiveOrTakeError as error:
-            if stop.asked:  # what the engine made of it
+            if stop.asked:  # an error into which an engine turned Ctrl-C
                 return _interrupted(arguments, started)
             streams.report(f"error: {_told(error, given)}\n")
             return _REFUSED
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(error: GiveOrTakeError, given: Sequence[str]) -> str:
-    """An error with its hint, in the words of commands: a parameter that was given as an option is named as one."""
+    """An error with its hint, in the words of the command line: a parameter given as an option is named as one."""
     message = error.message
     if isinstance(error, InvalidParameter) and message == error.named(error.name):
         option = f"--{error.name.replace('_', '-')}"
@@ -116,7 +116,7 @@ def _read(given: list[str]) -> argparse.Namespace | None:
 
 
 def parser_of_all() -> argparse.ArgumentParser:
-    """What reads every command: for whoever wants to know all that can be said."""
+    """The parser of every command, from which completion scripts are made."""
     return _parser(list(COMMANDS))
 
 
@@ -126,13 +126,13 @@ def _unknown_command(name: str) -> InvalidParameter:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors in the house's form. Options are written out: half of one may be a slip that spends."""
+    """An argparse parser with errors in our form. Options cannot be abbreviated: a slip might spend."""
 
     def __init__(self, **said: Any) -> None:
         super().__init__(**{**said, "allow_abbrev": False})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Whatever is not known is refused by the command that was given it, whose own help then is the hint."""
+        """Refuse unknown arguments in the command that got them, so that the hint is its own help."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             guess = meant(unknown[0].partition("=")[0], self._option_string_actions)
@@ -147,7 +147,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    """What reads the arguments of these commands; one that is called needs no other."""
+    """The parser of these commands; one that is called needs no other."""
     listed = {name: COMMANDS[name] for name in names}
     parser = _Parser(
         prog="giveortake",

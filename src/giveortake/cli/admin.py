@@ -26,7 +26,7 @@ Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
 @final
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that can be done: in words, whether it only reads, what it takes, and what it does."""
+    """An action of the custodian: in words, what it does, and what options it takes."""
 
     words: str
     do: Do
@@ -183,7 +183,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _login() -> str | None:
-    """The name under which somebody is logged in, for entries that say who decided; None if there is none."""
+    """The login name of whoever decides, for the entries; None if there is none."""
     try:
         return getuser()
     except (OSError, KeyError):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def list_tokens(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """Every token, whom it lets in and until when. No secret is shown: none is kept."""
+    """Print every token, whom it lets in and until when. No secret is shown: none is stored."""
     found = ledger.tokens()
     grid = Table(pad_edge=False, box=None)
     for heading in ("token", "role", "analyst", "until", "state", "issued by"):
@@ -43,7 +43,7 @@ def _state(token: TokenRecord) -> str:
 
 
 def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
-    """A new token, which is shown this once."""
+    """Issue a token, and print it this once."""
     role: Role = "custodian" if arguments.analyst is None else "analyst"
     name, text = ledger.issue_token(role=role, analyst=arguments.analyst, expires=arguments.expires, by=arguments.by)
     until = next(each.expires for each in ledger.tokens() if each.id == name)
@@ -54,7 +54,7 @@ def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
 
 
 def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
-    """From now on nobody is let in by it."""
+    """Revoke a token: it lets nobody in from now on."""
     ledger.revoke_token(arguments.token, reason=arguments.reason, by=arguments.by)
     out.print(Text(f"the token {printable(arguments.token)} is revoked: it lets nobody in any more"))
 
@@ -63,7 +63,7 @@ def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) ->
 
 
 def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """What waits, what it asks, what it spends and by whom; then what was decided before."""
+    """Print the large spends that wait, what they ask and cost and who asks; then what was decided before."""
     found = ledger.approvals()
     if not found:
         out.print("no large spends were asked for")
@@ -86,7 +86,7 @@ def _lines(approval: Approval) -> list[str]:
 
 
 def _price(ledger: Ledger, approval: Approval) -> str:
-    """What would be charged, as a promise to those whom the data set protects, if it makes one."""
+    """What would be charged, as a promise to the people of the data set; the name of the event if it makes none."""
     try:
         to = ledger.deciding(approval.dataset).budget or PureDP(1)  # the people's budget says who, and against what
         return promised(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))

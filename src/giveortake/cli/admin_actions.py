@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """Who may ask, what they may spend, and what is left of it."""
+    """Print the analysts, what they may spend, and what is left of it."""
     found = [level for level in ledger.levels() if level.kind == "analyst"]
     if not found:
         out.print("the ledger has no analysts: only its custodian asks")
@@ -55,7 +55,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
 
 
 def revoke_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
-    """From now on they are told nothing."""
+    """Revoke an analyst, who is told nothing from now on."""
     ledger.revoke(arguments.name, reason=arguments.reason, by=arguments.by)
     out.print(Text(f"{printable(arguments.name)} can no longer ask or read answers; what was granted stays taken"))
 
@@ -70,12 +70,12 @@ def readmit_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console)
 
 
 def list_budgets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """Every level, what it may spend, and what is left."""
+    """Print every level, what it may spend, and what is left."""
     out.print(standings(ledger, ledger.levels()))
 
 
 def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
-    """A new promise to the same people, in place of the old one."""
+    """Replace a promise by a new one to the same people."""
     _require_one_subject(arguments)
     level = _one_level(ledger, arguments)
     people = _people_above(ledger, level)
@@ -101,7 +101,7 @@ def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
 
 
 def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console) -> None:
-    """What the change of an allotment took from the people's budget, and how much of that is left."""
+    """Print what the change of an allotment took from the people's budget, and how much of that is left."""
     after = ledger.population(before.name)
     taken = f"{shown(100 * (after.given - before.given), 3)} %"
     still = "nothing" if not (now := ledger.affordable(after)) else f"ε ≤ {shown(now, 3)}"
@@ -117,7 +117,7 @@ def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console)
 
 
 def list_datasets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """The tables, the people they are about, and what is declared about their columns."""
+    """Print the data sets, the people they are about, and what is declared about their columns."""
     entries = ledger.history()
     people = {entry.content["name"]: entry.content["population"] for entry in entries if entry.kind == "dataset"}
     domains = {entry.content["name"]: entry.content["domains"] for entry in entries if entry.kind in _DECLARING}
@@ -131,7 +131,7 @@ def list_datasets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
 
 
 def _declared(domains: Any) -> str:
-    """The columns about which something is declared, as the ledger holds them."""
+    """The columns that have bounds, categories or a greatest length, by name."""
     if not isinstance(domains, dict):
         return "nothing yet"
     columns = [(f"{table}." if len(domains) > 1 else "", held) for table, held in domains.items()]
@@ -149,12 +149,12 @@ def _declared(domains: Any) -> str:
 
 
 def show_failures(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
-    """Who has observed how many failures, and what that can tell."""
+    """Print how many failures each asker has observed, and what these can reveal."""
     print_failures(out, ledger.failures())
 
 
 def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
-    """Allow as many again."""
+    """Allow as many failures again."""
     for level in _levels(ledger, arguments):
         ledger.reset_failures(level, reason=arguments.reason, by=arguments.by)
         out.print(Text(f"{printable(level.name)}: as many questions may fail again as in the beginning"))
@@ -183,7 +183,7 @@ def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
 
 
 def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[Standing]:
-    """Those of an analyst's budgets that are for a data set."""
+    """The budgets of an analyst that are for a data set."""
     asked = {each.number: _asked_by(ledger, each) for each in levels}
     found = [each for each in levels if dataset in asked[each.number]]
     if not found:
@@ -193,7 +193,7 @@ def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[S
 
 
 def _require_one_subject(arguments: argparse.Namespace) -> None:
-    """Refuse a change of nothing, and one of two things; `--analyst` with `--dataset` is one."""
+    """Refuse to change no budget, or two; `--analyst` with `--dataset` names one."""
     if arguments.dataset is not None and arguments.population is not None:
         raise InvalidParameter("--dataset", arguments.dataset, "and --population name two budgets", hint=_SUBJECT)
     if (arguments.dataset, arguments.population, arguments.analyst) == (None,) * 3:

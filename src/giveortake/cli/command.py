@@ -24,7 +24,7 @@ class Command:
     examples: tuple[str, ...]
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
-    interrupted: Callable[[argparse.Namespace, str], str] | None = None  # what became of it since then, in words
+    interrupted: Callable[[argparse.Namespace, str], str] | None = None  # what became of it since a time, in words
     unwritten: Callable[[argparse.Namespace], str] | None = None  # what became of output that was not delivered
 
 

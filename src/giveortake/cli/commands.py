@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @final
 class Commands(MutableMapping[str, "Command"]):
-    """Commands, each of which is the `COMMAND` of the module of its name in this package."""
+    """A mapping of commands; each is the `COMMAND` of the module of its name."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._found: dict[str, Command | None] = dict.fromkeys(names)

@@ -22,7 +22,7 @@ _INSTALL = {
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A point on the command line: the command and action said so far, and what may follow, with a word about each."""
+    """A point on the command line: the command and action typed so far, and what may follow, each with its help."""
 
     path: tuple[str, ...]
     actions: dict[str, str]
@@ -31,7 +31,7 @@ class Place:
 
     @property
     def said(self) -> str:
-        """The path as it is typed."""
+        """The command and action as they are typed."""
         return " ".join(self.path)
 
 
@@ -66,7 +66,7 @@ def places(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Itera
 
 
 def bash(found: list[Place]) -> str:
-    """For bash: words that begin with a dash are options, others are actions, or else the names of files."""
+    """The script for bash: words that begin with a dash are options, others actions or the names of files."""
     paths = "|".join(f'"{place.said}"' for place in found if place.path)
     offered = "".join(
         f'        "{place.said}") actions="{" ".join(place.actions)}" options="{" ".join(place.options)}" ;;\n'
@@ -96,7 +96,7 @@ def bash(found: list[Place]) -> str:
 
 
 def zsh(found: list[Place]) -> str:
-    """For zsh: the same, with a word about each."""
+    """The script for zsh: as for bash, with the help of each word."""
     paths = "|".join(f'"{place.said}"' for place in found if place.path)
     offered = "".join(
         f'    "{place.said}")\n'
@@ -129,7 +129,7 @@ def zsh(found: list[Place]) -> str:
 
 
 def fish(found: list[Place]) -> str:
-    """For fish: one line for each word, with when it may be said."""
+    """The script for fish: one line for each word, with the condition under which it is offered."""
     lines = [
         f"# fish completion: {_INSTALL['fish']}",
         "function __giveortake_said",
@@ -160,7 +160,7 @@ def _described(words: dict[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    r"""A text in single quotes, in which a shell reads nothing but text.
+    r"""A text in single quotes, which a shell takes as it is.
 
     >>> print(_quoted("the user's own"))
     'the user'\''s own'

@@ -68,7 +68,7 @@ def run(_arguments: argparse.Namespace) -> int:
 
 
 def protected(path: Path) -> Session:
-    """The bundled table as `DECLARED` says it."""
+    """Protect the bundled table as `DECLARED` says."""
     return gt.protect(
         path,
         unit="person_id",
@@ -187,7 +187,7 @@ def _draw(out: Console, answer: Answer, key: str, value: str) -> None:
 
 
 def _add_arguments(_parser: argparse.ArgumentParser) -> None:
-    """The demonstration takes none."""
+    """Add nothing: the demonstration takes no arguments."""
 
 
 COMMAND = Command(

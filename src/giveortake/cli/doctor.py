@@ -22,7 +22,7 @@ _SIGNS = {"well": ("✓", "green"), "absent": ("–", "yellow"), "ill": ("✗", 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at everything and tell; exit code 1 if something is ill. What is merely absent is no fault."""
+    """Check everything and print the findings; exit code 1 if something is ill. What is merely absent is no fault."""
     found = list(findings(arguments.places))
     ill = any(each.state == "ill" for each in found)
     if arguments.json:

@@ -1,6 +1,6 @@
-"""Whether a ledger would take a table as a TOML file describes it, and the file has the columns that both speak of.
+"""Whether a ledger would accept a table as a TOML file describes it, and whether the file has the columns of both.
 
-The ledger is tried on a copy. Of a table nothing but the names of its columns is read.
+A copy of the ledger is tried. Of a table nothing but the names of its columns is read.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NO_CONTENT = "0" * 64  # a fingerprint that no table has: its content is not lo
 def refusal(section: Configuration, place: str) -> GiveOrTakeError | None:
     """Why the ledger at a place would refuse a section: other people, another budget, or other domains.
 
-    None if it would not, or if that cannot be told: there is no ledger yet, it is in a server, or it cannot be read,
-    which is told elsewhere. Columns that the ledger does not know, and types of columns, are seen by the table alone.
+    None if it would not, or if that is unknown: there is no ledger yet, it is in a server, or it cannot be read, which
+    is reported elsewhere. Columns that the ledger does not know, and types of columns, only the table shows.
     """
     if is_address(place) or not Path(place).is_file():
         return None
@@ -46,7 +46,7 @@ def refusal(section: Configuration, place: str) -> GiveOrTakeError | None:
 
 
 def lost_columns(section: Configuration, places: Iterable[str]) -> tuple[str, str] | None:
-    """Which columns that a section or its ledger speaks of its files do not have, and what may be meant; else None."""
+    """The columns of a section or its ledger that its files lack, and what may be meant; None if they lack none."""
     said, source = section.said, section.said["source"]
     domains, held = said.get("domains", {}), _held(section, places)
     for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
@@ -60,7 +60,7 @@ def lost_columns(section: Configuration, places: Iterable[str]) -> tuple[str, st
 
 
 def _held(section: Configuration, places: Iterable[str]) -> Mapping[str, Any]:
-    """The columns that the ledger has a section's tables with; none if it does not know them, or cannot be read."""
+    """The columns of a section's tables in the ledger; none if it does not know them, or cannot be read."""
     for place in places:
         if not is_address(place) and Path(place).is_file():
             with (
@@ -72,7 +72,7 @@ def _held(section: Configuration, places: Iterable[str]) -> Mapping[str, Any]:
 
 
 def columns_lost_since(file: str, book: Ledger) -> tuple[str, str] | None:
-    """Which columns a file does not have that the ledger beside it, which holds one table, has it with."""
+    """The columns of a table in its ledger, which holds no other table, that its file lacks."""
     held = [level for level in book.levels() if level.kind == "data set"]
     if len(held) != 1 or table_name(file, None, None) != held[0].name:
         return None
@@ -85,7 +85,7 @@ def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None)
 
     try:
         there = columns_of(Path(file), table)
-    except GiveOrTakeError:  # a folder, a pattern, or what no header tells: asking it says what is wrong
+    except GiveOrTakeError:  # a folder, a pattern or no header: asking the table says what is wrong
         return None
     lost = [each for each in (*filter(None, [person]), *sorted(spoken_of)) if each not in there]
     if not lost:
@@ -116,7 +116,7 @@ def _refused(section: Configuration, book: Ledger) -> GiveOrTakeError | None:
 
 
 def _as_said(section: Configuration, book: Ledger) -> dict[str, Any]:
-    """The domains that the ledger holds, with what the section says in the place of what was declared."""
+    """The domains in the ledger, with what the section declares in place of what was declared before."""
     if section.name not in {level.name for level in book.levels() if level.kind == "data set"}:
         return {}
     said, several = section.said.get("domains", {}), isinstance(section.said["source"], Mapping)
@@ -131,7 +131,7 @@ def _as_said(section: Configuration, book: Ledger) -> dict[str, Any]:
 
 
 def _column(column: str, kept: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a column may hold, by the type that the ledger knows and by what is said now."""
+    """The domain of a column, by the type in the ledger and by what is declared now."""
     step = Fraction(kept["step"]) if "step" in kept else None
     physical = Domain(Kind(kept["kind"]), nullable=kept["nullable"], step=step)
     return (declared(column, said[column], physical) if column in said else physical).to_dict()

@@ -1,4 +1,4 @@
-"""What `giveortake doctor` looks at. Nothing is written, no protected table is opened, and nothing raises."""
+"""The checks of `giveortake doctor`. They write nothing, open no protected table, and never raise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SHOWN = 5  # of what may be very many
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: well, absent (which is no fault), or ill, and then what to do about it."""
+    """One thing that was checked: well, absent (which is no fault), or ill, and then what to do about it."""
 
     group: str
     name: str
@@ -54,7 +54,7 @@ class Finding:
 
 
 def findings(places: list[str]) -> Iterator[Finding]:
-    """Everything, in the order in which one thing needs another; `places` are ledgers and TOML files."""
+    """Yield all findings, in the order in which one thing needs another; `places` are ledgers and TOML files."""
     yield from _package()
     yield from _extras()
     yield from _engines()
@@ -85,7 +85,7 @@ def _package() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    told_once = False  # how a checkout is added to, which is long
+    told_once = False  # whether the long hint for a checkout was printed
     for name, words in _FOR.items():
         parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
@@ -99,7 +99,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _needed(of: str | None) -> list[tuple[str, str, str | None]]:
-    """What the package, or one of its extras, says that it needs: name, least version, extra."""
+    """The requirements of the package, or of one of its extras: name, least version, extra."""
     found = []
     for line in metadata.requires("giveortake") or ():
         match = _REQUIREMENT.match(line)
@@ -139,7 +139,7 @@ def _engines() -> Iterator[Finding]:
 
 
 def _duckdb() -> Finding:
-    """One question to the bundled table: an engine, a sampler and a ledger in memory have to work together for it."""
+    """Ask the bundled table one question, for which an engine, a sampler and a ledger have to work together."""
     try:
         with (
             resources.as_file(resources.files("giveortake") / "data" / "visits.csv") as path,
@@ -198,7 +198,7 @@ def _state() -> Iterator[Finding]:
 
 
 def _marks(state: State) -> Iterator[Finding]:
-    """Every mark has to be readable; a ledger that is gone is told, and is its custodian's business."""
+    """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
     told: dict[str, list[Finding]] = defaultdict(list)
     whole = 0
     for place in state.places():
@@ -241,7 +241,7 @@ def _here() -> list[str]:
 
 
 def _configuration(place: str) -> Iterator[Finding]:
-    """A TOML file: what it says can be understood, its files are there, and its ledgers are whole and agree with it."""
+    """Check a TOML file: it can be read, its files are there, and its ledgers are whole and agree with it."""
     try:
         sections = configurations(place)
     except GiveOrTakeError as error:
@@ -270,20 +270,20 @@ def _configuration(place: str) -> Iterator[Finding]:
 
 
 def _hint_in_file(refused: GiveOrTakeError) -> str | None:
-    """A hint for whoever edits a TOML file: what a command does is its name, what is an option is a key of the file."""
+    """A hint for whoever edits a TOML file: the command's form, unless that names options."""
     command = on(refused.hint, "command")
     return refused.hint if command is None or "--" in command else command
 
 
 def _ledgers_of(section: Configuration, place: str) -> list[str]:
-    """Where a section keeps its ledger: where it says, else where the command line does, beside the TOML file."""
+    """The ledger of a section: where it says, else beside the TOML file, as for the command line."""
     if section.ledger is None:
         return [usual_ledger(place)]
     return [] if section.ledger == MEMORY else [section.ledger]
 
 
 def _ledger(place: str, mark: str | None) -> Finding:
-    """A ledger is derived anew from its first entry, and held against its mark."""
+    """Check a ledger: derive it anew from its first entry, and compare it with its mark."""
     name = printable(str(shown(place)))
     if not is_address(place) and not Path(place).exists():
         try:

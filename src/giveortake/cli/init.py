@@ -40,7 +40,7 @@ _CELLS = """\
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the draft, never over anything that is there."""
+    """Write the draft; an existing file is never overwritten."""
     from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
 
     if is_address(arguments.file):

@@ -1,4 +1,4 @@
-"""Ctrl-C: noticed wherever it arrives, and answered by what the ledger says became of the question."""
+"""Ctrl-C: noticed wherever it arrives, and answered with what the ledger says about the question."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Stop:
 
 @contextmanager
 def noticed() -> Iterator[Stop]:
-    """Remember a Ctrl-C, whatever becomes of the exception that it raises: an engine may make another one of it.
+    """Remember a Ctrl-C, whatever becomes of its exception: an engine may turn it into another one.
 
-    A program that handles the signal itself, or ignores it, keeps its own way.
+    If the program handles the signal itself, or ignores it, that stays as it is.
     """
     stop = Stop()
     if (
@@ -59,7 +59,7 @@ def now() -> str:
 
 
 def charged_since(arguments: argparse.Namespace, started: str) -> str:
-    """Whether the ledger holds a charge for a question that was interrupted, in words; read from the ledger itself."""
+    """Say whether the ledger holds a charge for a question that was interrupted."""
     from giveortake import ledger as ledgers  # noqa: PLC0415 (these take a moment that most calls do not need)
     from giveortake.cli import session_options  # noqa: PLC0415 (as above)
     from giveortake.cli.ledger import relations  # noqa: PLC0415 (as above)
@@ -89,7 +89,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
 
 
 def _charge(entries: list[Entry], dataset: str, started: str) -> Entry | None:
-    """The last charge for questions to a data set since then, if there is one."""
+    """The last charge for a question to a data set since `started`; None if there is none."""
     return next(
         (
             entry

@@ -1,4 +1,4 @@
-"""`giveortake ledger`: verify, show and export a ledger; what its custodian does to it is in `ledger_upkeep`."""
+"""`giveortake ledger`: verify, show and export a ledger; the custodian's other actions are in `ledger_upkeep`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Run the action that the arguments name."""
     require_ledger(arguments.path, f"giveortake ledger {arguments.action}")
     if arguments.action in upkeep.ACTIONS:
         return upkeep.ACTIONS[arguments.action](arguments)
@@ -83,7 +83,7 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
 
 
 def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | None = None) -> Table:
-    """Who may spend what, and what is left; `asks` says for the number of each level which data sets it is for."""
+    """A table of who may spend what, and what is left; `asks` has the data sets of each level, by its number."""
     table = Table(pad_edge=False, box=None)
     table.add_column("level", no_wrap=True)
     table.add_column("name", overflow="fold", min_width=_NARROWEST)
@@ -116,7 +116,7 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
 
 
 def print_failures(out: Console, found: list[Allowance]) -> None:
-    """How many questions of each asker failed and may, one line each, and what that can tell besides the answers."""
+    """Print how many questions of each asker failed and may fail, and what that can reveal besides answers."""
     grid = Table.grid(padding=(0, 2))
     for each in found:
         asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
@@ -149,7 +149,7 @@ def _print_last(out: Console, history: list[Entry], count: int) -> None:
 
 
 def relations(history: list[Entry]) -> dict[str, Neighbours]:
-    """For the name of every data set, how its population counts neighbours."""
+    """The neighbouring relation of every data set, by its name: that of its population."""
     people = {e.content["name"]: e.content["budget"]["neighbours"] for e in history if e.kind == "population"}
     return {e.content["name"]: people[e.content["population"]] for e in history if e.kind == "dataset"}
 
@@ -175,7 +175,7 @@ def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbour
 
 
 def sparkline(points: list[Fraction]) -> str:
-    """Numbers from 0 to 1 as a line of blocks, the lowest of those that share a column.
+    """Numbers from 0 to 1 as a line of blocks; of numbers that share a column, the lowest is shown.
 
     >>> sparkline([Fraction(1), Fraction(1, 2), Fraction(0)])
     '█▅▁'

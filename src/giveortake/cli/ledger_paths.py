@@ -1,4 +1,4 @@
-"""The path of a ledger as a command is given it; a configuration is none, and names one; and what a ledger is about."""
+"""The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from giveortake.session.ledgers_beside import usual_ledger
 
 
 def require_ledger(path: str, command: str) -> None:
-    """Refuse a TOML file by the name of the ledger that it speaks of, and what is absent by one beside it."""
+    """Refuse a TOML file, and name its ledger; refuse a missing file, and name a ledger beside it."""
     if Path(path).suffix.lower() != ".toml":
         _require_there(path)
         return
@@ -21,7 +21,7 @@ def require_ledger(path: str, command: str) -> None:
 
 
 def _require_there(path: str) -> None:
-    """Where there is no such file, say which ledger beside it was probably meant; without any, the ledger refuses."""
+    """Refuse a missing file if a ledger beside it was probably meant; else opening the ledger refuses it."""
     place = Path(path)
     if is_address(path) or place.exists() or not place.parent.is_dir():
         return
@@ -31,9 +31,9 @@ def _require_there(path: str) -> None:
 
 
 def table_of(ledger: str) -> tuple[str, str | None]:
-    """The TOML file beside a ledger that speaks of it, with its section; else the table's file that it stands beside.
+    """The TOML file beside a ledger that names it, with its section; else the file of the table beside it.
 
-    What a ledger keeps is read by what is declared about the table, and that is where somebody has said it.
+    Reading a ledger's releases needs the declarations about the table, which are there.
     """
     place = Path(ledger)
     found = [
@@ -61,7 +61,7 @@ def table_of(ledger: str) -> tuple[str, str | None]:
 
 
 def _sections(configuration: Path) -> list[Configuration]:
-    """What a TOML file describes; somebody else's describes nothing."""
+    """The sections of a TOML file; none if the file is not ours."""
     try:
         return list(configurations(configuration).values())
     except GiveOrTakeError:

@@ -1,4 +1,4 @@
-"""`giveortake profile`: how many rows people have, found privately once, so that caps can be chosen by it."""
+"""`giveortake profile`: how many rows people have, found privately once, to choose caps by."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(out: Console, profile: Profile, declared: Schema) -> None:
-    """A profile for people: what each cap leaves out, which cap to take and why, and bounds within declared ones."""
+    """Print a profile: what each cap leaves out, which cap to take and why, and bounds within declared ones."""
     out.print(Text(printable(str(profile).partition("\n")[0])))
     caps = profile.caps()
     if profile.rows is not None:
@@ -87,7 +87,7 @@ def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain
 
 
 def _left_out(profile: Profile, advised: int) -> Table:
-    """Some caps with the share of the rows that each leaves out; the one that is advised is marked."""
+    """A table of some caps and the share of rows that each leaves out; the advised cap is marked."""
     lines = [int(line["cap"]) for line in profile.lines()]
     every = max(1, len(lines) // _SHOWN)
     table = Table("", pad_edge=False, box=None)

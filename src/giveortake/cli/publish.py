@@ -25,7 +25,7 @@ _SHORTEST_ID = 8  # digits
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Publish, and say what was written and what was not."""
+    """Publish, and print what was written and what was left out."""
     if arguments.to is None and arguments.report is None and not arguments.list:
         hint = "--to answers.duckdb, or --release ID --report release.html; --list shows the releases"
         raise GiveOrTakeError("--to or --report is missing: say where to publish", hint=hint)
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _releases(session: Session) -> list[ReleaseRecord]:
-    """All that was paid for, the oldest first."""
+    """All releases of the session, the oldest first."""
     found: list[ReleaseRecord] = []
     while page := session.releases(after=found[-1].id if found else None):
         found += page
@@ -71,7 +71,7 @@ def _listed(known: list[ReleaseRecord]) -> Table:
 
 
 def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
-    """The id that begins so, if there is but one, or begins and ends so: `8be3·2e79`, as pages show it.
+    """The one id that begins like this, or begins and ends like this: `8be3·2e79`, as pages show it.
 
     Published tables have the first twelve digits in their names.
     """

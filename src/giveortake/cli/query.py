@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _format(arguments: argparse.Namespace) -> str:
-    """The format that is asked for, or that the name of the file asks for; known before anything is charged."""
+    """The format that --format or the name of the file states; checked before anything is charged."""
     kind: str | None = arguments.format
     if kind is None:
         ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
@@ -86,7 +86,7 @@ def _write(answer: Answer, kind: str, arguments: argparse.Namespace) -> None:
 
 
 def _kept(arguments: argparse.Namespace) -> str:
-    """Where an answer is that nobody has seen."""
+    """A hint on where to find an answer that could not be written."""
     if session_options.ledger_place(arguments) == MEMORY:
         return "the ledger was in memory, so the answer is lost; --ledger PATH keeps it"
     return "the answer is in the ledger: ask the same again, for free, and write it elsewhere"
@@ -105,7 +105,7 @@ def _text(answer: Answer, kind: str) -> str:
 
 
 def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
-    """One line on what is left, and where that is written down; a table has the answer's notes already."""
+    """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
     standing, affordable = session.standing(), session.affordable
     used = "" if standing.used is None else f"{shown(100 * standing.used, 3)} % of the budget is used{given(standing)}"
     left = "" if affordable is None else f", {rest(affordable)}"

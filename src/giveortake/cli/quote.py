@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the quote; a ledger that is not there yet is not begun for it, and no table is registered."""
+    """Print the quote; it begins no ledger, and registers no table."""
     text = session_options.question(arguments)
     with in_options(arguments), ExitStack() as opened:
         with progress(f"loading {printable(arguments.file)}"):
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(out: Console, session: Session, quote: Quote) -> None:
-    """A quote for people: margins, noise, price, what is left, and what would be cheaper."""
+    """Print a quote: margins, noise, price, what is left, and what would be cheaper."""
     table = Table("column", pad_edge=False, box=None)
     table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
     for name, margin in quote.margins.items():

@@ -1,4 +1,4 @@
-"""What a ledger holds of a table (whom it protects, its budget, domains and last caps), as the options that said it."""
+"""What a ledger knows of a table (unit, budget, domains and last caps), as options of the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_KEYS = 200  # of a column that a hint lists
 def said_before(
     place: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
 ) -> str | None:
-    """The options; None if the ledger does not know the table. `reads` is how an option's domain is understood."""
+    """The options that describe a known table; None if it is unknown. `reads` parses the domain in an option."""
     if place == MEMORY or "://" in place or not Path(place).exists():
         return None
     with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
@@ -51,7 +51,7 @@ def said_before(
 
 
 def _caps(book: ledgers.Ledger, table: str) -> Iterator[str]:
-    """How much of a person counted in the last question to a table."""
+    """Yield the caps of the last question to a table, as options."""
     for last in book.releases(dataset=table, limit=1, newest_first=True):
         (first, *_) = (last.record or {}).get("questions") or [{}]
         for name, cap in (first.get("caps") or {}).items():
@@ -73,7 +73,7 @@ def _budget(budget: Guarantee | None) -> str | None:
 
 
 def _domain(column: str, said: Mapping[str, Any], reads: Callable[[str], object]) -> str | None:
-    """The option of a column; None if nothing was declared, or if no option says it."""
+    """The --domain option of a column; None if nothing was declared, or no option can say it."""
     if "categories" in said:
         keys = [each for each in said["categories"] if each is not None]
         if len(keys) > _MOST_KEYS:

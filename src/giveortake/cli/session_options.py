@@ -1,4 +1,4 @@
-"""The options that `query` and `quote` share: from arguments to a session, a question and what it may cost."""
+"""The options that `query` and `quote` share: they describe a session, a question and what it may cost."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:
-    """The session that the arguments describe, and where its ledger is."""
+    """Open the session that the arguments describe; return it, and where its ledger is."""
     place = ledger_place(arguments)
     return _open(arguments, place), place
 
 
 @contextmanager
 def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, str | None]]:
-    """The same, and nothing is registered; and a sentence if the people's budget is not known to it.
+    """Open the session without registering anything; and a sentence if the people's budget is unknown to it.
 
     It is for quotes: nothing that it would answer may be shown. A table that its ledger does not hold yet as it is
     described is opened on a copy of the ledger in memory, so that what its people have spent counts.
@@ -75,7 +75,7 @@ def _unknown_people(arguments: argparse.Namespace) -> str:
 
 
 def _names_people(arguments: argparse.Namespace) -> bool:
-    """Whether it is said whom a table is about."""
+    """Whether the arguments or the TOML file name the population of the table."""
     if Path(arguments.file).suffix.lower() == ".toml":
         said = chosen(configurations(arguments.file), arguments.table, "--table").said
         return "population" in said or "new_population" in said
@@ -98,7 +98,7 @@ def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
 
 
 def _as_before(arguments: argparse.Namespace) -> str | None:
-    """The hint to say what the ledger has already, if it knows the table."""
+    """A hint with the options that the ledger has already; None if it does not know the table."""
     asks = "rows_per_person" in arguments and all(getattr(arguments, name) is None for name in CAP_TERMS)
     place, mark = ledger_place(arguments), mark_place(arguments)
     said = said_before(place, mark, expected_name(arguments), _domain, with_caps=asks)
@@ -186,7 +186,7 @@ def mark_place(arguments: argparse.Namespace) -> str | None:
 
 
 def _registered(place: str, mark: str | None) -> dict[str, bool] | None:
-    """The tables that a ledger in a file knows, each with whether its domains are frozen; None if nobody can tell."""
+    """The tables in a ledger file, each with whether its domains are frozen; None if that is unknown."""
     if place == MEMORY or "://" in place:
         return None
     if not Path(place).exists():
@@ -197,20 +197,20 @@ def _registered(place: str, mark: str | None) -> dict[str, bool] | None:
 
 
 def _is_held(arguments: argparse.Namespace, known: dict[str, bool]) -> bool:
-    """Whether opening the table would write down neither the table nor its domains."""
+    """Whether opening the table would register neither the table nor its domains."""
     name = expected_name(arguments)
     return name in known and (known[name] or not _declares(arguments))
 
 
 def _declares(arguments: argparse.Namespace) -> bool:
-    """Whether something is said about what columns may hold."""
+    """Whether the arguments or the TOML file declare any domains."""
     if Path(arguments.file).suffix.lower() == ".toml":
         return bool(chosen(configurations(arguments.file), arguments.table, "--table").said.get("domains"))
     return bool(arguments.domain)
 
 
 def rehearse(arguments: argparse.Namespace, text: str) -> None:
-    """Refuse here what would be refused later, before a ledger holds the table or its domains for good.
+    """Refuse now what would be refused later, before a ledger registers the table or its domains for good.
 
     Domains and budgets are frozen once they are registered. So a table that its ledger does not hold yet as it is
     described is opened once without a trace, and the question quoted; one that is held so is asked directly.
@@ -258,7 +258,7 @@ def question(arguments: argparse.Namespace) -> str:
 
 
 def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the answer may cost and how much of a person counts, as `query.answer` takes it; numbers stay exact."""
+    """The spend and the caps as arguments of `query.answer`; numbers stay exact."""
     said = {name: getattr(arguments, name) for name in (*TERMS, *CAP_TERMS) if getattr(arguments, name) is not None}
     if "=" in said.get("rows_per_person", ""):
         parts = said["rows_per_person"].split(",")
@@ -302,13 +302,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_file(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """The table."""
+    """Add the argument that names the table."""
     told = f"CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, {more}or a TOML configuration"
     parser.add_argument("file", metavar="FILE", help=told)
 
 
 def add_people(parser: argparse.ArgumentParser) -> None:
-    """Who is protected, and where what is spent is written down."""
+    """Add the options about who is protected, and about the ledger."""
     people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
     people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
     people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
@@ -353,7 +353,7 @@ def promise(text: str, delta: str | None) -> Guarantee:
 
 
 def _budget(text: str, delta: str | None) -> dict[str, str]:
-    """A budget as it is written.
+    """The numbers of a budget as it is written.
 
     >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("epsilon=1, delta=1e-8", None)
     ({'epsilon': '1', 'delta': '1e-8'}, {'rho': '0.1'}, {'epsilon': '1', 'delta': '1e-8'})
@@ -379,7 +379,7 @@ def _pair(option: str, text: str, example: str) -> tuple[str, str]:
 
 
 def _domain(text: str) -> tuple[str, Any]:
-    """A column and what it may hold.
+    """A column and its domain, as an option states them.
 
     >>> _domain("amount=0:500"), _domain("region=north,south"), _domain('code="1","2"')
     (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
@@ -408,7 +408,7 @@ def _domain(text: str) -> tuple[str, Any]:
 
 
 def _keys(parts: Sequence[str]) -> list[Any]:
-    """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
+    """Keys as whole numbers or dates if all of them are; else as texts, without quotes around them."""
     if all(len(part) < MOST_DIGITS and part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
         return [int(part) for part in parts]
     with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Standard input, output and error as they are found: some may be closed, a disk full, a reader gone."""
+"""Standard input, output and error, of which some may be closed, on a full disk, or without a reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLAGS = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 @final
 class Closed(io.TextIOBase):
-    """In the place of a stream that was closed before we began: whoever uses it gets the system's error."""
+    """A substitute for a stream that was closed before we began: using it raises the system's error."""
 
     def write(self, _text: str) -> NoReturn:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -31,7 +31,7 @@ def is_closed(stream: object) -> bool:
 
 
 def prepare() -> None:
-    """Take the places of streams that are closed, so that no file that is opened later becomes one of them."""
+    """Replace closed streams, so that no file that is opened later takes their numbers."""
     for number, flags in enumerate(_FLAGS):
         try:
             os.fstat(number)
@@ -49,14 +49,14 @@ def prepare() -> None:
 
 
 def give_up_output() -> None:
-    """Let go of what could not be written, so that the end of the program does not try again."""
+    """Drop output that could not be written, so that the end of the program does not try again."""
     stream: Any = sys.stdout
     if not is_closed(stream):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def report(text: str) -> None:
-    """Lines for people on standard error; if nobody can read them there, the exit code has to say it.
+    """Write lines for people to standard error; if that fails, only the exit code tells.
 
     Names of files, columns and analysts are in them, so control and bidirectional characters are shown as escapes.
     """

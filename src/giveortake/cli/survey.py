@@ -33,7 +33,7 @@ _NAMELESS = "this survey has no name: reports to another question with the same 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one of the four things."""
+    """Run the action that the arguments name."""
     actions = {"plan": _plan, "randomize": _randomize, "estimate": _estimate, "page": _page}
     return actions[arguments.action](arguments)
 
@@ -84,7 +84,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
 
 
 def _options(survey: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What an estimate takes beside reports; what this kind of survey cannot use is refused."""
+    """The options of an estimate beside reports; those that this kind of survey cannot use are refused."""
     options: dict[str, Any] = {}
     if isinstance(survey, Rappor | CountMeanSketch):
         if arguments.candidates is None:

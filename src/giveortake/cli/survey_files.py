@@ -23,14 +23,14 @@ REPORT_COLUMNS = ("survey", "report")  # of a file of reports
 
 
 class Cells(NamedTuple):
-    """One column of a file, and where each of its cells stands."""
+    """One column of a file, and the line of each of its cells."""
 
     texts: list[str]
     lines: list[int]
     where: str
 
     def place(self, index: int) -> str:
-        """Where a cell stands, in words."""
+        """The place of a cell, in words."""
         return f"line {self.lines[index]}, {self.where}"
 
 
@@ -40,7 +40,7 @@ def read_survey(path: str) -> Any:
 
 
 def read_text(path: str) -> str:
-    """A file as text, with or without a mark of its byte order."""
+    """Read a file as text, with or without a byte order mark."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def read_text(path: str) -> str:
 
 
 def read_lines(path: str, name: str) -> list[str]:
-    """The texts of a file, one a line; one that occurs twice is named."""
+    """Read the texts of a file, one a line; a text that occurs twice is refused."""
     texts = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if not texts:
         raise InvalidParameter(name, path, "is empty", hint="write one text a line")
@@ -105,7 +105,7 @@ def read_reports(survey: Oracle, paths: Sequence[str]) -> Reports:
 
 
 def refuse_overwriting(out: str | None, *inputs: str | None) -> None:
-    """Refuse to write where something is read from."""
+    """Refuse to write to a file that is read."""
     if out is not None and any(path is not None and Path(path).resolve() == Path(out).resolve() for path in inputs):
         raise InvalidParameter("out", out, "is a file that is read", hint="give another name: it would be lost")
 

@@ -44,7 +44,7 @@ _LONG = 1000  # denominators from here on say nothing to a reader
 
 
 def planned(arguments: argparse.Namespace) -> tuple[Oracle, list[Any]]:
-    """The survey asked for, and what to say about it."""
+    """Plan the survey asked for; return it, and what to print about it."""
     _refuse_conflicts(arguments)
     n = whole("respondents", _USUAL_NUMBER if arguments.respondents is None else arguments.respondents)
     epsilon, name = arguments.epsilon or "1", arguments.name
@@ -70,7 +70,7 @@ def planned(arguments: argparse.Namespace) -> tuple[Oracle, list[Any]]:
 
 
 def asked_of(survey: Oracle, margin: str) -> str:
-    """How many respondents a margin takes."""
+    """A sentence on how many respondents a margin takes."""
     reach = rational("margin", margin)
     width = survey.bounds[1] - survey.bounds[0] if isinstance(survey, Mean) else 1
     if reach >= width:
@@ -96,7 +96,7 @@ def has_page(survey: Oracle) -> bool:
 
 
 def _refuse_conflicts(arguments: argparse.Namespace) -> None:
-    """Refuse options of which one would be ignored, and say which."""
+    """Refuse options that contradict each other, or that would be ignored."""
     kind, truth, bounds = arguments.kind, arguments.truth, arguments.bounds
     listed = [name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None]
     of_categories = not arguments.poll and (kind is None or kind in _OF_CATEGORIES)
@@ -152,7 +152,7 @@ def _bounds(text: str) -> tuple[str, str]:
 
 
 def _fraction(number: Fraction) -> str:
-    """A fraction, with its percentage if nobody could tell.
+    """A fraction, with its percentage if the fraction is hard to read.
 
     >>> from fractions import Fraction
     >>> _fraction(Fraction(1, 2)), _fraction(Fraction(1001, 2003))

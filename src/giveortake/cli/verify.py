@@ -1,4 +1,4 @@
-"""`giveortake verify`: hold a claim against every coin path of a finite mechanism."""
+"""`giveortake verify`: check a claim against every path of a finite mechanism's coins."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def load(path: Path) -> ModuleType:
 
 
 def _told(path: Path, call: str, error: BaseException, line: int | None = None) -> GiveOrTakeError:
-    """An error of somebody's file as one sentence: where, what was called, and what it raised."""
+    """An error in the user's file as one sentence: where, what was called, and what it raised."""
     if isinstance(error, SyntaxError):
         line = error.lineno
     for frame in traceback.extract_tb(error.__traceback__):
@@ -80,7 +80,7 @@ def _told(path: Path, call: str, error: BaseException, line: int | None = None) 
 
 
 def _reported(path: Path, program: Callable[..., Any]) -> Callable[..., Any]:
-    """The same program, of which every error ends as one of ours."""
+    """The same program, whose errors are raised as ours."""
     code = getattr(program, "__code__", None)
 
     @wraps(program)
@@ -97,7 +97,7 @@ def _reported(path: Path, program: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Table:
-    """The mechanism as a table: a table, a mapping that spells one out, or a program."""
+    """The mechanism as a table, from a table, a mapping that spells one out, or a program."""
     found = getattr(module, name, None)
     if isinstance(found, verify.Table):
         return found
@@ -128,7 +128,7 @@ def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Tabl
 
 
 def _print_table(out: Console, table: Table, verdict: Verdict | None) -> None:
-    """Outputs down; the two inputs of the verdict first, and the outputs of a counterexample marked."""
+    """Print outputs as rows; the two inputs of the verdict come first, outputs of a counterexample are marked."""
     case = None if verdict is None else verdict.counterexample or verdict.worst
     ends: list[Any] = [] if case is None else [case.x, case.y]
     inputs = [*ends, *(x for x in table.inputs if x not in ends)][:_MOST_COLUMNS]

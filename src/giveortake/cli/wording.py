@@ -1,4 +1,4 @@
-"""What the library says in Python's words, in those of the command line."""
+"""Messages of the library, which speak of Python's arguments, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from giveortake.ledger.standings import Standing
 
-CUSTODIANS = (  # what a TOML file says, and the command line then does not
+CUSTODIANS = (  # options that a TOML file states instead
     "unit",
     "budget",
     "budget_delta",
@@ -38,7 +38,7 @@ CUSTODIANS = (  # what a TOML file says, and the command line then does not
 
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
-    """Let errors speak of options, where the library speaks of Python's arguments."""
+    """Make errors name options, where the library names Python's arguments."""
     known = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
         known += CUSTODIANS
@@ -53,7 +53,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def rest(affordable: Fraction) -> str:
-    """The question that is left.
+    """A sentence on the largest question that is left.
 
     >>> from fractions import Fraction
     >>> print(rest(Fraction(1, 10)), rest(Fraction(0)), sep=", ")
@@ -63,12 +63,12 @@ def rest(affordable: Fraction) -> str:
 
 
 def given(standing: Standing) -> str:
-    """The part of a budget that analysts hold, whether they have used it or not."""
+    """The part of a budget that was given to analysts, in parentheses; empty if none was."""
     return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
 
 
 def _in_options(text: str, known: Sequence[str]) -> str:
-    """Python's arguments as options.
+    """A message with Python's arguments written as options.
 
     >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
     ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
@@ -107,7 +107,7 @@ def _in_options(text: str, known: Sequence[str]) -> str:
 
 
 def _about(message: str, hint: str) -> str:
-    """A hint about the column that an error names.
+    """A hint with the column that the error names as its example.
 
     >>> _about("the mean of `my fee` needs numbers", f"declare it, {_DECLARED}")
     "declare it, such as --domain 'my fee=0:500'"

@@ -1,4 +1,4 @@
-"""A folder of one user for what the next call need not make again, and the secret by which it knows its own files."""
+"""A private cache folder of one user, and the secret by which it recognises its own files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CacheFolder:
             draft.unlink()
 
     def draft(self) -> Path:
-        """Where something is written before it is whole."""
+        """A new path for a file that is still being written."""
         return self.path / f"{secrets.token_hex(8)}.draft"
 
     def secret(self) -> bytes:
@@ -52,11 +52,11 @@ class CacheFolder:
         return found
 
     def name_of(self, text: str) -> str:
-        """What a text is called here: nobody without the secret can tell which it is."""
+        """A keyed hash of a text, for a file name: nobody without the secret can tell which text it is."""
         return hmac.new(self.secret(), text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()[:24]
 
     def unused(self, ending: str) -> list[Path]:
-        """Files that nobody used for long, and drafts that nobody will finish."""
+        """Files that were not used for long, and abandoned drafts."""
         now = time.time()
         old = [each for each in self.path.glob(f"*{ending}") if now - each.lstat().st_mtime > _UNUSED_DAYS * _DAY]
         return old + [
@@ -65,6 +65,6 @@ class CacheFolder:
 
 
 def is_own(path: Path) -> bool:
-    """Whether it is a file of this user that nobody else may touch."""
+    """Whether a path is a file of this user to which nobody else has access."""
     found = path.lstat()
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077

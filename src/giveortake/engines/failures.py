@@ -1,4 +1,4 @@
-"""What is told when an engine gives up: one of few causes to whoever asked, and the kind of error to the log.
+"""Failures of engines: the asker is told one of few causes, and the log gets the kind of error.
 
 Engines quote rows in their errors. So neither the asker nor the log gets these: the log has the name of the error's
 class, which was chosen before there was a row. Nothing prints it unless the custodian sets up logging.
@@ -41,7 +41,7 @@ _TOLD: dict[FailureCause, tuple[str, str]] = {
 
 
 def failure(cause: FailureCause, error: type[BaseException] | None = None) -> QueryFailed:
-    """The failure to raise; the log has its cause, and the class of the error that led to it if there was one."""
+    """The error to raise; its cause, and the class of the error that led to it, are logged."""
     _log.warning("a question failed: %s (%s)", cause, "no error" if error is None else error.__name__)
     message, hint = _TOLD[cause]
     return QueryFailed(f"{message}; what it was charged stands", cause=cause, hint=hint)

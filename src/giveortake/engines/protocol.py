@@ -1,4 +1,4 @@
-"""What every engine can do, and what a package registers to bring one."""
+"""The protocols of engines, and of the backends that packages register to open them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table as an engine sees it: its columns with what their types say, and what tells this content from others.
+    """A table as an engine sees it: its columns with what their types say, and a fingerprint of its content.
 
     `unasked` lists the columns of types that cannot be asked about, and these types.
     """
@@ -38,7 +38,7 @@ class Source:
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine may use, as far as it can be told: memory and threads of this process, seconds of a question.
+    """What an engine may use, where it can be limited: memory and threads of this process, seconds of a question.
 
     `cache` is a folder for copies of what takes long to load, if there may be any.
     """
@@ -59,13 +59,13 @@ class Engine(Protocol):
 
     @property
     def identity(self) -> str:
-        """The engine and its version: with another one, hashes may choose other parts of a person."""
+        """The engine and its version: another one may choose, by hash, other parts of a person."""
 
     @property
     def has_witnesses(self) -> bool:
         """Whether anybody but this process sees the texts of statements: a server's monitors and logs, Spark's pages.
 
-        Who watches need not be who may read rows. So nothing that rows decided stands in a text that is seen.
+        Whoever watches may not be allowed to read rows. So no text that is seen holds anything that rows decided.
         """
 
     # -- tables -------------------------------------------------------------------------------------------------
@@ -74,25 +74,25 @@ class Engine(Protocol):
         """Register a private table. `kinds` says what untyped cells are read as; `table` names one of several."""
 
     def add_public(self, name: str, source: object) -> PublicContent:
-        """Register a table that everybody may know, and tell what is in it."""
+        """Register a table that everybody may know, and return what is in it."""
 
     def prepare(self, relations: Iterable[Relation]) -> None:
-        """Make beforehand what every question about these relations needs, if anything: no question's time is used."""
+        """Make beforehand what every question about these relations needs, outside the time of any question."""
 
     def lock(self) -> None:
-        """All tables are there: from now on nothing else can be reached."""
+        """Make everything but the registered tables unreachable from now on."""
 
     def unchanged(self) -> bool:
         """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
 
     def hold_to_content(self) -> None:
-        """From now on a question is answered of the very content that was registered, or fails.
+        """From now on answer questions from exactly the content that was registered, or fail.
 
-        Parts and counters ask for it: of one version, a person is in as many parts as was said, and once in a count.
+        Parts and counters need it: in one version, a person is in no more parts than declared, and once in a count.
         """
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Close the engine, and release the data."""
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -103,26 +103,26 @@ class Engine(Protocol):
         """
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
-        """One array for each summand."""
+        """The sums of all groups: one array for each summand."""
 
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
-        """An array of keys × bins."""
+        """The counts of all groups and bins: an array of keys × bins."""
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
         """The number of distinct values for each key."""
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        """The keys that occur and the number of units of each: some at a time, each once, in whatever order."""
+        """Yield the keys that occur and the number of units of each: some at a time, each once, in any order."""
 
     def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
-        """An array of all cells, in their order.
+        """The sum of vectors: an array of all cells, in their order.
 
         Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where
         a question depends on rows, what an engine remembers of it would, too.
         """
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""
+        """The result of `tally`, `bins` or `distinct` for `size` keys at a time, in the order of the keys."""
 
 
 @runtime_checkable
@@ -130,7 +130,7 @@ class HandsOverRows(Protocol):
     """An engine in this process, which can hand rows to code that the custodian trusts. No other engine has to."""
 
     def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
-        """Of each unit the values of each of its rows, in steps; nothing is cut, named or remembered."""
+        """The values of every row of each unit, in steps; nothing is cut, named or remembered."""
 
 
 class Backend(Protocol):
@@ -138,7 +138,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """What the place of such tables is called."""
+        """The name of the place where such tables are."""
 
     @property
     def schemes(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from giveortake.engines.protocol import Source
     from giveortake.plan import Value
 
-MOST_ROWS_SENT = 1_000_000  # of a public table that is sent to where the others are
+MOST_ROWS_SENT = 1_000_000  # of a public table that is sent to another engine
 
 
 @final
@@ -37,7 +37,7 @@ class PublicContent:
 @final
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """The same with its rows, for engines that are somewhere else."""
+    """A public table, its content and its rows, for engines that are somewhere else."""
 
     content: PublicContent
     rows: list[tuple[Value, ...]]

@@ -1,4 +1,4 @@
-"""What an engine is asked for: integers, one for each key, to which each unit contributes no more than was said.
+"""Questions to an engine: integers, one for each key, to which each unit contributes a bounded amount.
 
 How a person's contribution is bounded. Let a person have c rows in a group and rows in m groups, of which at most R
 and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by slightly less
@@ -113,7 +113,7 @@ class KeyColumn:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Keys that were found and may be told: too many to be held, or to have positions in a product of columns.
+    """Found keys that may be released: too many to be held, or to have positions in a product of columns.
 
     `lists` gives them anew at each call, in order, some at a time.
     """
@@ -207,11 +207,11 @@ class Distinct:
 @final
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """For every key that occurs, how many units have it, of at most `groups` keys of each.
+    """For every key that occurs, how many units have it; at most `groups` keys of each unit count.
 
     With `weights` it is a sum of weights instead: a person of m keys gives weights[m − 1] to each of them, and one of
     more than `groups` the last weight to so many. Which of a person's keys count is decided by a hash of the person and
-    the key: by nobody else's rows. Nobody's keys are put in order who has no more than count.
+    the key: by nobody else's rows. Only the keys of persons with more than `groups` are put in order.
     """
 
     relation: Relation

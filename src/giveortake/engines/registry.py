@@ -1,4 +1,4 @@
-"""Which engine asks a table: the one that is where the table is. Other packages register theirs."""
+"""Choosing the engine of a table: the one that is where the table is. Other packages register theirs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BUILT_IN = (
 def open_engine(
     source: Any, *, memory: str, threads: int | None, seconds: float | None, cache: Path | None = None
 ) -> Engine:
-    """An engine for a source, or for all of a dictionary of sources, which lie in one place then."""
+    """Open an engine for a source, or for a dictionary of sources, which have to be in one place."""
     sources = list(source.values()) if isinstance(source, Mapping) else [source]
     found = {backend.name: backend for backend in map(backend_of, sources or [None])}
     if len(found) > 1:
@@ -47,7 +47,7 @@ def place_of(source: object) -> str:
 
 
 def backend_of(source: object) -> Backend:
-    """Who asks a source: one of our own if it knows it, or else the one other package that does."""
+    """The backend of a source: one of our own if it knows it, or else the one other package that does."""
     *others, here = (_load(place) for place in _BUILT_IN)
     for backend in (*others, here):
         if _knows(backend, source):

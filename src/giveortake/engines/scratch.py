@@ -14,9 +14,9 @@ _PREFIX, _LOCK = "giveortake-rows-", "lock"
 
 @final
 class ScratchFolder:
-    """A folder that its user alone can read. Whatever ends the process, the next folder that is made removes it.
+    """A folder that its user alone can read. If its process dies, the next scratch folder removes it.
 
-    Its lock is held while the process lives, and let go of by the system however it dies.
+    Its lock is held while the process lives, and released by the system however it dies.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ _AGAIN = 0.1  # seconds between two interruptions: one that comes between two st
 @final
 @dataclass(slots=True)
 class _Clock:
-    """What was worked on a question so far, and since when it is being worked on again."""
+    """The time spent on a question so far, and since when it is being worked on again."""
 
     used: float = 0.0
     since: float | None = None
@@ -39,7 +39,7 @@ _clock: ContextVar[_Clock | None] = ContextVar("clock", default=None)
 
 @contextmanager
 def one_question() -> Iterator[None]:
-    """Whatever engines are asked in here is one question, and shares one limit; so it is inside of another such."""
+    """Treat everything that engines are asked in this block as one question with one limit; blocks may be nested."""
     if _clock.get() is not None:
         yield
         return
@@ -51,14 +51,14 @@ def one_question() -> Iterator[None]:
 
 
 def as_one_question(work: Callable[[], Item]) -> Item:
-    """What is worked out as one question."""
+    """Do some work as one question."""
     with one_question():
         return work()
 
 
 @contextmanager
 def no_question() -> Iterator[None]:
-    """What engines do in here is for no question, and may take as long as it takes."""
+    """Run what engines do in this block without a limit: it is for no question."""
     token = _clock.set(_Clock(is_limited=False))
     try:
         yield
@@ -68,7 +68,7 @@ def no_question() -> Iterator[None]:
 
 @contextmanager
 def own_work() -> Iterator[None]:
-    """Work on the question that no engine does, in its time; it is not begun if that is over."""
+    """Count our own work in this block against the question's time; it is not begun if that is over."""
     limit = limit_of_question()
     limit.check()()
     with limit.counted():
@@ -88,14 +88,14 @@ def in_own_time(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def limit_of_question() -> TimeLimit:
-    """The limit that the engine which was asked has for this question; none outside of questions."""
+    """The time limit of this question, from the engine that was asked; none outside of questions."""
     clock = _clock.get()
     return TimeLimit(None if clock is None else clock.seconds)
 
 
 @final
 class TimeLimit:
-    """The seconds that there are for each question; None if they are not limited."""
+    """The seconds allowed for each question; None if they are not limited."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -112,12 +112,12 @@ class TimeLimit:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left."""
+        """Whether no time is left."""
         return self.left is not None and self.left <= 0
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Work on the question; what is done in here is counted, once."""
+        """Count the time of this block against the question, once even if blocks are nested."""
         with one_question():
             clock = _clock.get()
             if clock is not None:
@@ -133,7 +133,7 @@ class TimeLimit:
                 clock.since = None
 
     def check(self) -> Callable[[], None]:
-        """What raises once the time is over, in any thread: to be called between steps that nothing interrupts."""
+        """A function that raises once the time is over, in any thread; call it between uninterruptible steps."""
         left = self.left
         end = None if left is None else time.monotonic() + left
 
@@ -145,7 +145,7 @@ class TimeLimit:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], object], *, grace: float = 0.0) -> Iterator[None]:
-        """Interrupt what runs in here once the time is over (and a grace), again and again until it has ended."""
+        """Interrupt the block once the time (and a grace) is over, again and again until it has ended."""
         with self.counted():
             self.check()()
             left = self.left

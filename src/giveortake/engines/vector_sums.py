@@ -59,7 +59,7 @@ class Component:
 @final
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The persons whose names, with a salt before them, have a hash below a number of 2⁶⁰; or those that have not.
+    """The persons whose salted names have a hash below `below`, out of 2⁶⁰; with `others`, all other persons.
 
     Guarantee: with a fresh secret salt of 128 random bits each person is in it on their own, with probability
     `below`/2⁶⁰: as far as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it
@@ -137,19 +137,19 @@ class VectorSum:
 
     @property
     def is_gram(self) -> bool:
-        """Whether the components are all products of two values, those beside the diagonal twice as heavy."""
+        """Whether the components are all products of two values, with weight 2 off the diagonal."""
         count = len(self.values)
         pairs = [((one, other), 1 if one == other else 2) for one in range(count) for other in range(one, count)]
         return self.is_dense and [(each.factors, each.weight) for each in self.components] == pairs
 
     @property
     def longest_row(self) -> int:
-        """The square of the length that a row's vector has at most, before anything is cut."""
+        """The greatest squared length of a row's vector, before anything is cut."""
         return sum(each.weight * self.reach(each) ** 2 for each in self.components)
 
     @property
     def by_row(self) -> bool:
-        """Whether each row is cut for itself: no unit is known to have more than one, or rows are the units."""
+        """Whether each row is cut by itself: rows are the units, or no unit has more than one."""
         return self.relation.person is None or self.relation.most_rows == 1
 
     @property

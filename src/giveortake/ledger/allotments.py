@@ -1,4 +1,4 @@
-"""Allotments: what an analyst is granted is taken from the people's budget once, and then nobody else decides about it.
+"""Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
 
 Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
 custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,
@@ -60,7 +60,7 @@ _CURRENCIES: dict[type[Guarantee], str] = {
 
 
 def _said(promise: Guarantee) -> str:
-    """A promise in its numbers alone."""
+    """The numbers of a promise, without the explanation in parentheses."""
     return str(promise).partition(" (")[0]
 
 
@@ -77,8 +77,8 @@ def require_addable(budget: Guarantee, promise: Guarantee) -> None:
 def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
     """Refuse another kind of promise in the place of an allotment.
 
-    Of a pure promise and a zCDP one neither is the larger: at Rényi order 32, ρ = 1.9 is 60.8 and ε = 2 is no more than
-    2. Counted is one promise, so it has to be at least the other in every currency that the people's budget has or
+    Neither a pure promise nor a zCDP one is always the larger: at Rényi order 32, ρ = 1.9 is 60.8 and ε = 2 is no more
+    than 2. Only one of the two is counted, so it has to be the larger in every currency that the people's budget has or
     will have. A pure promise is an (ε, 0) one.
     """
     if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
@@ -90,7 +90,7 @@ def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
 
 
 def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
-    """What is counted for an allotment that was changed, of one kind: what was granted once is never taken back."""
+    """Return what counts for a changed allotment: the larger of old and new, since a grant is never taken back."""
     if old is None:
         return new
     if isinstance(old, ApproxDP) or isinstance(new, ApproxDP):
@@ -100,7 +100,7 @@ def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
 
 
 def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, Fraction]:
-    """The ε and the δ of a budget that are not granted; BudgetExceeded if more than all is."""
+    """Return the ε and δ of a budget that are not granted; BudgetExceeded if the allotments exceed it."""
     granted = [_parts(each) for each in allotments]
     epsilon = budget.epsilon - sum((each for each, _ in granted), Fraction(0))
     delta = budget.delta - sum((each for _, each in granted), Fraction(0))
@@ -114,7 +114,7 @@ def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, F
 
 
 def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
-    """The filter of whoever holds the rest, to which nothing was charged yet."""
+    """A new filter for the part of a budget that is not granted."""
     epsilon, delta = rest(budget, allotments)
     if delta:
         return filter_of(replace(budget, epsilon=epsilon, delta=delta))
@@ -124,16 +124,16 @@ def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
 
 
 def charged_for(level: Level) -> dict[int, Any]:
-    """The event of every allotment, by its grant, where none is set aside: also of those that were until now.
+    """Return the event that each grant is charged as, by its number, once no allotment is set aside any more.
 
-    A budget that is no (ε, δ) one has no rest beside its filter, so that whatever was granted is charged to that.
+    Only an (ε, δ) budget sets allotments aside. Under any other budget, every allotment is charged to the filter.
     """
     set_aside = {number: each for number, each in level.allotments.items() if number not in level.granted}
     return level.granted | {number: restated(each).to_dict() for number, each in set_aside.items()}
 
 
 def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], found: Filter) -> None:
-    """Whether a filter that an entry states for the rest begins with no more than that; LedgerDamaged if not."""
+    """Check that the filter that an entry states for the rest starts with no more; LedgerDamaged if not."""
     if not isinstance(budget, ApproxDP):
         raise LedgerDamaged("an entry states a rest where allotments are charged one by one")
     epsilon, delta = rest(budget, allotments)
@@ -153,7 +153,7 @@ def _parts(promise: Guarantee) -> tuple[Fraction, Fraction]:
 
 
 def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
-    """Which part of a budget an allotment is, in the budget's own currency: of an (ε, δ) budget, of ε, or of δ alone.
+    """The share of a budget that an allotment takes, in the budget's own currency: of ε, or of δ where ε is zero.
 
     >>> part_of(gt.PureDP(4), gt.PureDP(1)), part_of(gt.GaussianDP(2), gt.GaussianDP(1))
     (Fraction(1, 4), Fraction(1, 4))

@@ -1,6 +1,6 @@
 """Approvals: large spends that wait for the custodian, what they would ask, and what was decided about them.
 
-A decision is for what was asked, of one version of the data, at one price, and an approval lets it through once.
+A decision covers one question about one version of the data at one price. An approval lets it through once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _TOLD = ("analyst", "dataset", "event", "key", "question", "request", "version")
 class Approval:
     """A large spend that somebody asked for: what it asks, what it spends, by whom, and what became of it.
 
-    `asked` says it in words, `record` exactly if it is known (see `ReleaseRecord`). `event` is what would be charged.
+    `asked` is the question in words, `record` the exact question if it is known (see `ReleaseRecord`). `event` is what
+    would be charged.
     """
 
     request: int
@@ -53,9 +54,9 @@ class Approval:
 
 
 def listed(draft: Draft, *, analyst: str | None, waiting: bool) -> list[Approval]:
-    """The requests of everybody or of one analyst, the oldest first; or those alone that wait.
+    """List the requests of everybody or of one analyst, oldest first; with `waiting`, only those that wait.
 
-    Of those about which nothing can be decided any more, the last two hundred of each analyst: entries hold all.
+    Of each analyst's closed requests, only the last two hundred are listed; the entries hold all.
     """
     return [
         _approval(draft, each)
@@ -122,11 +123,11 @@ def _open(draft: Draft, request: int) -> Requested:
 
 
 def decide(draft: Draft, content: dict[str, Any]) -> int | None:
-    """None if a large spend was approved and may go through now; else the number under which it waits.
+    """Return None if a large spend is approved now; else the number of the request under which it waits.
 
-    ApprovalDenied if the custodian has refused it. An approval that is over is asked for once more. What is asked is
-    approved, and not the key it comes with: whoever asks again, elsewhere or later, has another. A question that has no
-    name is known by its key alone.
+    ApprovalDenied if the custodian has refused it. An expired approval is requested again. An approval covers what is
+    asked, not its idempotency key: whoever asks again has another key. Only a question without a name is recognised by
+    its key.
     """
     names = approval_digests(content)
     known = next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
@@ -152,7 +153,7 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
 
 
 def _require_patience(draft: Draft, analyst: str | None) -> None:
-    """Refuse one more request of somebody of whom many wait: each is an entry, and stays in memory while it waits."""
+    """Refuse another request of an analyst with many waiting ones: each is an entry, and stays in memory."""
     if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
         raise AllowanceExceeded(
             f"{_WAITING} of your large spends already wait for approval; nothing was charged",

@@ -1,4 +1,4 @@
-"""What the entries of a ledger say, taken together: a pure fold over the chain, with no opinion of its own.
+"""The book: the state of a ledger in memory, a pure fold over the entries of its chain.
 
 What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
 up (`finds`), and read from the entries.
@@ -33,7 +33,7 @@ OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
 @final
 @dataclass(frozen=True, slots=True)
 class Lookup(Generic[Asked, Found]):
-    """Something that is looked up when it is asked for, and then read like a dictionary."""
+    """A read-only mapping that looks up each value when it is asked for."""
 
     get: Callable[[Asked], Found | None]
 
@@ -50,7 +50,7 @@ class Lookup(Generic[Asked, Found]):
 @final
 @dataclass(slots=True)
 class Rows:
-    """What follows from entries and is kept beside them, as rows of tables."""
+    """Rows of the index tables, which follow from entries and are stored beside them."""
 
     finds: list[tuple[int, int, bytes]] = field(default_factory=list)  # bucket, number, name
     lists: list[tuple[str, int, int]] = field(default_factory=list)  # name, place, number
@@ -60,7 +60,7 @@ class Rows:
 @final
 @dataclass(slots=True)
 class Listed:
-    """How many entries a list has, and the hash of their numbers, one after the other."""
+    """The length of a list of entries, and a chained hash of their numbers."""
 
     count: int = 0
     numbers: str = NOTHING
@@ -79,7 +79,7 @@ class Book:
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
     requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # those, and the last that are done
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
     tokens: dict[str, Token] = field(default_factory=dict)
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
@@ -91,7 +91,7 @@ class Book:
     # -- beside what a checkpoint writes down
     hashes: Hashes = field(default_factory=Hashes)
     finds: Finds = field(default_factory=Finds)
-    reader: Transaction | None = None  # in which what is not in memory is read
+    reader: Transaction | None = None  # reads what is not in memory
     rows: Rows = field(default_factory=Rows)  # of the entries taken since they were last kept
     _recent: dict[int, Reserved] = field(default_factory=dict)  # reservations since the last checkpoint
     _settlements: dict[int, int] = field(default_factory=dict)  # which reservations were settled since then, and where
@@ -107,7 +107,7 @@ class Book:
         return self.hashes.of(number, self.reader)
 
     def take_rows(self) -> Rows:
-        """What follows from the entries taken since this was last asked, to be kept beside them."""
+        """Return the index rows of the entries applied since the last call, to be stored beside them."""
         rows, self.rows = self.rows, Rows()
         return rows
 
@@ -116,11 +116,11 @@ class Book:
         self._recent[reserved.number] = reserved
 
     def remember_settlement(self, number: int, reservation: int) -> None:
-        """Keep in memory until then which reservation an entry settles."""
+        """Keep in memory until the next checkpoint which reservation an entry settles."""
         self._settlements[number] = reservation
 
     def forget_recent(self) -> None:
-        """Look up from now on what has been kept in memory so far."""
+        """Drop recent reservations and settlements from memory; from now on they are looked up."""
         self._recent.clear()
         self._settlements.clear()
 
@@ -132,7 +132,7 @@ class Book:
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
         handler = KINDS.get(entry.kind)
-        if handler is None:  # its hash is right, so somebody meant it
+        if handler is None:  # its hash is right, so a later version wrote it
             raise LedgerTooNew(
                 f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
             )
@@ -145,7 +145,7 @@ class Book:
         self.hashes.append(entry.hash)
 
     def _count_used(self, entry: Entry) -> None:
-        """Note in which state an entry leaves filters, and what is used of their budgets."""
+        """Note the filter states that an entry leaves, and how much of their budgets is used."""
         shares = entry.content.get("used", {})
         for level, snapshot in entry.content.get("snapshots", {}).items():
             found = self.levels[int(level)]
@@ -158,7 +158,7 @@ class Book:
                 self.rows.used.append((found.number, entry.number, share))
 
     def _list(self, entry: Entry) -> None:
-        """Note whose entry it is, if it is an analyst's, and where it is listed if it is a reservation."""
+        """Add an entry to the list of its analyst, and a reservation to the lists of what was asked."""
         owner = self.owner(entry)
         names = [] if owner is None else [entries_of(owner)]
         if entry.kind == "reserved":
@@ -172,7 +172,7 @@ class Book:
             self.rows.lists.append((name, known.count, entry.number))
 
     def owner(self, entry: Entry) -> str | None:
-        """The analyst who may read an entry: what they asked, what they were answered, what was said about them."""
+        """Return the analyst who may read an entry, as it is about them or what they asked; None if nobody."""
         content = entry.content
         if entry.kind == "analyst":
             return str(content["name"])
@@ -187,7 +187,7 @@ class Book:
         return None
 
     def agrees_with(self, mark: Point) -> bool:
-        """Whether the mark needs no moving. A ledger that has forgotten what the mark remembers is refused."""
+        """Whether the mark is at the head; LedgerRolledBack if the ledger has lost what the mark remembers."""
         head = self.head
         if head.number < mark.number:
             raise LedgerRolledBack(
@@ -205,12 +205,12 @@ class Book:
 
     @property
     def keys(self) -> Lookup[tuple[str | None, str], int]:
-        """The reservation that an analyst's idempotency key stands for."""
+        """The reservation made under an analyst's idempotency key."""
         return Lookup(lambda asked: self.first("key", *asked))
 
     @property
     def ids(self) -> Lookup[str, int]:
-        """The reservation that the id of a release names."""
+        """The reservation with this release id."""
         return Lookup(lambda asked: self.first("id", asked))
 
     @property
@@ -225,35 +225,35 @@ class Book:
 
     @property
     def paid(self) -> Lookup[tuple[str | None, str], Paid]:
-        """Stored answers, by who may see them, and the question."""
+        """Stored answers, by who may see them and the digest of the question."""
         return Lookup(lambda asked: self._paid(*asked))
 
     @property
     def unsettled(self) -> Lookup[tuple[str | None, str], int]:
-        """The last reservation without an answer, by who asked it, and the question."""
+        """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
         return Lookup(lambda asked: self._unsettled(*asked))
 
     def recent(self) -> Iterator[Reserved]:
-        """The reservations in memory: all of them, where nothing is kept beside the entries."""
+        """The reservations in memory: all of them in a ledger without indexes."""
         return (self.reservations[number] for number in self._recent)
 
     def drawn(self, number: int, place: int) -> int | None:
-        """The entry of what was drawn for a reservation at a place, if it was."""
+        """The entry that holds a reservation's draw at a place; None if there is none."""
         return self.first("drawn", number, place)
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
         return self.finds.numbers(name_of(kind, *parts), self.reader)
 
     def first(self, kind: str, *parts: Json) -> int | None:
-        """The first entry that was noted so."""
+        """The first entry noted under this kind and these parts; None if there is none."""
         return next(iter(self._numbers(kind, *parts)), None)
 
     def note(self, number: int, kind: str, *parts: Json) -> None:
-        """Say by what an entry is found."""
+        """Note the kind and the parts by which an entry is found."""
         self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
 
     def _as_reserved(self, number: int) -> Reserved | None:
-        """A reservation as its own entry says it, whatever came later."""
+        """A reservation as its own entry states it, without what came later; None if it is none."""
         found = self._recent.get(number)
         if found is not None or not 0 < number <= self.hashes.base:
             return found
@@ -268,7 +268,7 @@ class Book:
         return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
     def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
-        """A reservation as its own entry says it."""
+        """Build a reservation from the content of its entry."""
         levels = tuple(map(int, content["levels"]))
         kind = "population" if content["analyst"] is None else "analyst"
         return Reserved(
@@ -284,7 +284,7 @@ class Book:
         )
 
     def _paid(self, payer: str | None, question: str) -> Paid | None:
-        """The first entry that is found settled the question, and those after it paid for that answer."""
+        """A stored answer: the first entry found settled the question, the later ones paid for that answer too."""
         found = self._numbers("paid", payer, question)
         if not found:
             return None
@@ -308,7 +308,7 @@ class Book:
         return next((grant for grant in self.grants.values() if grant.level is level), None)
 
     def is_next(self, number: int, place: int) -> bool:
-        """Whether as many draws as this place says were kept for a reservation, and no more."""
+        """Whether exactly `place` draws are stored for a reservation so far."""
         if type(place) is not int or place < 0:  # True would be another place than 1
             return False
         return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
@@ -318,11 +318,11 @@ class Book:
         return self._found("population", name, self.populations)
 
     def dataset(self, name: str) -> DataSet:
-        """A data set."""
+        """The data set of this name."""
         return self._found("data set", name, self.datasets)
 
     def dataset_for(self, name: str, analyst: str | None) -> DataSet:
-        """A data set that an analyst may ask. One of somebody else is as unknown as one that never was."""
+        """A data set that an analyst may ask; any other is as unknown as one that never existed."""
         if analyst is None:
             return self.dataset(name)
         if analyst in self.revoked:
@@ -341,7 +341,7 @@ class Book:
         return [self.populations[sets[0].population], *(each.level for each in sets if each.level.budget is not None)]
 
     def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
-        """Under what a stored answer is found again: where analysts have allotments, only by who paid for it."""
+        """The key of a stored answer: where analysts have allotments, only whoever paid finds it."""
         question = question_digest(content)
         if question is None:
             return None
@@ -349,7 +349,7 @@ class Book:
         return content["analyst"] if above.allotted else None, question
 
     def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
-        """What an analyst was granted, on one data set or on any."""
+        """The grants of an analyst, for one data set or for any."""
         return [
             grant
             for (name, datasets), grant in self.grants.items()

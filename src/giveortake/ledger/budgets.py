@@ -1,4 +1,4 @@
-"""A new budget in the place of an old one: all that was charged before has to fit it."""
+"""Replace a budget by another one, which everything charged so far has to fit."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) -> None:
-    """A new promise in place of the old one: all of the level's history is run again under the new filter.
+    """Replace the promise of a level: its whole history is run again under the new filter.
 
     Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
     lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
-    has granted stays granted: it is set aside from an (ε, δ) promise and charged to any other. What a greater allotment
-    takes is taken from the levels above.
+    has granted stays granted: it is set aside from an (ε, δ) promise and charged to any other. A larger allotment is
+    taken from the levels above.
     """
     promise = protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:

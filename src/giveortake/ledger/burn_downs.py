@@ -1,4 +1,4 @@
-"""What was used of a whole budget over time: entries say what was used of its filter, which may guard a rest of it."""
+"""How much of a whole budget was used over time, although its filter may guard only the rest beside allotments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def used_of_whole(
     used: Mapping[int, list[tuple[int, Fraction]]], history: Iterable[Entry]
 ) -> dict[int, list[tuple[int, Fraction]]]:
-    """As `Ledger.burn_down` tells it, of whole budgets: what was set aside for analysts counts as used as well."""
+    """Return `Ledger.burn_down` for whole budgets: what was set aside for analysts counts as used too."""
     guarded = dict(_guarded(history))
     found: dict[int, list[tuple[int, Fraction]]] = {}
     for level, points in used.items():
@@ -32,7 +32,7 @@ def used_of_whole(
 
 
 def _guarded(history: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], Fraction]]:
-    """For a level and an entry that says so: which part of the level's budget its filter guards from then on."""
+    """Yield, for each (level, entry) that changes it, the part of the level's budget that its filter guards."""
     budgets: dict[int, Guarantee] = {}
     for entry in history:
         content = entry.content

@@ -1,8 +1,8 @@
 """Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release.
 
 What a transaction adds is a draft until it is committed: entries, and the states in which they leave filters. The book
-takes a draft before the commit: what does not follow from the entries before it is never written. Whatever interrupts
-that leaves a book that nobody can be sure of, and it is read again from the first entry.
+takes a draft before the commit: what does not follow from the entries before it is never written. An interruption
+leaves a book that cannot be trusted, and it is read anew.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Chain:
             return transaction.schema()
 
     def is_indexed(self) -> bool:
-        """Whether what follows from the entries is kept beside them."""
+        """Whether the ledger has indexes: rows that follow from the entries, stored beside them."""
         with self._held(), self.store.reading() as transaction:
             return transaction.indexed()
 
@@ -125,7 +125,7 @@ class Chain:
 
     @contextmanager
     def changing(self) -> Iterator[Draft]:
-        """Commit, then mark, then go on: whoever leaves this block without an error may release."""
+        """Write: commit, then move the mark. Once the block ends without an error, answers may be released."""
         if self.read_only:
             with self.looking() as draft:
                 yield draft
@@ -148,7 +148,7 @@ class Chain:
 
     @contextmanager
     def glancing(self) -> Iterator[Transaction]:
-        """Read what is there for good, entries and what follows from them, without keeping anybody from writing."""
+        """Read entries and indexes without blocking writers."""
         glance = self.store.glancing()
         if glance is not None:
             with glance as transaction:
@@ -190,7 +190,7 @@ class Chain:
                 self._inside = False
 
     def _refuse_reentry(self) -> None:
-        """Whoever has the lock and finds somebody inside is that somebody: a transaction must not end another."""
+        """Refuse a call from inside a transaction of the same thread: it would end that transaction."""
         if self._inside:
             raise LedgerBusy(
                 f"the ledger {self.name} was called from inside one of its own transactions; nothing was written",
@@ -198,7 +198,7 @@ class Chain:
             )
 
     def _approach(self) -> None:
-        """Read what is new page by page, before the transaction that reads the rest: nobody waits for all of it.
+        """Read new entries page by page before the transaction that reads the rest: no writer waits for all.
 
         Pages that are read at different moments make one history, since every entry holds the hash of the one before
         it; the mark vouches for all of them, in that transaction.
@@ -207,7 +207,7 @@ class Chain:
             with self.store.reading() as transaction:
                 transaction.outdated()
                 if not self._read(transaction, mark, _PAGE):
-                    return  # entries are missing, which is told there
+                    return  # entries are missing, which that transaction reports
 
     def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
         """Take in what other processes have written, and compare with the mark.
@@ -264,7 +264,7 @@ class Chain:
         return draft
 
     def _read(self, transaction: Transaction, mark: Point, most: int | None = None) -> int:
-        """Take in the entries that are new, or so many of them; how many they were."""
+        """Apply the new entries, at most `most` of them, and return how many there were."""
         self._begin_at_checkpoint(transaction, mark)
         self._book.reader = transaction
         head = self._book.head
@@ -277,7 +277,7 @@ class Chain:
                     f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
                 )
         self._apply(self._derived(entries, mark))
-        self._book.take_rows()  # whoever wrote these entries kept them
+        self._book.take_rows()  # whoever wrote these entries stored them
         seen = self._vouched
         if most is not None and seen is not None and seen.number > self._book.head.number:
             seen = None  # the entry is on a later page
@@ -289,7 +289,7 @@ class Chain:
         return self._book.head.number - head.number
 
     def _begin_at_checkpoint(self, transaction: Transaction, mark: Point) -> None:
-        """Begin anew at the last checkpoint that the mark remembers, unless this book has begun there or later.
+        """Restart at the last checkpoint that the mark remembers, unless this book begins there or later.
 
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
@@ -301,17 +301,16 @@ class Chain:
             self._book = book_at(transaction, found, transaction.checkpoint(found))
 
     def _derived(self, entries: Iterable[Entry], mark: Point) -> Iterator[Entry]:
-        """The entries, of which a checkpoint that the mark does not remember yet has to follow from those before it."""
+        """Yield the entries; a checkpoint that the mark does not remember yet has to follow from those before it."""
         for each in entries:
             if each.number > mark.number and is_known(each):
                 require_derived(self._book, each)
             yield each
 
     def _write_checkpoint(self) -> None:
-        """Write a checkpoint if one is due. What was charged is safe already: whoever fails here leaves it to others.
+        """Write a checkpoint if one is due. If the ledger is busy or unavailable, a later writer does it.
 
-        It is derived from a book that the entries led to, which goes on from it. The mark is moved after it, as after
-        everything.
+        It is derived from this book, which then continues from it. The mark is moved afterwards, as after every commit.
         """
         if self._book.head.number - self._book.hashes.base < self._every:
             return
@@ -334,7 +333,7 @@ class Chain:
             self._at("checkpoint marked")
 
     def _take(self, draft: Draft) -> None:
-        """Take a draft into the book, before it is committed; it is sure again when that has returned."""
+        """Apply a draft to the book before it is committed; until the commit returns, the book is not trusted."""
         self._apply(draft.entries)
         draft.keep_rows()
         for level, snapshot, guard in draft.charged:
@@ -346,7 +345,7 @@ class Chain:
             self._book.apply(each)
 
     def _forget_if_unsure(self) -> None:
-        """Begin anew where something ended between the first entry taken and the commit."""
+        """Drop a book that may not match the database, as something failed between applying and committing."""
         if self._is_unsure:
             self._book, self._filters, self._is_unsure = Book(), Filters(), False
 
@@ -354,7 +353,7 @@ class Chain:
         """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks.
 
         Guarantee: what another copy of the ledger has marked is not taken for this one's end, however far it is: of two
-        copies that go on by one mark, one is refused before it gives anything out.
+        copies that share a mark, one is refused before it releases anything.
         """
         mark, head = self.mark.read(), self._book.head
         if mark is None or mark.number < head.number:

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
-_WRITING = 5  # how `_written` writes, and what a book forgets: another number for another way
+_WRITING = 5  # version of what `_written` writes, and of what a book forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
-_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # where those are that a book knows in several places
+_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # the field that holds what several fields refer to
 _NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Transaction": Transaction, "Unit": Unit}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything that a book has taken so far: as text, and the chunks that have changed since the last checkpoint."""
+    """The state of a book as text, with the chunks of hashes that changed since the last checkpoint."""
 
     text: str
     chunks: Mapping[str, Mapping[int, bytes]]
@@ -52,7 +52,7 @@ class Checkpoint:
 
 
 def checkpoint_of(book: Book) -> Checkpoint:
-    """A checkpoint of a book, which stays as it is."""
+    """Make a checkpoint of a book, without changing the book."""
     anchors, buckets = book.hashes.sealed(book.reader), book.finds.sealed(book.reader)
     chunks = {each.name: each.seal() for each in (anchors, buckets)}
     state = {name: _written(getattr(book, name), kind) for name, kind in _kept().items()}
@@ -62,7 +62,7 @@ def checkpoint_of(book: Book) -> Checkpoint:
 
 
 def advance(book: Book, found: Checkpoint, *, forget: bool) -> None:
-    """Go on from a checkpoint of this book; with `forget`, the database is asked for what only has a hash in it."""
+    """Continue from a checkpoint of this book; with `forget`, drop from memory what it holds only as hashes."""
     book.hashes.advance(found.anchors, forget=forget)
     book.finds.advance(found.buckets, book.hashes.head, forget=forget)
     if forget:
@@ -70,17 +70,17 @@ def advance(book: Book, found: Checkpoint, *, forget: bool) -> None:
 
 
 def content_of(text: str) -> dict[str, Json]:
-    """What the entry of a checkpoint says: the hash of its text, and which shape of a book the text holds."""
+    """The content of a checkpoint's entry: the hash of its text, and the shape of the book in it."""
     return {"digest": digest(text), "shape": shape()}
 
 
 def is_known(entry: Entry) -> bool:
-    """Whether a checkpoint holds a book as this version keeps it; one of another version is left aside."""
+    """Whether an entry is a checkpoint in this version's format; those of other versions are ignored."""
     return entry.kind == "checkpoint" and entry.content.get("shape") == shape()
 
 
 def require_derived(book: Book, entry: Entry) -> Checkpoint:
-    """The checkpoint that the entries before this one lead to; LedgerDamaged if it says something else."""
+    """Return the checkpoint that the book leads to; LedgerDamaged if the entry says something else."""
     found = checkpoint_of(book)
     if entry.content != content_of(found.text):
         raise LedgerDamaged(f"the checkpoint at entry {entry.number} does not follow from history", hint=RESTORE)
@@ -88,7 +88,7 @@ def require_derived(book: Book, entry: Entry) -> Checkpoint:
 
 
 def book_at(transaction: Transaction, number: int, text: str) -> Book:
-    """The book as a checkpoint says it, which is the entry of this number."""
+    """Rebuild the book from the text of the checkpoint at entry `number`."""
     entry = transaction.entry(number)
     if not is_known(entry) or not text.isascii() or entry.content.get("digest") != digest(text):
         raise LedgerDamaged(f"the checkpoint at entry {number} is not what the chain says", hint=RESTORE)
@@ -108,7 +108,7 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
 
 @cache
 def shape() -> str:
-    """What names the fields of a book, their types and how they are written: what another version wrote differs."""
+    """A digest of a book's fields, their types and their encoding: it tells the formats of versions apart."""
     kinds: tuple[Any, ...] = (Book, *_PARTS)
     said: Any = [
         _WRITING,
@@ -119,7 +119,7 @@ def shape() -> str:
 
 @cache
 def _kept() -> dict[str, Any]:
-    """The parts of a book that a checkpoint writes down besides those of `_WHOLE`, and their types."""
+    """The fields of a book that a checkpoint writes, besides those of `_WHOLE`, with their types."""
     return {name: hint for name, hint in _hints(Book).items() if name not in _WHOLE.values()}
 
 
@@ -139,7 +139,7 @@ def _made(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
 
 
 def _written(value: Any, kind: Any) -> Any:
-    """A part of a book as JSON, in the one order in which the entries led to it."""
+    """Encode a part of a book as JSON; dictionaries keep the order in which entries filled them."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value
@@ -165,7 +165,7 @@ def _written(value: Any, kind: Any) -> Any:
 
 
 def _read(value: Any, kind: Any, known: Known) -> Any:
-    """What `_written` wrote, as it was."""
+    """Decode what `_written` encoded."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value

@@ -1,4 +1,4 @@
-"""What a custodian decides: who is protected, what they hold, who may ask and speak, and what large spends may."""
+"""What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Custody(Office):
-    """Registering, granting, revoking, approving. Whoever decides may say who they are: `by` is kept in the entry."""
+    """The custodian's calls of a ledger. Whoever decides may give a name, `by`, which the entry keeps."""
 
     def population(
         self,
@@ -36,7 +36,7 @@ class Custody(Office):
         questions: int | None = None,
         by: str | None = None,
     ) -> Standing:
-        """The people protected and their budget: registered now, or found registered exactly so.
+        """Register the people protected and their budget, or check that they are registered exactly so.
 
         `analysts` is "allotted" unless said otherwise: each has a budget of their own, taken from this one when it is
         granted, and nothing that one is told depends on another. "pooled" analysts draw from this budget together, so
@@ -64,7 +64,7 @@ class Custody(Office):
         approval_above: Guarantee | None = None,
         by: str | None = None,
     ) -> Standing:
-        """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
+        """Register a table of a population. All its tables share one budget; this one may also have a cap."""
         with self._administering(by) as draft:
             registration.dataset(
                 draft,
@@ -97,10 +97,10 @@ class Custody(Office):
         declared: bool = True,
         by: str | None = None,
     ) -> Registered:
-        """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
+        """Register a table of people with a budget, or find it registered; other content is a new version.
 
-        Whose people they are is said by `population`, one that is there, or by `new_population`, the custodian's word
-        that they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        `population` names people who are registered already; `new_population` is the custodian's word that these are
+        other people. Only on a ledger without people may both be left out; they are called `first` then.
         Domains that nobody has `declared` yet are not frozen.
         """
         with self._administering(by) as draft:
@@ -121,7 +121,7 @@ class Custody(Office):
         owner_confirms: str | None = None,
         by: str | None = None,
     ) -> None:
-        """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
+        """Record that the table changed. Charges for all versions add up; stored answers stay about the old one."""
         with self._administering(by) as draft:
             registration.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
@@ -131,12 +131,12 @@ class Custody(Office):
             return list(draft.book.dataset(dataset).versions)
 
     def domains(self, dataset: str) -> Any:
-        """What the columns of a data set may hold, frozen since it was declared; None if nobody has declared it."""
+        """The domains of a data set's columns, frozen since they were declared; None if they never were."""
         with self.chain.looking() as draft:
             return draft.book.dataset(dataset).domains
 
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
-        """The data set that a table's content was first registered as, and its population, if it was."""
+        """The data set as which a table's content was first registered, and its population; None if it never was."""
         with self.chain.looking() as draft:
             name = registration.holder(draft, fingerprint)
             return None if name is None else (name, draft.book.dataset(name).population)
@@ -165,7 +165,7 @@ class Custody(Office):
         return self._standing(lambda book: book.grants[name, names].level)
 
     def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
-        """From now on the analyst can neither ask nor read answers."""
+        """Revoke an analyst, who from now on can neither ask nor read answers."""
         self._grant_or_revoke("revoked", analyst, reason, by)
 
     def readmit(self, analyst: str, *, reason: str, by: str | None = None) -> None:
@@ -180,7 +180,7 @@ class Custody(Office):
                 draft.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
 
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
-        """A new promise to the same people: all history is run again under it, and refused if it does not fit.
+        """Replace a level's promise: its history is run again, and the change refused if it does not fit.
 
         An allotment is best made large enough before the custodian's first question: of an (ε, δ) budget a raise
         afterwards is charged whole, beside what was set aside before. An allotment for a second name costs only its
@@ -191,41 +191,41 @@ class Custody(Office):
         return self._standing(lambda book: book.levels[level.number])
 
     def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
-        """The custodian has looked at what failed, and allows as many failures again."""
+        """Record that the custodian looked at what failed, and allow as many failures again."""
         with self._administering(by) as draft:
             looked_at = meant(draft.book, level)
             draft.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
-        """For each analyst, and for the custodian's own questions: what may fail, what has, and what that can tell."""
+        """The failures that each analyst and the custodian may have and has had, and what these can reveal."""
         with self.chain.looking() as draft:
             return [allowance(level) for level in draft.book.levels.values() if level.kind != "data set"]
 
     def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
-        """Large spends that needed approval: what each asks, by whom, and what was decided; or those alone that wait.
+        """Large spends that needed approval, with what was decided; with `waiting`, only those that wait.
 
-        Of those about which nothing can be decided any more, the last two hundred of each analyst are told.
+        Of each analyst's closed requests, only the last two hundred are listed.
         """
         with self.chain.looking() as draft:
             return approvals.listed(draft, analyst=analyst, waiting=waiting)
 
     def granted(self, analyst: str) -> frozenset[str]:
-        """The data sets that an analyst was granted; also of one who was revoked since."""
+        """The data sets that an analyst was granted, even if the analyst was revoked since."""
         with self.chain.looking() as draft:
             return frozenset(name for whom, names in draft.book.grants if whom == analyst for name in names)
 
     def waiting(self) -> list[int]:
-        """The requests that wait for approval."""
+        """The numbers of the requests that wait for approval."""
         with self.chain.looking() as draft:
             return approvals.waiting(draft)
 
     def approve(self, request: int, *, reason: str, expires: Expiry | None = None, by: str | None = None) -> None:
-        """The custodian lets one large spend through, once, and until `expires` if that is said."""
+        """Let one large spend through, once, and only until `expires` if that is given."""
         with self._administering(by) as draft:
             approvals.approve(draft, request, reason, expires)
 
     def deny(self, request: int, *, reason: str, by: str | None = None) -> None:
-        """The custodian refuses one large spend. Whoever asks for it again is told so, with the reason."""
+        """Refuse one large spend. Whoever asks for it again is told so, with the reason."""
         with self._administering(by) as draft:
             approvals.deny(draft, request, reason)
 
@@ -237,7 +237,7 @@ class Custody(Office):
         expires: Expiry | None = None,
         by: str | None = None,
     ) -> tuple[str, str]:
-        """A new token, for a custodian or for one analyst: its id, and its text, which is shown this once.
+        """Issue a token for a custodian or an analyst; return its id and its text, which is shown only once.
 
         It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
         """
@@ -245,12 +245,12 @@ class Custody(Office):
             return tokens.issue(draft, role, analyst, expires)
 
     def revoke_token(self, token: str, *, reason: str, by: str | None = None) -> None:
-        """From now on nobody is let in by the token of that id."""
+        """Revoke the token of that id: it lets nobody in from now on."""
         with self._administering(by) as draft:
             tokens.revoke(draft, token, reason)
 
     def authenticate(self, text: str) -> Principal | None:
-        """Whom a token lets in now; None for one that is unknown, wrong, revoked or over, all alike."""
+        """Whom a token lets in now; None alike if it is unknown, wrong, revoked or expired."""
         with self.chain.looking() as draft:
             return tokens.authenticate(draft, text)
 

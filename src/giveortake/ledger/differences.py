@@ -15,7 +15,7 @@ _MOST_LISTED = 3  # columns that an error names
 
 
 def other_domains(draft: Draft, name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
-    """What differs, column by column, and the ways out."""
+    """The error about other domains than the ledger's: what differs, column by column, and what to do."""
     kept, said = _columns(first["domains"]), _columns(domains)
     differing = sorted(column for column in kept.keys() | said.keys() if kept.get(column) != said.get(column))
     listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
@@ -66,7 +66,7 @@ def _difference(kept: Any, said: Any) -> str:
 
 
 def _domain(domain: Any) -> str:
-    """A domain for people.
+    """A domain in words.
 
     >>> _domain({"kind": "real", "nullable": True, "low": "0", "high": "500"})
     'real, 0 to 500'
@@ -102,7 +102,7 @@ def _listed(values: list[Any]) -> str:
 
 
 def short(value: object, limit: int = 120) -> str:
-    """A value as an error quotes it."""
+    """A value as an error quotes it, cut to `limit` characters."""
     if isinstance(value, dict) and "promise" in value:
         under = "" if value.get("neighbours") == "add-remove" else " under change-one"
         return str(promise_from_json(value)).partition(" (")[0] + under

@@ -1,4 +1,4 @@
-"""Names that follow from what an entry says: of a request, of a question, of an approval, and of the lists it is in."""
+"""Digests and names that follow from an entry: of its request, question and approval, and of the lists it is in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def entries_of(analyst: str) -> str:
 
 @lru_cache(maxsize=1024)
 def asked_of(analyst: str | None, dataset: str | None) -> str:
-    """The name of the list of reservations, of everybody or of one analyst, of all data sets or of one."""
+    """The name of a list of reservations: of everybody or one analyst, to all data sets or one."""
     return canonical(["asked", analyst, dataset])
 
 
@@ -29,23 +29,23 @@ _ASKED = ("analyst", "dataset", "event", "key", "question", "request")
 
 
 def request_digest(content: Mapping[str, Any]) -> str:
-    """What an idempotency key stands for, in 64 characters: everything that was asked, but not when."""
+    """A digest of everything that was asked, but not when: what an idempotency key is bound to."""
     return digest(canonical({name: content.get(name) for name in _ASKED}))
 
 
 def approval_digest(content: Mapping[str, Any]) -> str:
-    """What an approval is for: what was asked, of which version of the data; with `any_key`, under whatever key."""
+    """A digest of what an approval covers: what was asked, of which version; with `any_key`, without the key."""
     names = (name for name in (*_ASKED, "version") if not (name == "key" and "any_key" in content))
     return digest(canonical({name: content.get(name) for name in names}))
 
 
 def approval_digests(content: Mapping[str, Any]) -> tuple[str, str]:
-    """The names under which a spend may have been approved: whatever its key is, and by its key."""
+    """The digests under which a spend may have been approved: without its key, and with it."""
     return approval_digest({**content, "any_key": True}), approval_digest(content)
 
 
 def question_digest(content: Mapping[str, Any]) -> str | None:
-    """What a stored answer answers: the question, the data version it was asked of, and what was spent on it."""
+    """A digest of a question, its data set and version, and what was spent; None if it has no name."""
     if content["question"] is None:
         return None
     return digest(canonical({name: content[name] for name in ("dataset", "event", "question", "version")}))

@@ -1,4 +1,4 @@
-"""Drafts: what a transaction adds to a ledger until it is committed, entries and the states they leave filters in."""
+"""Drafts: the entries and filter states that a transaction adds to a ledger until it is committed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def new_filter(budget: Guarantee) -> Filter:
 
 
 def snapshot_of(guard: Filter) -> str:
-    """The exact state of a filter, written in the one way that has one hash."""
+    """The exact state of a filter as canonical JSON, so that equal states have equal hashes."""
     return canonical(plain("snapshot", guard.snapshot()))
 
 
 def used(guard: Filter) -> str:
-    """How much of a filter's budget is used, from 0 to 1, as an entry says it for those who draw it.
+    """The used share of a filter's budget, from 0 to 1, as entries state it for burn-down charts.
 
     It is exact, or if that were long, rounded up.
     """
@@ -111,7 +111,7 @@ class Draft:
         self._now = now
         self.writable = writable
         self.is_marked = False  # whether the mark that was read before the entries remembers them all
-        self.by: str | None = None  # who decides what is written here, if that is an administrative act
+        self.by: str | None = None  # who decides, if this is a custodian's decision
         self._secret = secret
 
     def moment(self) -> datetime:
@@ -119,7 +119,7 @@ class Draft:
         return datetime.fromisoformat(self._now())
 
     def keyed(self, fingerprint: str) -> str | None:
-        """A fingerprint as it is written down: whoever reads the ledger cannot test what the table holds.
+        """A fingerprint keyed with the secret: readers of the ledger cannot test guesses about the table.
 
         None if there is no secret, and this ledger may only be read.
         """
@@ -129,7 +129,7 @@ class Draft:
         return KEYED + hmac.new(secret, fingerprint.encode(), "sha256").hexdigest()
 
     def pad(self, name: str) -> bytes:
-        """Bytes that nobody can tell without the secret beside the mark: always the same for a name."""
+        """Bytes that are always the same for a name, and unknown to anybody without the secret beside the mark."""
         secret = self._secret(self.writable)
         if secret is None:
             raise LedgerMismatch("the secret beside the mark is not there, and this ledger may only be read")
@@ -156,7 +156,7 @@ class Draft:
         return self._transaction.entries(1, NOTHING)
 
     def is_indexed(self) -> bool:
-        """Whether what follows from the entries is kept beside them."""
+        """Whether the ledger has indexes."""
         return self._transaction.indexed()
 
     def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
@@ -164,7 +164,7 @@ class Draft:
         return self._transaction.listed(name, after, stop)
 
     def keep_rows(self) -> None:
-        """Keep what follows from the entries that the book has taken beside them."""
+        """Store the index rows of the entries that the book has applied."""
         self._transaction.keep(self.book.take_rows())
 
     def next_number(self) -> int:

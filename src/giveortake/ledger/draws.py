@@ -1,7 +1,7 @@
-"""What is drawn for one charge, one draw after the other: each is kept before anything is made of it.
+"""Draws: several random results for one charge, each stored before it is used.
 
-A run that chooses its next measurement by the last one has no answer until it ends. What it has drawn by then is in the
-world already, or may be; so every draw is an entry of its own, and a run that is taken up again begins with them.
+A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
+before; so every draw is an entry of its own, and a resumed run begins with them.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def plain(name: str, value: object, depth: int = 0) -> Json:
 
 
 def _text(name: str, value: str) -> str:
-    """A text that is written in one way only: halves of surrogate pairs would merge when they are read again."""
+    """Return a text; refuse a lone surrogate, since two halves would merge when they are read again."""
     try:
         value.encode()
     except UnicodeEncodeError:

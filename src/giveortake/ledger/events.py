@@ -23,5 +23,5 @@ def event_from_dict(content: Any) -> Event:
 def _event(text: str) -> Event:
     try:
         return event_from_json(text)
-    except InvalidParameter as error:  # its entry's hash is right, so somebody meant it
+    except InvalidParameter as error:  # its entry's hash is right, so a later version wrote it
         raise LedgerTooNew(f"the ledger holds an event that is unknown here: {error.message}", hint=UPGRADE) from error

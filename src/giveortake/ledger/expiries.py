@@ -1,4 +1,4 @@
-"""Until when something holds: tokens and approvals end by the clock, whatever else it does not decide."""
+"""Expiry of tokens and approvals: the only thing in a ledger that the clock decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HINT = Advice("{moment}")
 
 
 def expiry(said: Expiry, now: datetime) -> str:
-    """The moment as an entry holds it, in UTC. A day alone means its end; one that has passed is refused.
+    """The moment of an expiry as an entry holds it, in UTC. A day alone means its end; the past is refused.
 
     >>> expiry("2027-01-31", datetime(2026, 12, 1, tzinfo=UTC))
     '2027-01-31T23:59:59.999999+00:00'
@@ -31,7 +31,7 @@ def expiry(said: Expiry, now: datetime) -> str:
 
 
 def has_passed(expires: str | None, now: datetime) -> bool:
-    """Whether what an entry says about its end is over."""
+    """Whether an expiry has passed; None never does."""
     return expires is not None and datetime.fromisoformat(expires) <= now
 
 

@@ -1,4 +1,4 @@
-"""The allowance of failures: a limit on what can be told by making questions fail, which no ε covers.
+"""The allowance of failures: a limit on what can be learnt by making questions fail, which no ε covers.
 
 Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
 Each step of a run or a counter may fail by itself, and is one of the N. Each failure also names one of five causes, up
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How many failures one asker may observe, has observed, and what that can tell.
+    """How many failures one asker may observe and has observed, and what they can reveal.
 
     `allowed` counts those that were reset as well; `questions` is what may be asked at most if that is bounded, else
     what was asked so far. `steps` are those that runs and counters have taken, each of which might have failed. `bits`

@@ -1,4 +1,4 @@
-"""Small files that are whole or not there, on the disk, and writable for their owner alone."""
+"""Small files that are written whole or not at all, synced to disk, and writable for their owner alone."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def content_of(path: Path) -> bytes | None:
 
 
 def write_once(path: Path, content: bytes) -> None:
-    """A new file; one that is there stays as it is."""
+    """Write a new file, unless there is one already."""
     _write(path, content, over=False)
 
 
 def write_over(path: Path, content: bytes) -> None:
-    """A new file in the place of whatever was there."""
+    """Write a file in the place of whatever was there."""
     _write(path, content, over=True)
 
 
@@ -55,7 +55,7 @@ def require_private(path: Path) -> None:
 
 
 def create_private(path: Path) -> None:
-    """An empty file for its owner alone, unless there is one."""
+    """Create an empty file for its owner alone, unless there is one."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
@@ -63,7 +63,7 @@ def create_private(path: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """A folder, and those above it that are missing, for the user alone."""
+    """Create a folder, and the missing ones above it, for the user alone."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -71,9 +71,9 @@ def make_private_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold a lock that is a file, and remove it afterwards; the system lets go of it when the process ends.
+    """Hold a lock file, and remove it afterwards; the system releases the lock when the process ends.
 
-    It tells whether somebody else had it.
+    It yields whether somebody else held it.
     """
     import fcntl  # noqa: PLC0415 (not on every platform)
 
@@ -118,7 +118,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until a new or removed file is so on the disk."""
+    """Wait until the creation or removal of a file is on the disk."""
     if os.name == "posix":
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -33,7 +33,7 @@ _BITS = 16  # of a sieve for every name: one in three hundred that it lets throu
 
 
 def name_of(kind: str, *parts: Json) -> bytes:
-    """What something is found by: 128 bits of a hash."""
+    """The name under which an entry is found: 128 bits of a hash."""
     return sha256(canonical([kind, *parts]).encode("ascii")).digest()[:_NAME]
 
 
@@ -49,7 +49,7 @@ def chained(before: bytes, number: int, name: bytes) -> bytes:
 
 @final
 class Sieve:
-    """Names that were added, in two bytes each, and a few that were not [Blo70].
+    """A Bloom filter of names, in two bytes each; a few that were not added pass it too [Blo70].
 
     Guarantee: every name that was added is in it, however many there are; so whoever is not in it was never added.
     """
@@ -59,7 +59,7 @@ class Sieve:
         self._bits = bytearray((self._mask >> 3) + 1)
 
     def add(self, name: bytes) -> None:
-        """One more name."""
+        """Add a name."""
         for place in _PLACES.unpack(name):
             self._bits[(place & self._mask) >> 3] |= 1 << (place & 7)
 
@@ -70,7 +70,7 @@ class Sieve:
 
 @final
 class Finds:
-    """Everything that can be looked up: since entry `base` in memory, before that in the database.
+    """Entries by their names: those after entry `base` in memory, those before in the database.
 
     With a `sieve`, which has to be there from the first name on, only what it lets through is looked up there.
     """
@@ -84,7 +84,7 @@ class Finds:
         self._read: dict[int, dict[bytes, list[int]]] = {}
 
     def add(self, number: int, name: bytes) -> tuple[int, int, bytes]:
-        """Say that an entry is found by a name. The row that says so in the database is returned."""
+        """Note that an entry is found by a name, and return the row for the database."""
         row = bucket_of(name), number, name
         self._pairs.append(row)
         self._here.setdefault(name, []).append(number)
@@ -131,7 +131,7 @@ class Finds:
 
 
 def folded(rows: Iterable[tuple[int, bytes]]) -> tuple[bytes, dict[bytes, list[int]]]:
-    """The hash of a bucket's pairs, and what they say."""
+    """The chained hash of a bucket's pairs, and the numbers of entries by name."""
     hashed = bytes(32)
     found: dict[bytes, list[int]] = {}
     for number, name in rows:

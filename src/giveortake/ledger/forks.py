@@ -16,7 +16,7 @@ class Forkable(Protocol):
     lock: RLock
 
     def after_fork(self) -> None:
-        """Let go of everything that belongs to the parent."""
+        """Drop everything that belongs to the parent process."""
         ...
 
 

@@ -74,7 +74,7 @@ def require_ungranted(book: Book, level: Level) -> None:
 
 
 def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left: object) -> str:
-    """What helps where a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
+    """A hint if a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
     if number not in level.allotments and level.charged and isinstance(counted, ApproxDP):
         fitting = _fitting(draft, level, number, counted, left)
         if fitting is not None:

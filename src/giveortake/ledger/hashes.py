@@ -1,4 +1,4 @@
-"""What vouches for every entry, without all entries in memory: the hashes of the last ones, and of every sixteenth.
+"""Hashes that vouch for every entry, without all entries in memory: those of the last ones, and of every sixteenth.
 
 Guarantee: an entry is given out only if a chain of hashes leads to it from one that is known: every entry holds the
 hash of the one before, so whoever knows the hash of a later one can check all on the way to it.
@@ -26,7 +26,7 @@ _PREVIOUS = b',"previous":"'  # how the end of every body begins
 
 @final
 class Array:
-    """A long list of hashes in chunks, of which `top` holds the hash of each; they are read when they are needed.
+    """A long list of hashes in chunks that are read when needed; `top` holds the hash of each chunk.
 
     Guarantee: what `get` returns is what was set when `top` was written down, or LedgerDamaged.
     """
@@ -39,7 +39,7 @@ class Array:
         self._changed: set[int] = set()
 
     def copy(self) -> Array:
-        """The same list, to be changed by itself."""
+        """A copy, which can be changed by itself."""
         twin = Array(self.name, self.top, self._until)
         twin._chunks = dict(self._chunks)
         return twin
@@ -50,7 +50,7 @@ class Array:
         return bytes(self._chunk(chunk, reader)[within * _HASH : (within + 1) * _HASH])
 
     def set(self, place: int, value: bytes, reader: Transaction | None) -> None:
-        """Another hash at a place; `seal` comes before the next `top` is read."""
+        """Set the hash at a place; call `seal` before reading `top` again."""
         chunk, within = divmod(place, _CHUNK)
         if chunk not in self._changed:
             self._chunks[chunk] = bytearray(self._chunk(chunk, reader))
@@ -66,7 +66,7 @@ class Array:
                     yield chunk * _CHUNK + within, value
 
     def seal(self) -> dict[int, bytes]:
-        """The chunks that have changed, by their place, whose hashes are in `top` from now on."""
+        """Put the hashes of the changed chunks into `top`, and return these chunks by their place."""
         changed = {place: bytes(self._chunks[place]) for place in sorted(self._changed)}
         for place, content in changed.items():
             self.top += [""] * (place + 1 - len(self.top))
@@ -102,11 +102,11 @@ class Hashes:
         return self.base + len(self._tail) // _HASH - 1
 
     def append(self, new: str) -> None:
-        """The hash of one more entry."""
+        """Add the hash of one more entry."""
         self._tail += bytes.fromhex(new)
 
     def of(self, number: int, reader: Transaction | None) -> str:
-        """The hash of one entry, or of what the first one follows."""
+        """The hash of an entry; for 0, the constant that the first entry follows."""
         if number >= self.base:
             place = (number - self.base) * _HASH
             return self._tail[place : place + _HASH].hex()
@@ -115,7 +115,7 @@ class Hashes:
         return self.entry(number, reader).hash if number % STRIDE else self._anchor(number, reader)
 
     def entry(self, number: int, reader: Transaction | None) -> Entry:
-        """One entry, checked."""
+        """One entry, checked against a hash that is known."""
         return self.page(number, number, reader)[0]
 
     def page(self, start: int, stop: int, reader: Transaction | None) -> list[Entry]:
@@ -156,7 +156,7 @@ class Hashes:
 
 
 def _passed(body: object) -> tuple[str, str]:
-    """The hash of an entry that only leads to another one, and of the one before it, which every body ends with."""
+    """The hash of an entry that is only on the way to another one, and the previous hash, which its body ends with."""
     written = body.encode() if isinstance(body, str) else body
     if not isinstance(written, bytes) or written[-79:-66] != _PREVIOUS:
         raise LedgerDamaged("an entry is not stored as an entry is", hint=RESTORE)

@@ -8,7 +8,7 @@
 | seen | not there | it is missing, unless its mark is still at 0 |
 | seen | another ledger | it is foreign |
 
-Whoever says that the mark is elsewhere is refused where the path was seen and its mark is here.
+A `mark=` elsewhere is refused if the path was seen and its mark is in the state folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ USUAL = ".ledger"  # how the name of a ledger ends, unless somebody chose anothe
 
 @final
 class Home:
-    """The state folder as one path sees it."""
+    """What the state folder knows about the ledger at one path."""
 
     def __init__(self, path: Path, at: Notice) -> None:
         self.path = Path(os.path.realpath(path))  # however it was spelled
@@ -62,7 +62,7 @@ class Home:
         return self._by_path(store, seen, there)
 
     def finish(self, chain: Chain) -> None:
-        """Write down that a mark of 0.1 was taken over, and remove it; whoever opens next ends what was begun."""
+        """Record that a mark of 0.1 was taken over, and remove it; if interrupted, the next opening does it."""
         old = self._beside()
         if old is None or old.ledger != chain.ledger:
             return
@@ -73,7 +73,7 @@ class Home:
         self.remove_beside()
 
     def remembered(self, ledger: str) -> Point | str | None:
-        """What is remembered of this path, else of the ledger that lies there; "damaged" if it cannot be read."""
+        """The mark of the ledger seen at this path, else of the one there; "damaged" if it cannot be read."""
         seen = self.state.seen(self.path)
         marks = [self.state.mark(each) for each in ([] if seen is None else [seen.ledger]) + [ledger]]
         for mark in (*marks, self.beside):
@@ -86,7 +86,7 @@ class Home:
         return None
 
     def accept(self, head: Point) -> None:
-        """From now on this ledger, as far as it has come, is the one at this path: the custodian's word."""
+        """Accept this ledger up to `head` as the one at this path from now on, on the custodian's word."""
         self.state.mark(head.ledger).replace(head)
         self.state.replace(self.path, head.ledger)
         old = self._beside()
@@ -94,7 +94,7 @@ class Home:
             self.remove_beside()
 
     def remove_beside(self) -> None:
-        """Remove a mark of 0.1 whose place was taken."""
+        """Remove a mark of 0.1 that another one has replaced."""
         self.beside.path.unlink(missing_ok=True)
         sync_folder(self.beside.path)
         self._at("old mark removed")
@@ -129,7 +129,7 @@ class Home:
         return mark, found
 
     def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
-        """A ledger at a path where none was seen before: it was moved here, or 0.1 wrote it."""
+        """Find the mark of a ledger at a path where none was seen before: it was moved here, or 0.1 wrote it."""
         old = self._beside()
         ledger = old.ledger if old is not None and not old.number else self._id(store)
         mark = self.state.mark(ledger)
@@ -186,7 +186,7 @@ class Home:
         return self._take_over(store, mark, old)
 
     def _is_of_0_1(self, store: Store) -> bool:
-        """Whether no later version has written to it; where nothing was written yet, none has."""
+        """Whether no version after 0.1 has written to it; true also if nothing was written yet."""
         if not is_ledger(self.path):
             return True
         with store.reading() as transaction:
@@ -199,7 +199,7 @@ class Home:
 
 
 def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
-    """Refuse a mark elsewhere for a path whose mark is in the state folder, which may remember more than that one does.
+    """Refuse a mark elsewhere for a path whose mark is in the state folder: that one may remember more.
 
     Guarantee: of a path that this state folder has a mark for, no other mark is believed, neither by whoever opens the
     ledger nor by whoever restores it. A folder that this user cannot read, or does not have, remembers nothing.

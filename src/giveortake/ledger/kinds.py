@@ -1,6 +1,6 @@
 """What each kind of entry adds to a book: one function a kind, each given the entry's number and its content.
 
-None of them has an opinion: an entry that does not follow from those before it is LedgerDamaged.
+They decide nothing: an entry that does not follow from those before it is LedgerDamaged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Content: TypeAlias = "Mapping[str, Any]"
 
-DONE = 200  # requests of an analyst that are remembered when nothing can be decided about them any more
+DONE = 200  # closed requests of each analyst that a book remembers
 
 
 def _ledger(book: Book, _number: int, content: Content) -> None:
@@ -155,7 +155,7 @@ def _drawn(book: Book, number: int, content: Content) -> None:
 
 def _failed(book: Book, number: int, content: Content) -> None:
     reserved = book.reservations[content["reservation"]]
-    if not reserved.failed and reserved.answer is None:  # else it was answered, and somebody was told otherwise
+    if not reserved.failed and reserved.answer is None:  # else it was answered, and its asker was told of a failure
         book.note(number, "failed", reserved.number)
     _count_failure(book, reserved)
 
@@ -183,7 +183,7 @@ def _requested(book: Book, number: int, content: Content) -> None:
 
 
 def _forget_requests(book: Book, analyst: str | None) -> None:
-    """Keep an analyst's last ones that are done, used or asked for anew, however many others have."""
+    """Keep an analyst's last closed requests (used, or asked for anew), however many others have."""
     own = (each for each in book.requests_by_id.values() if each.analyst == analyst)
     done = [each for each in own if book.requests.get(each.digest) is not each]
     if len(done) > DONE:
@@ -224,7 +224,7 @@ def _budget(book: Book, _number: int, content: Content) -> None:
 
 
 def _checkpoint(book: Book, _number: int, _content: Content) -> None:
-    """It says what the entries before it say: see `checkpoints`."""
+    """Add nothing: a checkpoint repeats what the entries before it say (see `checkpoints`)."""
 
 
 def _moved(book: Book, number: int, content: Content) -> None:

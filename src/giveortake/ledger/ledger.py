@@ -37,7 +37,7 @@ class Ledger(Custody, Till, Records):
 
     @property
     def id(self) -> str:
-        """What names the ledger wherever it lies: the same for everybody who has opened it."""
+        """The id of the ledger, the same wherever the ledger lies."""
         return self.chain.ledger
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a ledger speaks of: levels that are charged, data sets, grants, reservations and stored answers."""
+"""The records in a book: levels that are charged, data sets, grants, reservations and stored answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Level:
 
     @property
     def failures_ever(self) -> int:
-        """How many failures may have been observed by the time that the next one stops everything."""
+        """How many failures the asker can have observed once the allowance is used up."""
         return self.failed_ever + max(0, self.failures - self.failed)
 
 
@@ -68,7 +68,7 @@ class DataSet:
 @final
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """That an analyst may ask some data sets of one population, together within one cap."""
+    """The right of an analyst to ask some data sets of one population, together within one cap."""
 
     level: Level
     analyst: str

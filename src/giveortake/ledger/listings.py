@@ -1,4 +1,4 @@
-"""What the ledger tells, as lists that people read: what happened, and what was asked and paid for."""
+"""Lists for people: the entries of a ledger, and its releases."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ f
 
 @final
 class Releases(Listing["ReleaseRecord"]):
-    """What was asked and paid for, a line each."""
+    """Releases: what was asked and paid for, one line each."""
 
     head = ("release", "when (UTC)", "price", "asked", "state")
     nouns = ("release", "releases")
 
     def cells(self, each: ReleaseRecord) -> tuple[str, ...]:
-        """Its id, when, for how much, what, and what became of it."""
+        """The id of a release, its time, its price, what was asked, and its state."""
         return (each.id, minute(each.at), price_of(each), asked_of(each), state_of(each))
 
 
 @final
 class History(Listing["Entry"]):
-    """What happened, a line each."""
+    """Entries: what happened, one line each."""
 
     head = ("entry", "when (UTC)", "kind", "what")
     nouns = ("entry", "entries")
@@ -47,7 +47,7 @@ class History(Listing["Entry"]):
         self._neighbours = neighbours
 
     def cells(self, each: Entry) -> tuple[str, ...]:
-        """Its number, when, its kind, and what it says."""
+        """The number of an entry, its time, its kind, and what it says."""
         return (str(each.number), minute(each.at), each.kind, summary(each, self._neighbours))
 
     def _like(self, things: list[Entry]) -> History:
@@ -90,7 +90,7 @@ def price_of(record: ReleaseRecord) -> str:
 
 
 def state_of(record: ReleaseRecord) -> str:
-    """What became of it, in a word or three."""
+    """What became of a release, in one to three words."""
     if record.failed:
         return "failed"
     if record.readable:
@@ -164,12 +164,12 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
 
 
 def _reserved(content: Mapping[str, Any]) -> str:
-    """The charge that an entry is about: by its number, or by its id where numbers of the chain are not told."""
+    """The charge that an entry is about: by its number, or by its id where the chain's numbers are hidden."""
     return f"entry {content['reservation']}" if "reservation" in content else f"release {content.get('id', '?')}"
 
 
 def price(event: dict[str, Any], neighbours: Neighbours) -> str:
-    """What a charge promises by itself, or what ran if that has no short form.
+    """The promise of one charge, or the mechanism's name and parameters if that has no short form.
 
     >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
     'ε = 0.1'
@@ -180,7 +180,7 @@ def price(event: dict[str, Any], neighbours: Neighbours) -> str:
 
 
 def _event(event: dict[str, Any]) -> str:
-    """What ran, in a few words.
+    """A mechanism and its parameters, in a few words.
 
     >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
     'laplace, noise multiplier 10'

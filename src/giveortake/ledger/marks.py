@@ -1,4 +1,4 @@
-"""The mark: how far the ledger has come, kept apart from it, so that a ledger that forgot is found out.
+"""The mark: how far the ledger has come, kept apart from it, so that a ledger that lost entries is noticed.
 
 The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
 the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
@@ -41,7 +41,7 @@ class Mark(Protocol):
         ...
 
     def move(self, before: Point, point: Point) -> bool:
-        """Remember a point durably in the place of another one, in one step; not if something else is remembered."""
+        """Replace one point by another, durably and in one step; False if something else is remembered."""
         ...
 
     def replace(self, point: Point) -> None:
@@ -49,22 +49,22 @@ class Mark(Protocol):
         ...
 
     def secret(self, *, create: bool) -> bytes | None:
-        """What fingerprints are keyed with. It lies beside the mark, never in the ledger; None if there is none yet."""
+        """The secret that keys fingerprints. It lies beside the mark, never in the ledger; None if there is none."""
         ...
 
     def inherit(self, secret: bytes) -> None:
-        """Take over the secret of the mark in whose place this one comes."""
+        """Take over the secret of the mark that this one replaces."""
         ...
 
     def turn(self, name: str) -> AbstractContextManager[bool]:
-        """Hold what only one thread of one process may hold at a time; it is let go when the process ends, however.
+        """Hold a lock that one thread of one process can hold; it is released when the process ends.
 
-        It tells whether somebody else had it.
+        It yields whether somebody else held it.
         """
         ...
 
     def remove(self) -> None:
-        """Forget everything: another mark has come in the place of this one."""
+        """Forget everything: another mark replaces this one."""
         ...
 
     def abandon(self) -> None:
@@ -72,7 +72,7 @@ class Mark(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Close whatever is open."""
         ...
 
 
@@ -125,10 +125,10 @@ class MemoryMark:
         self._point = None
 
     def abandon(self) -> None:
-        """It was copied with the process."""
+        """Do nothing: it was copied with the process."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is open."""
 
 
 @final
@@ -212,10 +212,10 @@ class FileMark:
             self.path.parent.rmdir()  # unless there is something else
 
     def abandon(self) -> None:
-        """Nothing is held between calls."""
+        """Do nothing: nothing is open between calls."""
 
     def close(self) -> None:
-        """Nothing is held between calls."""
+        """Do nothing: nothing is open between calls."""
 
 
 def _slot(point: Point) -> bytes:

@@ -1,4 +1,4 @@
-"""What every part of a ledger stands on: its chain, and transactions of those who decide about it."""
+"""The base class of the parts of a ledger: their chain, and the transactions of a custodian."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Office(ABC):
-    """One of the things that a ledger does, all of which share a chain."""
+    """The base of `Custody`, `Till` and `Records`, which share a chain."""
 
     chain: Chain
 
     @contextmanager
     def _administering(self, by: str | None) -> Iterator[Draft]:
-        """A transaction of somebody who decides about a ledger, and who may be named in its entries."""
+        """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
         who = None if by is None else registration.named("by", by)
         with self.chain.changing() as draft:
             draft.by = who

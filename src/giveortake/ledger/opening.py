@@ -1,4 +1,4 @@
-"""Opening a ledger that is there, beginning one that never was, and nothing in between."""
+"""Open a ledger that exists, or begin one where there never was one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger at a path or a PostgreSQL URL (`?schema=name` chooses one of several); ":memory:" forgets.
 
-    A new one is begun if there never was one. `mark` says where the mark is kept, a path or another
-    PostgreSQL URL; unless said otherwise in the state folder (`$GIVEORTAKE_STATE`, or the user's own), under the id of
-    the ledger, and for a ledger in PostgreSQL in a schema beside it.
+    A new one is begun if there never was one. `mark` says where the mark is kept, a path or another PostgreSQL URL. By
+    default it is in the state folder (`$GIVEORTAKE_STATE`, or the user's own), under the ledger's id; for a ledger in
+    PostgreSQL, in a schema beside it.
 
     >>> book = open_ledger(":memory:")
     >>> _ = book.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
@@ -62,7 +62,7 @@ def opened(
     now: Callable[[], str] = clock,
     every: int = EVERY,
 ) -> Ledger:
-    """As `open_ledger`, for tests that watch what happens `at` each step, change the clock, schema or checkpoints."""
+    """Like `open_ledger`, for tests that watch every step (`at`), or change the clock, schema or checkpoints."""
     store = store_at(where, read_only=read_only, migrations=migrations, at=at)
     keeper: Mark | None = None
     try:
@@ -89,8 +89,8 @@ def opened(
 def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Ledger:
     """A copy in memory of the ledger in a file, as it is now: what is registered or charged there is forgotten with it.
 
-    It is for whoever wants to know what the ledger would say. Nothing that was drawn on its word may be shown to
-    anybody: the charge is in no ledger that lasts.
+    It shows what the ledger would say. No answer that is charged to it may be shown to anybody: the charge is in no
+    ledger that lasts.
     """
     with opened(where, mark=mark, create=False, read_only=True) as ledger:
         store, keeper = ledger.chain.store, MemoryMark()
@@ -109,7 +109,7 @@ def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | N
 
 
 def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
-    """The mark, begun now if there never was a ledger. Marks begin before ledgers do: that orders these questions."""
+    """Read the mark, or begin it if there never was a ledger. A mark begins before its ledger, hence the order."""
     found = keeper.read()
     there = store.exists()
     if found is None and there:
@@ -143,7 +143,7 @@ def store_at(where: str | os.PathLike[str], **options: Any) -> Store:
 
 
 def home_of(store: Store, mark: str | os.PathLike[str] | None, at: Notice = silent) -> Home | None:
-    """The state folder for a ledger in a file, unless somebody says where else its mark is, and that is not refused."""
+    """The home of a ledger in a file; None if it is no file, or if `mark` says that the mark is elsewhere."""
     if not isinstance(store, SQLiteStore) or store.path is None:
         return None
     if mark is None:
@@ -153,7 +153,7 @@ def home_of(store: Store, mark: str | os.PathLike[str] | None, at: Notice = sile
 
 
 def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, at: Notice = silent) -> Mark:
-    """A mark that lies where it was said to lie, in memory or in the ledger's own database."""
+    """The mark in memory, at a given place, or in the ledger's own database."""
     address = _address(where)
     if address == MEMORY:
         return MemoryMark()
@@ -181,7 +181,7 @@ def _address(where: object) -> str:
 
 
 def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> None:
-    """Begin a ledger whose mark has just begun, or bring the tables of an older version up to date, whole."""
+    """Begin a ledger whose mark is new, or migrate the tables of an older version, all or nothing."""
     if found.number == 0:
         with store.create() as transaction:
             if next(transaction.entries(1, None), None) is None:
@@ -202,7 +202,7 @@ def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> 
 
 
 def _index(store: Store, at: Notice) -> None:
-    """Derive what an earlier version has not kept beside its entries, or all that the custodian wants derived anew."""
+    """Derive the indexes from the entries if the ledger has none."""
     with store.reading() as transaction:
         indexed = transaction.indexed()
     if not indexed:

@@ -1,4 +1,4 @@
-"""What a ledger says about the next question, in one look."""
+"""What a ledger says about the next question."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The level that decides about a question as it stands, whether all levels would admit it now, and paid profiles.
+    """The level that decides about a question, whether all levels would admit it now, and paid profiles.
 
-    `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
-    level's budget would be spent or given away once the question is charged; None if it is not admitted. `paid` says
-    that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid for is
-    not told, and what was charged and has no answer is free only under the same key.
+    `profiles` are those of the asker's own levels, as `Ledger.profiles` returns them. `used_after` is how much of that
+    level's budget would be spent or given to analysts once the question is charged; None if it is not admitted. `paid`
+    says that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid
+    for is not told, and what was charged and has no answer is free only under the same key.
     """
 
     standing: Standing
@@ -38,7 +38,7 @@ class Outlook:
 def outlook(
     draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str, question: str | None = None
 ) -> Outlook:
-    """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
+    """Everything that a quote needs of a ledger; with `question`, also whether that was paid for."""
     level = deciding(draft, dataset, analyst)
     trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
@@ -53,7 +53,7 @@ def outlook(
 
 
 def deciding(draft: Draft, dataset: str, analyst: str | None) -> Level:
-    """The level that decides about the next question: the least of an analyst's own that have caps, or the people's."""
+    """The level that decides about the next question: the analyst's cap with least left, else the population."""
     asked = draft.book.dataset_for(dataset, analyst)
     own = [] if analyst is None else [grant.level for grant in draft.book.grants_of(analyst, dataset)]
     capped = [level for level in own if level.budget is not None]

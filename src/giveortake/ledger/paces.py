@@ -1,4 +1,4 @@
-"""Paces: what is written about a charge is written at moments that rows do not decide."""
+"""Paces: entries about a charge are written at moments that do not depend on rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Pace:
         self._begun: float | None = None
 
     def begin(self) -> None:
-        """Something was charged just now."""
+        """Start the beat: something was charged just now."""
         self._begun = time.monotonic()
 
     def wait(self, since: float | None = None) -> None:
-        """Wait for the next beat, of the last charge or since another moment of the same clock."""
+        """Wait for the next beat after the last charge, or after `since`, a moment of the same clock."""
         now = time.monotonic()
         begun = (now if self._begun is None else self._begun) if since is None else since
         time.sleep(max(0.0, beat(begun, now, self.seconds) - now))

@@ -105,7 +105,7 @@ class _Connected:
 
     @contextmanager
     def _begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        """A transaction that is the only one on its connection, with a commit that is durable whatever was set."""
+        """Begin the only transaction on this connection; its commit is durable whatever was set."""
         with self.translated():
             connection = self.connected()
             if connection.info.transaction_status != TransactionStatus.IDLE:
@@ -125,13 +125,13 @@ class _Connected:
                 raise
 
     def _check_inside(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        """Outside its transaction, a statement would be a commit of its own; after an error, a commit is none."""
+        """Check that the transaction is open: outside, a statement would commit by itself."""
         if self._connection is not connection or connection.info.transaction_status != TransactionStatus.INTRANS:
             raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Whatever the server says, as an error of the ledger's that tells no secret."""
+        """Turn errors of the server into errors of the ledger that reveal no secret."""
         try:
             yield
         except psycopg.Error as error:
@@ -354,7 +354,7 @@ def _has_schema(connection: psycopg.Connection[tuple[Any, ...]], schema: str) ->
 
 
 def _secrets(address: str) -> list[str]:
-    """Whatever in an address must not be told, as it is written and as it is meant, longest first."""
+    """The secrets in an address, in every spelling, longest first."""
     parts = urlsplit(address)
     _, _, password = parts.netloc.rpartition("@")[0].partition(":")
     pieces = password.split("@")  # the server's library takes what follows the first @ for a host, and tells it
@@ -364,7 +364,7 @@ def _secrets(address: str) -> list[str]:
 
 
 def _without_password(address: str) -> str:
-    """An address that can be shown.
+    """An address without its secrets, which can be shown.
 
     >>> _without_password("postgresql://ann:a@b@db/clinic?password=c&sslmode=require")
     'postgresql://ann@db/clinic?sslmode=require'

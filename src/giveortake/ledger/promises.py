@@ -1,4 +1,4 @@
-"""Budgets as JSON and back, exactly; and what one event on rows means to a person who has several."""
+"""Budgets as JSON and back, exactly; and events on rows, restated for people with several rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SomePromise = TypeVar("SomePromise", bound=Guarantee)
 
 
 def promise_from_json(content: dict[str, Any]) -> Guarantee:
-    """The promise that `promise_to_json` wrote; one of a later version is refused as the ledger's."""
+    """Read a promise that `promise_to_json` wrote; LedgerTooNew if its kind is unknown here."""
     kind = content["promise"]
     if kind not in KINDS:
         raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
@@ -35,7 +35,7 @@ def promise_from_json(content: dict[str, Any]) -> Guarantee:
 
 
 def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
-    """The budget as a promise to `protected`. One that was written without a unit takes it from where it is used."""
+    """Return a budget as a promise to `protected`; a budget without a unit takes this one."""
     if not isinstance(promise, Guarantee):
         raise InvalidParameter(name, promise, "is not a promise", hint='write, for example, PureDP("1")')
     if promise.unit == protected:
@@ -49,12 +49,12 @@ def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
 
 
 def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.Event:
-    """What an event on single rows is to a person with at most `size` rows.
+    """Restate an event on single rows for a person with at most `size` rows.
 
     Guarantee (group privacy, [PDP21, L1.7], [Lal20, Prop. 6]): k rows are k steps of the neighbouring relation. Noise
     that is calibrated to a sensitivity Δ faces at most kΔ; other events are restated by what they promise to groups.
-    Of a release from one part of the data that is, under change-one, k steps of each of which it promises the weaker
-    of its cases (`InPart.cases`): the rows may lie in k parts, so it adds to the releases from the others.
+    Under change-one, a release from one part of the data is k steps, each with the weaker of its cases
+    (`InPart.cases`): the rows may lie in k parts, so it adds to the releases from the others.
     """
     if size == 1:
         return event
@@ -77,7 +77,7 @@ def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.
 
 
 def restated(promise: Guarantee) -> events.Event:
-    """An event that makes a promise, and nothing better."""
+    """An event that makes exactly this promise, and no better one."""
     match promise:
         case PureDP():
             return events.Pure(promise.epsilon)

@@ -1,4 +1,4 @@
-"""What can be read in a ledger: releases, standings, entries page by page, and all of it verified."""
+"""Reading a ledger: releases, standings, entries page by page, and verification."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Records(Office):
-    """Reading, which changes nothing, and which nobody who charges something waits for where that can be."""
+    """The reading calls of a ledger. They change nothing, and do not block writers where that can be avoided."""
 
     def release(self, release: str, *, analyst: str | None = None) -> Reservation:
         """The reservation that the id of a release names, with its answer; ids of 0.1 are found too.
 
-        With `analyst`, one of somebody else is as unknown as one that never was.
+        With `analyst`, a release of somebody else is as unknown as one that never existed.
         """
         with self.chain.looking() as draft:
             return reservations.released(draft, release, analyst)
@@ -51,7 +51,7 @@ class Records(Office):
         limit: int = 100,
         newest_first: bool = False,
     ) -> list[ReleaseRecord]:
-        """What was asked and charged, at most `limit` after the release with that id; an analyst's own, or all."""
+        """Releases, at most `limit` after the one with that id: an analyst's own, or all."""
         with self.chain.looking() as draft:
             return releases.listed(
                 draft, analyst=analyst, dataset=dataset, after=after, limit=limit, newest_first=newest_first
@@ -79,9 +79,9 @@ class Records(Office):
     def entries(self, *, analyst: str | None = None, after: int | None = None, limit: int = 1000) -> list[Entry]:
         """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves.
 
-        An analyst who was revoked is told none; among everybody's they stay.
+        A revoked analyst is refused; their entries stay among everybody's.
 
-        They are read page by page, and nobody who charges something waits for that.
+        Entries are read page by page, without blocking writers.
         """
         found: list[Entry] = []
         wanted, last = whole("limit", limit), after or 0
@@ -99,7 +99,7 @@ class Records(Office):
         return found
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
-        """For the number of each level: how much of its budget was used, from 0 to 1, after which entry.
+        """For the number of each level: the used share of its budget, from 0 to 1, after each entry that changed it.
 
         Every charge says so itself; what 0.1 wrote does not, and is derived again.
         """

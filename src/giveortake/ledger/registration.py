@@ -40,7 +40,7 @@ def population(
     failures: int | None = None,
     questions: int | None = None,
 ) -> None:
-    """Register the people protected, or find them registered as said."""
+    """Register the people protected, or check that they are registered with these terms."""
     known = draft.book.populations.get(named("population", name))
     if known is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
         return
@@ -80,10 +80,9 @@ def dataset(
     approval_above: Guarantee | None,
     declared: bool = True,
 ) -> str | None:
-    """Register a table of a population, or find it registered as said.
+    """Register a table of a population, or check that it is registered with these terms.
 
-    Domains that were not `declared` are not written down: whoever declares them later is held to nothing before, and
-    makes a new version, which is returned.
+    Domains that were not `declared` are not recorded. Declaring them later makes a new version, which is returned.
     """
     book = draft.book
     known = book.datasets.get(named("data set", name))
@@ -121,9 +120,10 @@ def dataset(
 
 
 def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
-    """The first word on what the columns may hold: from here on it is frozen, and answers are about a new version.
+    """Record the first declaration of domains: they are frozen from now on, and answers are about a new version.
 
-    Questions do not name the domains of their tables, so that an answer from before could be taken for one from after.
+    Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
+    later one.
     """
     version, fingerprint = str(len(known.versions) + 1), known.versions[-1][1]
     draft.add(
@@ -224,7 +224,7 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
 
 
 def named(what: str, name: object) -> str:
-    """A name that can be read again."""
+    """Return a name if it is printable, not blank and not too long."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
         raise InvalidParameter(what, name, f"is not a name of 1 to {_LONGEST} printable characters")
     return name
@@ -288,7 +288,7 @@ def is_same(draft: Draft, held: str | None, fingerprint: str | None) -> bool:
 
 
 def holder(draft: Draft, fingerprint: str | None) -> str | None:
-    """The data set that this content was first registered as."""
+    """The data set as which this content was first registered; None if it never was."""
     if fingerprint is None:
         return None
     found = draft.book.fingerprints
@@ -297,7 +297,7 @@ def holder(draft: Draft, fingerprint: str | None) -> str | None:
 
 
 def key_again(draft: Draft, name: str, fingerprint: str) -> None:
-    """A fingerprint of 0.1 that was found right is written down keyed, and compared by that from now on."""
+    """Replace an unkeyed fingerprint of 0.1, once it has matched, by a keyed one."""
     version, held = draft.book.dataset(name).versions[-1]
     if held == fingerprint and draft.writable:
         draft.add("rekeyed", {"name": name, "version": version, "fingerprint": _keyed(draft, fingerprint)})
@@ -319,7 +319,7 @@ def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
-    """The custodian's word that the same table under a second name, or in a second ledger, is meant; it is kept."""
+    """Return the custodian's confirmation; SameTable if it is missing and the table has another name already."""
     if owner_confirms is not None:
         return named("owner_confirms", owner_confirms)
     other = holder(draft, fingerprint)

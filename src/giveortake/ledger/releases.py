@@ -31,8 +31,8 @@ class ReleaseRecord:
 
     `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
     front end wrote down of the question, its plan and its terms, or None if a version before 0.2 was paid for it.
-    `request` is what names it. `settled` says whether its answer is there, `told` whether a counter has told a
-    period, `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
+    `request` identifies it. `settled` says whether its answer is there, `told` whether a counter has released a period,
+    `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
     nobody was charged.
     """
 
@@ -53,9 +53,9 @@ class ReleaseRecord:
 
     @property
     def tables(self) -> int:
-        """How many tables can be read by its id: of a question, a batch or a workload, or what a counter told so far.
+        """How many tables can be read by its id: those of a question, batch or workload, or a counter's so far.
 
-        A run has none, nor has what an earlier version kept no question of: those are asked again, for free.
+        A run has none, nor has a release whose question an earlier version did not keep: ask those again, for free.
         """
         said = self.record if isinstance(self.record, dict) else {}
         if "counter" in said:
@@ -71,7 +71,7 @@ class ReleaseRecord:
 
     @property
     def reference(self) -> str:
-        """What requests that refine it call it; see `Reservation.reference`."""
+        """The name of this release in requests that refine it; see `Reservation.reference`."""
         dataset, slash, number = self.id.rpartition("/")
         return number if slash and dataset == self.dataset else self.id
 
@@ -112,7 +112,7 @@ def _numbers(
 
 
 def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
-    """The same from a list in the database, page by page."""
+    """The same numbers, read page by page from a list in the database."""
     places = range(1, count + 1)
     if newest_first:
         last = count if start is None else bisect_left(places, start, key=lambda place: _at(draft, name, place))
@@ -136,14 +136,14 @@ def _at(draft: Draft, name: str, place: int) -> int:
 
 
 def _require_of(found: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
-    """What a list holds has to be what its name says: nobody is shown another's release, whatever the index says."""
+    """Check that a listed release is of this analyst and data set: a wrong index shows nobody another's."""
     if found is None or found.dataset != (dataset or found.dataset) or analyst not in {None, found.analyst}:
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return found
 
 
 def number_of(draft: Draft, release: str, analyst: str | None) -> int:
-    """The reservation that a release id names. One of somebody else is as unknown as one that never was."""
+    """The number of the reservation with this release id; another analyst's is as unknown as a false one."""
     require_admitted(draft, analyst)
     number = draft.book.ids.get(release)
     if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
@@ -152,7 +152,7 @@ def number_of(draft: Draft, release: str, analyst: str | None) -> int:
 
 
 def require_admitted(draft: Draft, analyst: str | None) -> None:
-    """Refuse to tell anything to an analyst who was revoked."""
+    """Refuse an analyst who was revoked."""
     if analyst is not None and analyst in draft.book.revoked:
         raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
 

@@ -1,4 +1,4 @@
-"""A ledger in a file that is copied for safety, or moved by its custodian to another path, disk or machine."""
+"""Copying a ledger in a file for safety, or moving it to another path, disk or machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def backup(
 ) -> Point:
     """Copy a ledger as it is at one moment, whoever writes to it, to a new file. The mark is not copied.
 
-    A mark that were put back together with its ledger would remember as little as the ledger does.
+    A mark that is restored together with its ledger would not notice what both have lost.
     """
     with opened(where, mark=mark, create=False, read_only=True) as ledger:
         head = ledger.verify()
@@ -44,7 +44,7 @@ def move(
     new_mark: str | os.PathLike[str] | None = None,
     at: Notice = silent,
 ) -> Point:
-    """Move a ledger to another path, and its mark to `new_mark` or, unless that is said, to the state folder.
+    """Move a ledger to another path, and its mark to `new_mark`, by default to the state folder.
 
     Guarantee: at no moment can the ledger be opened at both places with marks that do not know of each other. The move
     and its reason are an entry, and whoever asks for the ledger at its old path is told where it went.

@@ -48,8 +48,8 @@ class Reservation:
     `charged` names the levels that paid for it now; none did when every level had paid for a stored answer before.
     `fresh` says that this call wrote it, and not an earlier one with the same idempotency key or the same question. One
     that is neither fresh nor settled was begun before: `ledger.begin_again` comes before it is executed once more.
-    `id` is what the asker may be told of it. It is random: a number would tell how much others have asked. `paid_at` is
-    when it was charged, if that was before and to the asker, and `original` what was charged then, if that is another.
+    `id` is its public name. It is random: a number would reveal how much others have asked. `paid_at` is when the asker
+    was charged, if that was earlier, and `original` the release that was charged then, if it is another.
     """
 
     number: int
@@ -65,16 +65,16 @@ class Reservation:
 
     @property
     def paid_before(self) -> str | None:
-        """That nothing was charged now, and when it was; None if it was charged now."""
+        """A note that nothing was charged now, and when it was; None if it was charged now."""
         on = f" and paid for on {minute(self.paid_at)} UTC" if self.paid_at else ""
         return None if self.charged else f"asked before at this price{on}: nothing was charged again"
 
     @property
     def reference(self) -> str:
-        """What requests that refine it and files call it: its id; of what 0.1 wrote, the number that the id holds.
+        """Its name in files and in requests that refine it: its id, or for 0.1 the number in its id.
 
-        Of what was read again for free it is that of the release which was paid for, so that whoever refines either
-        refines the same, and pays once.
+        If it was read again for free, it is the name of the release that was paid for, so that refining either one
+        refines the same, and is paid once.
         """
         if self.original:
             return self.original
@@ -166,7 +166,7 @@ def knows(
 
 
 def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
-    """Whether all levels of the asker paid for this question. What others paid for is not told."""
+    """Whether all levels of the asker paid for this question. What others paid for is not revealed."""
     asked = draft.book.dataset_for(dataset, analyst)
     if is_answered(draft, event, dataset=dataset, analyst=analyst, question=question):
         return True
@@ -176,7 +176,7 @@ def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, qu
 
 
 def is_answered(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
-    """Whether there is an answer to this question that all levels of the asker paid for: under any key it is free."""
+    """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
     asked = draft.book.dataset_for(dataset, analyst)
     found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
     paid = None if found is None else draft.book.paid.get(found)
@@ -197,7 +197,7 @@ def _begun(draft: Draft, event: Event, dataset: str, analyst: str | None, questi
 def _content(
     event: Event, asked: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
 ) -> dict[str, Any]:
-    """What a reservation says, apart from the levels that pay."""
+    """The content of a reservation's entry, without the levels that pay."""
     return {
         "analyst": analyst,
         "dataset": asked.level.name,
@@ -226,14 +226,14 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
 
 
 def fail(draft: Draft, number: int, *, since: datetime | None = None) -> None:
-    """Count a failure that the asker is about to observe, unless an answer was there before it was asked for."""
+    """Count a failure that the asker is about to observe, unless the answer was already there (before `since`)."""
     answer = _reserved(draft, number).answer
     if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
         draft.add("failed", {"reservation": number})
 
 
 def begin_again(draft: Draft, number: int) -> None:
-    """Count that a reservation which was begun before is executed once more; refused if the allowance is used up."""
+    """Count another execution of a reservation that was begun before; refused if the allowance is used up."""
     reserved = _unanswered(draft, number)
     if reserved is not None:
         _require_known(reserved)
@@ -243,7 +243,7 @@ def begin_again(draft: Draft, number: int) -> None:
 
 
 def require_failures_left(draft: Draft, number: int) -> None:
-    """Refuse to draw once more for a reservation whose asker has observed as many failures as may be."""
+    """Refuse another draw for a reservation whose asker has used up the failure allowance."""
     reserved = _unanswered(draft, number)
     if reserved is not None:
         for level in reserved.own:
@@ -263,7 +263,7 @@ def _reserved(draft: Draft, number: int) -> Reserved:
 
 
 def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst: str | None) -> None:
-    """Refuse whoever has observed too many failures, or asked too many questions. It is not told by anybody else's."""
+    """Refuse an asker with too many failures or questions of their own; those of others do not count."""
     kind = "population" if analyst is None else "analyst"
     own = [level for level in levels if level.kind == kind] or [book.population(asked.population)]
     for level in own:
@@ -293,20 +293,20 @@ def _require_failures_left(level: Level, analyst: str | None) -> None:
 
 
 def _approving(book: Book, asked: DataSet, levels: list[Level]) -> list[Level]:
-    """The levels whose thresholds count: also those above, which depend on the spend alone."""
+    """The levels whose approval thresholds apply: also those above, which depend on the spend alone."""
     above = [book.population(asked.population), asked.level]
     return [*(level for level in above if level not in levels), *levels] if levels else levels
 
 
 def level_event(event: Event, level: Level, asked: DataSet) -> Event:
-    """The event as the level sees it: a person with several rows is a group of rows."""
+    """The event in the unit of a level: a person with several rows is a group of rows."""
     if level.unit == asked.unit or asked.rows_per_person is None:
         return event
     return for_group(event, asked.rows_per_person, level.neighbours)
 
 
 def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
-    """Every level that a question of this analyst to this data set has to be admitted by."""
+    """The levels that have to admit a question of this analyst to this data set."""
     above = [book.population(asked.population), asked.level]
     if analyst is None:
         return above
@@ -326,7 +326,7 @@ def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
 
 
 def _require_known(reserved: Reserved) -> None:
-    """An answer that may be in the world already is not given a second time."""
+    """Refuse a reservation whose answer may have been released and then lost."""
     if reserved.answer is None and reserved.lost is not None:
         raise LedgerMismatch(
             "the ledger was restored and may have lost the answer; the charge stands",
@@ -337,7 +337,7 @@ def _require_known(reserved: Reserved) -> None:
 def _waiting(
     draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
 ) -> Waiting | None:
-    """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
+    """The waiting request of a spend that exceeds a level's threshold; None if it is approved, or not that large."""
     for level in levels:
         if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
             request = approvals.decide(draft, content)
@@ -377,7 +377,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
 
 
 def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
-    """The filter after the charge. The one given stays as it is, and nothing is committed yet."""
+    """Return a charged copy of a filter. The one given does not change, and nothing is committed yet."""
     after = guard.copy()
     try:
         after.charge(event)
@@ -392,7 +392,7 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
 
 
 def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
-    """When what answers a reservation was charged, and its id, if that was to the same asker: of others nothing."""
+    """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
     found = None if content["answered_by"] is None else draft.book.paid_key(content)
     paid = None if found is None else draft.book.paid.get(found)
     own = None if paid is None else paid.by.get(content["analyst"])
@@ -403,7 +403,7 @@ def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
-    """One that was made before, as this asker is told of it."""
+    """An earlier reservation, as this asker may see it."""
     reserved = draft.book.reservations[number]
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
     made = draft.stored(number)
@@ -423,7 +423,7 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
 
 
 def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
-    """The reservation that a release id names, of this analyst; the custodian finds everybody's."""
+    """The reservation with this release id: an analyst's own; the custodian finds everybody's."""
     return _reservation(draft, number_of(draft, release, analyst), analyst)
 
 
@@ -432,13 +432,13 @@ def profiles(
 ) -> list[tuple[Any, str, Any]]:
     """The request, the id and the stored answer of each profile of this version, the newest first.
 
-    With `before`, those alone that were paid for before that entry.
+    With `before`, only those paid for before that entry.
 
     Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
     post-processing for those levels, and for no other.
     """
     book = draft.book
-    asked = book.dataset_for(dataset, analyst)  # first: whether anybody has a profile is nobody else's to know
+    asked = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
     if dataset not in book.profiles:
         return []
     own = {level.number for level in levels_of(book, asked, analyst)}
@@ -447,7 +447,7 @@ def profiles(
     for number in reversed(book.profiles[dataset]):
         reserved = book.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
-            continue  # of the same profile, another's reservation is nobody else's to know
+            continue  # nobody learns of another's reservation of the same profile
         paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
         is_early = before is None or (paid is not None and paid.answer < before)
         if (

@@ -1,4 +1,4 @@
-"""What a custodian does when a ledger was lost: say so, in the chain, and pay for what may be forgotten."""
+"""Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def restore(
     Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every level
     that has a budget, and every one that is registered later, is closed until the custodian sets its budget anew; with
     `charge`, an event at least as large as all that was lost, it is charged to every level, as a group of rows where
-    the level counts people. Reservations without an answer are void: their answers may be in the world. The
+    the level counts people. Reservations without an answer are void: their answers may have been released. The
     acknowledgement, the old mark and the reason are in the chain.
 
     `export` holds the lines that `giveortake ledger export` wrote, from which a lost ledger is written anew. If they
@@ -86,7 +86,7 @@ def restore(
 
 @final
 class _Kept:
-    """A mark that lies where somebody said, or in the ledger's own database."""
+    """A mark at a given place, or in the ledger's own database."""
 
     def __init__(self, mark: Mark) -> None:
         self.mark = mark
@@ -135,7 +135,7 @@ def _write_anew(store: Store, export: Iterable[str]) -> None:
 
 
 def _as_seen_by(level: Level, charge: Event, book: Book) -> Event:
-    """The charge in the unit of a level: a person may have had as many rows as any data set beneath it allows."""
+    """The charge in a level's unit: for as many rows of a person as any data set below it allows."""
     granted = {name for grant in book.grants.values() if grant.level is level for name in grant.datasets}
     rows = [
         held.rows_per_person

@@ -105,7 +105,7 @@ class SQLiteStore:
 
     @contextmanager
     def _glancing(self) -> Iterator[Transaction]:
-        """On a connection of its own, which locks the file only while a statement is being read."""
+        """Read on a separate connection, which locks the file only during each statement."""
         source = f"file:{quote(str(self.path))}?mode=ro"
         with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as connection:
             connection.text_factory = bytes
@@ -119,7 +119,7 @@ class SQLiteStore:
             yield Transaction(execute, migrations=self._migrations, types=_TYPES)
 
     def copy_to(self, target: Path) -> None:
-        """A copy of one state, by SQLite's own backup, in a new file for its owner alone: whole or not there."""
+        """Copy one state to a new private file, by SQLite's own backup: all of it or nothing."""
         if target.exists():
             raise LedgerMismatch(f"{target} already exists", hint="choose another path")
         part = target.with_name(f"{target.name}.{token_hex(8)}.part")
@@ -143,7 +143,7 @@ class SQLiteStore:
             part.unlink(missing_ok=True)
 
     def copied_to_memory(self) -> SQLiteStore:
-        """A copy of one state, which lives in memory and is forgotten with it."""
+        """Copy one state into memory."""
         copy = SQLiteStore(None, migrations=self._migrations)
         source = f"file:{quote(str(self.path))}?mode=ro"
         with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as reader:
@@ -180,12 +180,12 @@ class SQLiteStore:
                 raise
 
     def _notice_replacement(self) -> None:
-        """SQLite would go on with a file that was deleted or replaced; what lies at the path now is what counts."""
+        """Close the connection if the file was replaced: SQLite would go on with the old one."""
         if self._connection is not None and self._was_replaced():
             self.close()
 
     def _refuse_replacement(self) -> None:
-        """The same once more, for whoever had to wait for their turn while the ledger was moved away."""
+        """Refuse a file that was moved or replaced while this transaction waited for its turn."""
         if self._was_replaced():
             raise LedgerMissing(f"the ledger {self.name} was moved or replaced a moment ago", hint="open it again")
 
@@ -205,7 +205,7 @@ class SQLiteStore:
         return connection.execute(statement, values)
 
     def _check_inside(self, connection: sqlite3.Connection) -> None:
-        """Outside its transaction, a statement would be a commit of its own."""
+        """Check that the transaction is open: outside, a statement would commit by itself."""
         if self._connection is not connection or not connection.in_transaction:
             raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
 
@@ -240,7 +240,7 @@ class SQLiteStore:
         return connection
 
     def _check_durability(self, connection: sqlite3.Connection) -> None:
-        """SQLite answers a setting it cannot make with the old one, in silence."""
+        """Check that the settings took effect: SQLite ignores one that it cannot make, silently."""
         (journal,), (syncs,) = (
             connection.execute(f"PRAGMA {name}").fetchone() for name in ("journal_mode", "synchronous")
         )
@@ -293,7 +293,7 @@ def is_ledger(path: Path) -> bool:
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
-    """Wait for the turn to write, asking every few milliseconds: SQLite itself sleeps up to a tenth of a second."""
+    """Begin a transaction; wait by asking every few milliseconds, as SQLite itself sleeps up to a tenth of a second."""
     if begin == _READING:
         connection.execute(begin)  # which locks nothing yet
         return

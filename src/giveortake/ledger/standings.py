@@ -1,4 +1,4 @@
-"""How levels stand: what they may spend, have spent, and who holds what."""
+"""Standings of levels: what they may spend, what they have spent, and what analysts hold."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a level may spend and has spent, at the moment it was asked for. Without a budget it only counts.
+    """What a level may spend and has spent, at one moment. A level without a budget only counts.
 
     Of a population whose analysts have `allotments`, `remaining` is what the custodian holds. `given` is the part of
     the whole budget that was given to analysts, whether they have used it or not, and `own` the part that was charged
-    for the custodian's own questions: with what is left they are 1. An allotment that was set aside and then raised,
-    after the custodian's first question, was given twice, and counts so. `spent` and `share` are the filter's, in which
-    an allotment counts as a charge once it is taken from a filter that has begun.
+    for the custodian's own questions: with what is left they add up to 1. An allotment that was set aside and then
+    raised, after the custodian's first question, was given twice, and counts so. `spent` and `share` are the filter's,
+    in which an allotment counts as a charge once it is taken from a filter that has begun.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def used(self) -> Fraction | None:
-        """The part of the whole budget that was spent or given away; None without a budget."""
+        """The part of the whole budget that was spent or given to analysts; None without a budget."""
         return None if self.own is None else self.given + self.own
 
     def _repr_html_(self) -> str:
@@ -69,7 +69,7 @@ class Standings(list[Standing]):
 
 
 def standings_page(standings: Iterable[Standing]) -> str:
-    """Who may spend what, and how much of it was spent and given away, as a notebook shows it."""
+    """A table for notebooks: each level's budget, and how much of it was spent and given to analysts."""
     head = ("level", "name", "protects", "budget", "spent", "given to analysts")
     return html.table(head, [_row(each) for each in standings])
 
@@ -82,7 +82,7 @@ def _row(level: Standing) -> tuple[str, ...]:
 
 
 def meant(book: Book, standing: Standing) -> Level:
-    """The level that a standing speaks of; one that another ledger gave out is refused."""
+    """The level that a standing describes; a standing of another ledger is refused."""
     if not isinstance(standing, Standing):
         raise InvalidParameter("level", standing, "is not a standing", hint=Advice("{levels} lists them"))
     level = book.levels.get(standing.number)
@@ -95,7 +95,7 @@ def meant(book: Book, standing: Standing) -> Level:
 
 
 def standing_of(draft: Draft, level: Level) -> Standing:
-    """A level as it stands."""
+    """The standing of a level."""
     guard = draft.filter_of(level)
     given, own = _parts(level, None if guard is None else guard.share)
     return Standing(
@@ -117,7 +117,7 @@ def standing_of(draft: Draft, level: Level) -> Standing:
 
 
 def _parts(level: Level, share: Fraction | None) -> tuple[Fraction, Fraction | None]:
-    """What was given away and what was spent, as parts of the whole budget; of a level without one, nothing.
+    """The parts of a budget that were given to analysts and spent; 0 and None for a level without a budget.
 
     Allotments of an (ε, δ) budget are set aside before its filter begins, which then guards the rest; all others are
     charges to the filter, `level.granted`. One that was set aside and raised later is both, and was given twice.
@@ -131,7 +131,7 @@ def _parts(level: Level, share: Fraction | None) -> tuple[Fraction, Fraction | N
 
 
 def used_of(level: Level, share: Fraction) -> Fraction:
-    """How much of a level's whole budget is spent or given away, by how much of its filter is used."""
+    """How much of a level's whole budget is spent or given to analysts, from the used share of its filter."""
     before = _set_aside(level)
     return before + share * (1 - before)
 

@@ -64,7 +64,7 @@ class State:
         return FileMark(self.folder / "ledgers" / ledger / "mark", self._at)
 
     def seen(self, path: Path) -> Seen | None:
-        """What was last seen at a path."""
+        """The ledger that was last seen at a path; None if none was."""
         return self.read(self._place(path))
 
     def places(self) -> list[Path]:
@@ -72,7 +72,7 @@ class State:
         return sorted((self.folder / "paths").glob("*"))
 
     def read(self, place: Path) -> Seen | None:
-        """What one of these files says."""
+        """Read one of the files in `places`; None if it is not there."""
         content = content_of(place)
         try:
             return None if content is None else Seen(**json.loads(content))
@@ -80,14 +80,14 @@ class State:
             raise LedgerDamaged(f"{place}, which records where ledgers are, is damaged", hint=RESTORE) from error
 
     def claim(self, path: Path, ledger: str) -> Seen:
-        """Say that a ledger is at a path, unless something was said about it before; what was said is returned."""
+        """Record that a ledger is at a path, unless something is recorded already; return what is recorded."""
         if self.seen(path) is None:
             write_once(self._place(path), _written(Seen(str(path), ledger)))
             self._at("path claimed")
         return self.seen(path) or Seen(str(path), ledger)
 
     def replace(self, path: Path, ledger: str, moved_to: Path | None = None) -> None:
-        """Say on the custodian's word which ledger is at a path from now on, or where it went."""
+        """Record, on the custodian's word, which ledger is at a path from now on, or where it went."""
         write_over(self._place(path), _written(Seen(str(path), ledger, None if moved_to is None else str(moved_to))))
 
     def _place(self, path: Path) -> Path:

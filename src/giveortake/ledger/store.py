@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Migrations: TypeAlias = Mapping[int, Sequence[str]]
 
 SCHEMA = 2
-# What turns each older schema into the next one; `{s}` stands before a table's name. From 1 to 2 the tables stay: the
+# Statements from each older schema to the next one; `{s}` is the prefix of a table. From 1 to 2 the tables stay: the
 # number alone keeps programs out that do not know the newer kinds of entries.
 MIGRATIONS: Migrations = {1: ()}
 
@@ -28,8 +28,8 @@ TABLES = (
     "CREATE TABLE {s}entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE {s}snapshots (level BIGINT PRIMARY KEY, snapshot TEXT NOT NULL)",
 )
-# What follows from the entries, so that nobody has to read all of them: where something is found, lists of entries,
-# what was used after each charge, and checkpoints. `indexed` is said once they hold what the entries say.
+# Indexes, which follow from the entries, so that not all of these have to be read: where something is found, lists,
+# what was used after each charge, and checkpoints. `indexed` is set once they hold what the entries say.
 INDEXES = (
     "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
     "CREATE TABLE {s}lists (name TEXT, place BIGINT, number BIGINT, PRIMARY KEY (name, place)){packed}",
@@ -44,7 +44,7 @@ _ROWS = 32  # that one statement inserts
 
 
 def silent(_label: str) -> None:
-    """Nobody watches."""
+    """Ignore a step, when nobody watches."""
 
 
 class Store(Protocol):
@@ -73,17 +73,17 @@ class Store(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Forget a connection that belongs to the parent process, without a word on it."""
+        """Forget a connection that belongs to the parent process, without using it."""
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         ...
 
 
 @final
 class Transaction:
-    """One transaction. Nothing here begins, commits or decides."""
+    """The statements of one transaction, which is begun and committed elsewhere."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class Transaction:
         types: Mapping[str, str],
     ) -> None:
         self._execute = execute
-        self._words = prefix, types["bytes"], types["packed"]  # what stands for the names of tables and types
+        self._words = prefix, types["bytes"], types["packed"]  # for {s}, {bytes} and {packed} in statements
         self._migrations = migrations
         self._said: dict[str, str] | None = None  # what the ledger says about itself, once it was asked
 
     def create_tables(self, extras: Sequence[str] = ()) -> None:
-        """The tables of a new ledger, and what the backend adds to protect them."""
+        """Create the tables of a new ledger, and what the backend adds to protect them."""
         for statement in (*TABLES, *INDEXES, *extras):
             self._run(statement)
         self._run("INSERT INTO {s}about VALUES ('schema', ?), (?, '1')", str(self._newest()), _INDEXED)
@@ -131,17 +131,17 @@ class Transaction:
         self._said = None
 
     def indexed(self) -> bool:
-        """Whether what follows from the entries is kept beside them; 0.1 kept none of it."""
+        """Whether the ledger has indexes; 0.1 kept none."""
         return _INDEXED in self._about()
 
     def _about(self) -> dict[str, str]:
-        """What the ledger says about itself, which stays as it is for a transaction unless it changes it itself."""
+        """The table `about`, read once and again after this transaction has changed it."""
         if self._said is None:
             self._said = {_text(name): _text(value) for name, value in self._run("SELECT name, value FROM {s}about")}
         return self._said
 
     def create_indexes(self) -> None:
-        """Empty tables for what follows from the entries, in the place of what was there."""
+        """Replace all index tables by empty ones."""
         for table in ("finds", "lists", "used", "checkpoints", "chunks"):
             self._run(f"DROP TABLE IF EXISTS {{s}}{table}")
         for statement in INDEXES:
@@ -167,17 +167,17 @@ class Transaction:
         return list(self._run(wanted, start, stop))
 
     def entry(self, number: int) -> Entry:
-        """One entry."""
+        """One entry, checked against its own hash."""
         for row in self._run("SELECT number, body, hash FROM {s}entries WHERE number = ?", number):
             return read_entry(row[0], row[1], row[2])
         raise LedgerDamaged(f"entry {number} is missing", hint=RESTORE)
 
     def append(self, new: Entry) -> None:
-        """One more entry."""
+        """Insert one more entry."""
         self._run("INSERT INTO {s}entries VALUES (?, ?, ?)", new.number, new.body, new.hash)
 
     def snapshot(self, level: int) -> str | None:
-        """The state of a level's filter."""
+        """The stored state of a level's filter; None if there is none."""
         for (text,) in self._run("SELECT snapshot FROM {s}snapshots WHERE level = ?", level):
             return _text(text)
         return None
@@ -193,13 +193,13 @@ class Transaction:
     # -- what follows from the entries ------------------------------------------------------------------------
 
     def keep(self, rows: Rows) -> None:
-        """Keep what follows from new entries."""
+        """Store the index rows of new entries."""
         self._insert("finds", rows.finds)
         self._insert("lists", rows.lists)
         self._insert("used", rows.used)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Several rows by one statement, since each has its price."""
+        """Insert rows, several by one statement, which is faster."""
         for first in range(0, len(rows), _ROWS):
             some = rows[first : first + _ROWS]
             places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
@@ -212,7 +212,7 @@ class Transaction:
         return [(number, bytes(name)) for number, name in self._run(wanted, bucket, until)]
 
     def all_finds(self, until: int, guess: int) -> Iterator[list[tuple[int, int, bytes]]]:
-        """All pairs up to an entry by bucket, some thousands at a time if there are about as many as guessed."""
+        """All pairs up to an entry, by bucket, some thousands at a time if `guess` is about right."""
         step = max(1, min(_BUCKETS, _BUCKETS * _AT_ONCE // max(guess, 1)))
         wanted = (
             "SELECT bucket, number, name FROM {s}finds WHERE bucket >= ? AND bucket < ? AND number <= ? "
@@ -229,7 +229,7 @@ class Transaction:
         return [(place, number) for place, number in self._run(wanted, name, after, stop)]
 
     def used(self, level: int, after: int, stop: int, most: int) -> list[tuple[int, str]]:
-        """What was used of a level's budget after each entry that charged it, from one number to another."""
+        """The used shares of a level's budget after the entries in a range that charged it, at most `most`."""
         wanted = (
             "SELECT number, share FROM {s}used WHERE level = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?"
         )

@@ -1,4 +1,4 @@
-"""A table enters a ledger: whose people it is about, and which version of it this is."""
+"""Registering a table: which people it is about, and which version of it this is."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Registered:
 
 
 def people_of(book: Book, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
-    """Whose people a table is about. On a ledger that has people already, the custodian has to say it.
+    """Return the population of a table. On a ledger that has people already, the custodian has to name it.
 
-    Tables with one row fewer, a renamed column or another name are about the same people, and nothing in them says so.
+    A table with one row fewer, a renamed column or another name is about the same people, but does not show it.
     """
     if population is not None and new_population is not None:
         raise InvalidParameter(
@@ -77,7 +77,7 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
 def put(
     draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, said: dict[str, Any]
 ) -> Registered:
-    """Register a table of people who are in the ledger, or find it there as said; other content is a new version."""
+    """Register a table of known people, or check that it is registered so; other content is a new version."""
     known = draft.book.datasets.get(name)
     confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
     said = {
@@ -105,7 +105,7 @@ def put(
 
 
 def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
-    """The same table under a second name pays from the budget of the same people, or the custodian says otherwise."""
+    """A note if the same table of the same people has another name; SameTable if it is of other people."""
     other = registration.holder(draft, fingerprint)
     if other is None or other == name:
         return None

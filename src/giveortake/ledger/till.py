@@ -1,4 +1,4 @@
-"""Where budgets are spent: what is affordable, what is charged before the data is touched, and what is answered."""
+"""Spending budgets: what is affordable, what is charged before the data is touched, and what is answered."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Till(Office):
-    """Charging every level, durably, and keeping one answer for each charge."""
+    """The charging calls of a ledger: they charge every level, durably, and keep one answer for each charge."""
 
-    pace: Pace | None = None  # on which answers, draws and failures are written, if times are nobody's to know
+    pace: Pace | None = None  # on which answers, draws and failures are written, if their times must not depend on rows
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
@@ -50,7 +50,7 @@ class Till(Office):
             return standing_of(draft, outlooks.deciding(draft, dataset, analyst))
 
     def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, Fraction | None]:
-        """The same level and what is affordable there, in one look."""
+        """The level that decides about the next question, and what is affordable there."""
         with self.chain.looking() as draft:
             level = outlooks.deciding(draft, dataset, analyst)
             return standing_of(draft, level), outlooks.affordable(draft, level)
@@ -58,7 +58,7 @@ class Till(Office):
     def outlook(
         self, event: Event, *, dataset: str, version: str, analyst: str | None = None, question: str | None = None
     ) -> outlooks.Outlook:
-        """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles.
+        """All that a quote needs: the level that decides, whether every level admits an event, and paid profiles.
 
         With `question`, also whether the asker paid for exactly that before.
         """
@@ -120,7 +120,7 @@ class Till(Office):
         request: object = None,
         question: str | None = None,
     ) -> bool:
-        """Whether `reserve` would find what is there: the same key and request, or the same question. It only looks."""
+        """Whether `reserve` would find an earlier reservation, by key and request or by question. It only looks."""
         with self.chain.looking() as draft:
             return reservations.knows(
                 draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
@@ -145,9 +145,9 @@ class Till(Office):
             return reservations.settle(draft, number, answer)
 
     def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
-        """Keep the next draw of several for a reservation, durably; it is refused at any other place.
+        """Store the next of several draws for a reservation, durably; any other place is refused.
 
-        Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
+        Call it before the draw is used: a run that is resumed gets the same draw again.
         """
         number = _number(reservation)
         self.wait_for_beat()
@@ -155,15 +155,15 @@ class Till(Office):
             return draws.keep(draft, number, place, drawn)
 
     def kept(self, reservation: Reservation | int) -> list[Any]:
-        """What was drawn for a reservation before it has an answer, in order."""
+        """The stored draws of a reservation, in order."""
         number = _number(reservation)
         with self.chain.looking() as draft:
             return draws.kept(draft, number)
 
     def pad(self, reservation: Reservation, place: int) -> Sensitive[int]:
-        """A secret number of 256 bits for one draw: what is added to it can be kept in the ledger, and not read there.
+        """A secret 256-bit number for one draw: the sum of both can be stored, and reveals nothing of the draw.
 
-        It follows from the secret beside the mark. Whoever has both the ledger and that secret can take it off again.
+        It follows from the secret beside the mark. Whoever has both the ledger and that secret can subtract it again.
         """
         with self.chain.changing() as draft:
             return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big"))
@@ -176,8 +176,8 @@ class Till(Office):
 
         Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
         gone: it failed or crashed. The turn ends with its process, however that ends. With a pace, whoever had to wait,
-        or finds that another has charged `event` for it and is gone, goes on at a beat of their own: when the other's
-        process ended is not told by when this one charges.
+        or finds that another has charged `event` for it and is gone, goes on at a beat of their own: the time of this
+        charge does not reveal when the other's process ended.
         """
         name, begun = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
         with self.chain.mark.turn(name) as waited:
@@ -192,12 +192,12 @@ class Till(Office):
             return reservations.is_unsettled(draft, event, dataset=dataset, analyst=analyst, question=question)
 
     def wait_for_beat(self) -> None:
-        """With a pace, wait for the next beat of the last charge, before something that the moment would tell of."""
+        """With a pace, wait for the next beat after the last charge: the time of what follows reveals nothing."""
         if self.pace is not None:
             self.pace.wait()
 
     def begin_again(self, reservation: Reservation | int) -> None:
-        """Say that a reservation which is neither fresh nor settled is going to be executed once more.
+        """Record that a reservation which is neither fresh nor settled is going to be executed once more.
 
         Call it before the data is touched again. It counts against the analyst's allowance of failures, because how
         often a question had to be executed may tell something about rows; AllowanceExceeded if that is used up.
@@ -207,13 +207,13 @@ class Till(Office):
             reservations.begin_again(draft, number)
 
     def require_failures_left(self, reservation: Reservation | int) -> None:
-        """Ask before each of several draws for a reservation: AllowanceExceeded if its asker's failures are used up."""
+        """Call this before each of several draws: AllowanceExceeded if the asker's failures are used up."""
         number = _number(reservation)
         with self.chain.looking() as draft:
             reservations.require_failures_left(draft, number)
 
     def fail(self, reservation: Reservation | int) -> None:
-        """Say that the executor ran out of memory, time or disk on a reservation, before anybody is told so.
+        """Record that the executor ran out of memory, time or disk on a reservation, before the asker is told.
 
         Call it when such a failure is about to be raised to the asker, and raise only after it has returned: it is
         durable then. A crash needs no call. It counts against the allowance of whoever asked.
@@ -224,7 +224,7 @@ class Till(Office):
             reservations.fail(draft, number)
 
     def fail_key(self, key: str, *, analyst: str | None = None, since: datetime | None = None) -> None:
-        """The same for an executor that was ended before it could say so itself, by the key of what it was asked.
+        """Record a failure, by idempotency key, for an executor that ended before it could call `fail`.
 
         Call it once the executor is gone, and before its asker is told. Nothing is counted if nothing was charged under
         the key, or if its answer was there before the executor was asked, `since` then. An answer that it stored in its

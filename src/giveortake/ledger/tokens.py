@@ -1,4 +1,4 @@
-"""Tokens: who speaks, proved by a secret that is shown once and that the ledger cannot tell.
+"""Tokens: secrets that prove who is asking, each shown once; the ledger holds only its hash.
 
 A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove it. The ledger holds the SHA-256 of its
 text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets drawn by the operating system
@@ -31,24 +31,24 @@ Role: TypeAlias = Literal["custodian", "analyst"]
 
 _TEXT = re.compile(r"got_([0-9a-f]{16})_[0-9a-f]{64}")
 _USUAL = timedelta(days=90)
-_NOBODY = digest("got_")  # what the token of nobody is compared with, so that looking takes as long
+_NOBODY = digest("got_")  # compared with unknown tokens, so that they take as long
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who speaks: a custodian, or an analyst of that name. `token` is the id, which is no secret."""
+    """Who is asking: a custodian, or an analyst of that name. `token` is the id, which is no secret."""
 
     token: str
     role: Role
     analyst: str | None = None
-    revoked: bool = False  # the analyst, who is told so
+    revoked: bool = False  # whether the analyst was revoked
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token as a custodian sees it, without anything that proves it."""
+    """A token as a custodian sees it, without its secret."""
 
     id: str
     role: Role
@@ -61,12 +61,12 @@ class TokenRecord:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it lets anybody in now."""
+        """Whether the token lets anybody in now."""
         return not (self.revoked or self.expired)
 
 
 def issue(draft: Draft, role: Role, analyst: str | None, expires: Expiry | None) -> tuple[str, str]:
-    """The id and the text of a new token. The text is not kept: whoever loses it needs another."""
+    """Issue a token; return its id and its text. The text is not stored: whoever loses it needs another."""
     if role not in {"custodian", "analyst"}:
         raise InvalidParameter("role", role, "is unknown", hint='role="custodian", or role="analyst"')
     if (role == "analyst") != (analyst is not None):
@@ -88,7 +88,7 @@ def _require_analyst(draft: Draft, analyst: str) -> None:
 
 
 def revoke(draft: Draft, token: str, reason: str) -> None:
-    """From now on nobody is let in by a token. A second time changes nothing."""
+    """Revoke a token: it lets nobody in from now on. A second time changes nothing."""
     known = draft.book.tokens.get(token)
     if known is None:
         raise NotFound("there is no such token", hint=Advice("{tokens} lists the ids"))
@@ -100,7 +100,7 @@ def authenticate(draft: Draft, text: object) -> Principal | None:
     """Whom a token lets in now, or None.
 
     Guarantee: a text is compared by its SHA-256, in a time that does not depend on where it differs; whether a token
-    is unknown, revoked, over or wrong cannot be told from the outcome. An analyst who was revoked is still known by
+    is unknown, revoked, expired or wrong cannot be told from the outcome. An analyst who was revoked is still known by
     name, and told so by whatever they ask.
     """
     given = text if isinstance(text, str) and text.isascii() else ""

@@ -1,4 +1,4 @@
-"""Trials: what charges would do to a level, without a word of it in the ledger."""
+"""Trials: what charges would do to a level; nothing is written to the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """A copy of a level's filter, and how the level sees charges to one data set."""
+    """A copy of a level's filter, on which charges to one data set can be tried."""
 
     _guard: Filter
     _level: Level
@@ -51,7 +51,7 @@ class Trial:
         return self._guard.part_of_rest(level_event(event, self._level, self._asked))
 
     def after(self, event: Event) -> Trial | None:
-        """The same after one more charge; None if it does not fit."""
+        """The trial after one more charge; None if it does not fit."""
         twin = self._guard.copy()
         try:
             twin.charge(level_event(event, self._level, self._asked))

@@ -1,4 +1,4 @@
-"""What opening a ledger of an earlier version for writing would change; and indexes that are derived anew."""
+"""What opening a ledger of an earlier version for writing would change; and rebuilding indexes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pending(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | Non
 
 
 def upgrade(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> list[str]:
-    """Make these changes, as opening the ledger for writing would.
+    """Upgrade a ledger, as opening it for writing would, and return what changed, in sentences.
 
     >>> import tempfile
     >>> path = f"{tempfile.mkdtemp()}/visits.ledger"
@@ -59,7 +59,7 @@ def upgrade(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | Non
 
 
 def reindex(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Point:
-    """Derive checkpoints and indexes anew from the entries, which are checked one after the other and with the mark.
+    """Rebuild checkpoints and indexes from the entries, which are checked in order and against the mark.
 
     No entry changes. It takes as long as reading all of them.
     """

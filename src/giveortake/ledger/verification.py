@@ -1,4 +1,4 @@
-"""Everything that a ledger says, derived again from its first entry on, without believing any of it."""
+"""Verification: everything that a ledger says is derived again from its first entry on."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 _PAGE = 1000  # rows that are read at once
-_LONG = 4 * EVERY  # entries, after which those are forgotten that no checkpoint follows
-_NAMES = 3  # that an entry is found by: a question has three or four, its answer two
+_LONG = 4 * EVERY  # entries without a checkpoint, after which they are dropped from memory
+_NAMES = 3  # names of an entry, about: a question has three or four, its answer two
 
 
 @final
@@ -95,12 +95,12 @@ def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
 
 
 def used_of(reader: Transaction, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
-    """What was used of a level's budget after each entry that says so; LedgerDamaged unless all of them did."""
+    """The used shares of a level's budget by entry; LedgerDamaged unless the index holds all of them."""
     return [(number, _share(share)) for number, share in _used(reader, level, head, hashed)]
 
 
 def _used(reader: Transaction, level: int, head: int, hashed: str) -> Iterator[tuple[int, str]]:
-    """The same as texts, one after the other; whether all of them did is known at the end."""
+    """Yield the same shares as text; whether all of them match is known at the end."""
     running, after = NOTHING, 0
     while rows := reader.used(level, after, head, _PAGE):
         for number, share in rows:
@@ -121,7 +121,7 @@ def _share(text: str) -> Fraction:
 
 
 def _require_indexes(reader: Transaction, book: Book) -> None:
-    """Whether every index holds what the entries say, all of it, and nothing else up to the last entry."""
+    """Check that every index holds exactly what the entries say, up to the last entry."""
     head, found = book.head.number, {}
     for rows in reader.all_finds(head, 4 * book.asked):
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
@@ -156,7 +156,7 @@ class Replay:
     """The state that the entries taken so far lead to, every filter decision made again."""
 
     def __init__(self, reader: Transaction | None = None, entries: int = 0) -> None:
-        """With a `reader`, what so many entries lead to is looked up there and checked, and not kept in memory."""
+        """With a `reader`, lookups are read there and checked, not kept in memory; `entries` is how many to expect."""
         self.book = Book(reader=reader)
         if reader is not None:
             self.book.finds = Finds(sieve=Sieve(_NAMES * entries))
@@ -184,7 +184,7 @@ class Replay:
             raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
 
     def _forget(self, entry: Entry) -> None:
-        """Check a checkpoint and go on from it; where none comes for long, as from one that nobody wrote down."""
+        """Check a checkpoint and continue from it; if none comes for long, continue as from an unwritten one."""
         is_read = self.book.reader is not None
         if is_known(entry):
             advance(self.book, require_derived(self.book, entry), forget=is_read)
@@ -208,7 +208,7 @@ class Replay:
                 self.guards[level].charge(ran)
 
     def _check_filter(self, number: int, content: Mapping[str, Any], entry: int) -> None:
-        """A filter that begins anew has spent nothing, promises no more than the budget leaves, and admits history."""
+        """Check that a new filter has spent nothing, promises no more than there is, and admits history."""
         budget = promise_from_json(content["budget"])
         guard = filter_of(promise_from_json(content.get("rest", content["budget"])), snapshot=content["filter"])
         known = self.book.levels.get(number)
@@ -222,7 +222,7 @@ class Replay:
         self.guards[number] = guard
 
     def _check_above(self, entry: Entry) -> None:
-        """Whether a grant took what it had to take from the levels above it."""
+        """Check that a grant took what it had to take from the levels above it."""
         content, book = entry.content, self.book
         number = content.get("level", entry.number)
         grant = None if entry.kind == "analyst" else book.grant_of(book.levels[number])
@@ -267,7 +267,7 @@ class Replay:
         self.guards[level.number] = guard
 
     def _check_levels(self, entry: Entry) -> None:
-        """Whether exactly the levels that had to pay were charged, each for the event in its own unit."""
+        """Check that exactly the levels that had to pay were charged, each for the event in its own unit."""
         book, content = self.book, entry.content
         asked = book.dataset(content["dataset"])
         event = event_from_dict(content["event"])

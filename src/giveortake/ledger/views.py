@@ -1,4 +1,4 @@
-"""What one analyst may read of a ledger: their own entries, numbered among themselves, without a word on others."""
+"""What one analyst may read of a ledger: their own entries, numbered among themselves, and nothing about others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGE = 1000  # entries that are read at once
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """A ledger up to an entry that the mark vouches for, as those read it who keep nobody from writing.
+    """A ledger up to an entry that the mark vouches for, as it is read without blocking writers.
 
     Guarantee: every entry that it gives out is checked against the chain; an analyst is given entries of their own
     alone, whatever the index says.
@@ -56,7 +56,7 @@ class View:
         return self.hashes.page(after + 1, stop, reader) if after < stop else []
 
     def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
-        """The same of one analyst. Numbers, hashes and levels of the whole chain would tell how busy others are."""
+        """The entries of one analyst. Numbers, hashes and levels of the chain would reveal how busy others are."""
         stop = min(after + min(limit, PAGE), self.owned)
         rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
         if [place for place, _ in rows] != list(range(after + 1, stop + 1)):

@@ -1,4 +1,4 @@
-"""Releases for everybody: as Parquet, DuckDB or PostgreSQL that other programs read, and as a page that people read."""
+"""Publishing releases: as Parquet, CSV, DuckDB or PostgreSQL for other programs, and as a page for people."""
 
 from giveortake.publication.page import report
 from giveortake.publication.places import Publication, publish

@@ -1,4 +1,4 @@
-"""A schema in a DuckDB file."""
+"""Publishing into a schema of a DuckDB file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
-    """The schema of a file, in one transaction. A file that holds anything else than publications is refused."""
+    """Open a schema of a file, in one transaction. A file that holds anything but publications is refused."""
     import duckdb  # noqa: PLC0415 (heavy)
 
     before = path.exists()
@@ -47,7 +47,7 @@ def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
 
 
 def _require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """A table that is protected may lie in a DuckDB file: nothing is published into one."""
+    """Refuse a file with tables that we did not publish: a protected table may lie in a DuckDB file."""
     comments = connection.execute("SELECT comment FROM duckdb_tables() WHERE NOT internal").fetchall()
     if not all((comment or "").endswith(MARK) for (comment,) in comments):
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Names of tables and columns that every target takes: none is cut off, none occurs twice, none is taken for SQL."""
+"""Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from giveortake.answers.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LONGEST = 63  # bytes of a name in PostgreSQL, which cuts off the rest without a word
+LONGEST = 63  # bytes of a name in PostgreSQL, which cuts off the rest silently
 _PLAIN = re.compile(r"[^0-9a-z]+")
 _ID = 12  # letters of an id in the name of a table
 
 
 def table_name(dataset: str, release_id: str, place: int | None) -> str:
-    """What the table of a release is called: the same whatever else is published.
+    """The name of a release's table, which does not depend on what else is published.
 
     >>> table_name("Visits 2024", "8a7afee9774886ca498d9cb1", None), table_name("x", "x/4", 1)
     ('visits_2024_8a7afee97748', 'x_x_4_2')
@@ -32,7 +32,7 @@ def _plain(text: str) -> str:
 
 
 def column_names(names: Iterable[str]) -> list[str]:
-    r"""Names as a database can hold them: no control characters, 63 bytes, and different whatever their case.
+    r"""Names that a database can hold: no control characters, at most 63 bytes, different whatever their case.
 
     >>> column_names(["n", "N", "a\0b"])
     ['n', 'N_2', 'a\\x00b']
@@ -51,7 +51,7 @@ def column_names(names: Iterable[str]) -> list[str]:
 
 
 def shortened(name: str) -> str:
-    """A name of at most 63 bytes: what is longer ends in letters of its hash."""
+    """A name of at most 63 bytes; a longer one is cut, and ends in digits of its hash."""
     written = name.encode()
     if len(written) <= LONGEST:
         return name
@@ -60,5 +60,5 @@ def shortened(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL reads it, whatever is in it."""
+    """A name quoted for SQL, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from giveortake.publication.tables import PublishedTable, Releasing
 
 _LONGEST = 120  # letters of a title
-_SELDOM = Fraction(1, 1_000_000)  # how often a belief may move farther than is said, where no bound holds always
+_SELDOM = Fraction(1, 1_000_000)  # how often a belief may move farther than stated, if no bound always holds
 
 
 def report(session: Releasing, release_id: str, path: str | Path | None = None, *, place: int | None = None) -> str:
@@ -91,7 +91,7 @@ def _unclosed(page: Markup) -> str:
 
 
 def _title(table: PublishedTable) -> str:
-    """What was asked, in words and without its constants."""
+    """The title: what was asked, in words and without its constants."""
     said = printable(table.record.asked or f"a release of {table.record.dataset}")
     return _sentence(said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…").removesuffix(".")
 
@@ -120,12 +120,12 @@ def _sections(table: PublishedTable, *, several: bool) -> Iterator[Markup]:
 
 
 def _different(tables: list[PublishedTable]) -> list[PublishedTable]:
-    """The first table, and every other of which something else is said."""
+    """The first table, and every other with different caps or notes."""
     return list({(each.answer.caps, each.answer.notes): each for each in reversed(tables)}.values())[::-1]
 
 
 def _counts(table: PublishedTable) -> list[Markup]:
-    """How much of a person counts, and what else has to be said, each once."""
+    """Paragraphs on how much of a person counts, and on the notes, each once."""
     caps, notes = caps_of(table.answer), list(dict.fromkeys(table.answer.notes))
     said = notes if any(caps in note for note in notes) else [caps, *notes]
     return [tag("p", _sentence(each)) for each in said]
@@ -185,12 +185,12 @@ def _column(column: Column) -> tuple[list[Markup], list[list[Markup]]]:
 
 
 def _plain(value: Any) -> str:
-    """A key as it is: a year has no comma in it."""
+    """A key as text: a year has no comma in it."""
     return str(value) if type(value) is int else shown(value)
 
 
 def _promised(tables: list[PublishedTable]) -> Any:
-    """What all tables together promise: of one its own, of several that of what was charged for all."""
+    """The promise of all tables together: of one its own, of several that of their common charge."""
     own = tables[0].answer.guarantee
     if len(tables) > 1 and own is not None:
         with suppress(GiveOrTakeError):
@@ -217,7 +217,7 @@ def _promise(promise: Any) -> list[Markup]:
 
 
 def _belief(promise: Any) -> str:
-    """What the promise does to a belief, in a sentence; nothing where it says nothing."""
+    """A sentence on how far the promise lets a belief move; empty if it bounds nothing."""
     for failure in (None, _SELDOM):
         with suppress(GiveOrTakeError, ArithmeticError):
             low, high = promise.posterior(Fraction(1, 2), failure=failure)

@@ -1,4 +1,4 @@
-"""`publish`: settled releases, with margins, promises and caps, where other programs read them."""
+"""`publish`: write settled releases, with margins, promises and caps, to where other programs read them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FOREIGN = "exists, and was not published by giveortake"
 @final
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was written: the names of the tables by what was asked, and what was left out and why."""
+    """What was written: the names of tables with what was asked, and the releases left out and why."""
 
     tables: tuple[tuple[str, str], ...]
     left_out: tuple[LeftOut, ...]
@@ -88,7 +88,7 @@ def publish(
 
 
 def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
-    """Who writes to a place, found before anything is read."""
+    """The function that writes to a place, chosen before anything is read."""
     if place.startswith(_SERVERS):
         return lambda tables, left: _into_postgres(place, schema, tables, left)
     if is_address(place):
@@ -125,7 +125,7 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
             f"can hold one table, and there are {len(tables)}",
             hint=Advice(
                 "{release} publishes one; {folder}/ is a folder of all",
-                release=min(ids, key=ids.count, default="ID"),  # of one table, if there is such a release
+                release=min(ids, key=ids.count, default="ID"),  # a release with one table, if there is one
                 folder=path.with_suffix(""),
             ),
         )
@@ -136,7 +136,7 @@ def _into_file(path: Path, tables: list[PublishedTable]) -> None:
 
 
 def _replace_csv(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, in the place of one whose columns end as those of what is published."""
+    """Write a CSV file whole or not at all; an existing file is replaced only if it was published by us."""
     try:
         if path.exists():
             with path.open("rb") as file:
@@ -167,7 +167,7 @@ def _into_folder(folder: Path, tables: list[PublishedTable], left: list[LeftOut]
 
 
 def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
-    """Write files, and put each into its place once all of them are whole; only what was published is replaced."""
+    """Write files, and move each into place once all are whole; only published files are replaced."""
     foreign = without_metadata(path for path, _, _ in files if path.exists())
     if foreign is not None:
         raise InvalidParameter("to", str(foreign), _FOREIGN, hint="name another file")

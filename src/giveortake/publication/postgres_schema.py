@@ -1,4 +1,4 @@
-"""A schema in PostgreSQL."""
+"""Publishing into a schema of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('giveortake publ
 
 @contextmanager
 def postgres_schema(address: str, schema: str) -> Iterator[Target]:
-    """The schema of a database, in one transaction, which waits for any other that publishes there."""
+    """Open a schema of a database, in one transaction, which waits for any other that publishes there."""
     try:
         import psycopg  # noqa: PLC0415 (heavy)
         from psycopg import sql  # noqa: PLC0415 (heavy)
@@ -128,5 +128,5 @@ def _type(kind: Kind, values: Any) -> str:
 
 
 def storable(value: Value) -> Value:
-    """A value as PostgreSQL can hold it: its texts have no NUL."""
+    """A value as PostgreSQL can hold it: NUL in texts is replaced."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

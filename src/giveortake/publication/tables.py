@@ -1,4 +1,4 @@
-"""What is published: the tables of releases with margins, promise and caps as columns, and a catalogue of them."""
+"""The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAGE = 500
 
 
 class Releasing(Protocol):
-    """A session, here or behind a service, of which releases are read."""
+    """A session, here or behind a service, whose releases can be read."""
 
     name: str
 
@@ -44,7 +44,7 @@ class Releasing(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One table of a release, as it is written: its columns, what is said of it and of each column, and metadata."""
+    """One table of a release as it is written: its columns, comments and metadata."""
 
     name: str
     record: ReleaseRecord
@@ -56,7 +56,7 @@ class PublishedTable:
 
     @property
     def comment(self) -> str:
-        """What is said of the whole table."""
+        """The comment on the whole table."""
         answer = self.answer
         lines = [
             *self.asked.split("\n"),
@@ -70,7 +70,7 @@ class PublishedTable:
 
     @property
     def metadata(self) -> str:
-        """The same for files that have a place for texts, as JSON."""
+        """What the comments say, and more, as JSON for a file's metadata."""
         told = json.loads(provenance_of(self.answer))
         said = {"asked": self.asked, "at": self.record.at, "dataset": self.record.dataset, "table": self.name}
         return json.dumps({**told, **said, "comments": dict(self.comments)})
@@ -89,9 +89,9 @@ class LeftOut:
 def collected(
     session: Releasing, release: str | Sequence[str] | None = None
 ) -> tuple[list[PublishedTable], list[LeftOut]]:
-    """The tables of all releases of a session that hold some, or of those that are named, which then all have to.
+    """The tables of all releases of a session that have some, or of the named ones, which then all need some.
 
-    What was asked again at the same price, and was free, is the release that was paid for, and there once.
+    A question that was asked again for free is the release that was paid for, and is listed once.
     """
     if release is not None:
         wanted = [release] if isinstance(release, str) else list(dict.fromkeys(release))
@@ -128,7 +128,7 @@ def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTabl
 
 
 def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
-    """The questions of a release as they were written in SQL; of a refinement, that of what it refines."""
+    """The questions of a release as they were written in SQL; of a refinement, the one that it refines."""
     content = record.record if isinstance(record.record, dict) else {}
     texts = [each.get("sql") for each in content.get("questions", [])]
     refines = (record.request or {}).get("refines") if "refined" in content else None
@@ -141,7 +141,7 @@ def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
 
 
 def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str:
-    """The question in words; of several that were asked together, which of them this is."""
+    """The question in words; of several that were asked together, with the number of this one."""
     asked = record.asked or "what was asked is not known"
     if count == 1:
         return asked
@@ -150,7 +150,7 @@ def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str
 
 
 def published(record: ReleaseRecord, answer: Answer, asked: str, place: int | None) -> PublishedTable:
-    """A table of a release as it is written."""
+    """Build the published table of one answer of a release."""
     columns: list[tuple[Column, str]] = []
     for column in answer.columns:
         columns += _with_margin(column, answer)
@@ -192,7 +192,7 @@ def _with_margin(column: Column, answer: Answer) -> list[tuple[Column, str]]:
 
 
 def in_lines(text: str) -> str:
-    """A text in which nothing is hidden, and lines are lines."""
+    """A text with hidden characters escaped, and its line ends kept."""
     return "\n".join(map(printable, text.strip().splitlines()))
 
 
@@ -208,13 +208,13 @@ def caps_of(answer: Answer) -> str:
 
 
 def moment(at: str) -> dt.datetime:
-    """When the ledger says that something was, in UTC and without a zone, as tables hold it."""
+    """A time of the ledger, in UTC and without a zone, as tables hold it."""
     found = dt.datetime.fromisoformat(at)
     return found if found.tzinfo is None else found.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def catalogue(tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> tuple[Answer, tuple[tuple[str, str], ...]]:
-    """The table of all that is published, and of what is not and why; and what is said of its columns."""
+    """The table of all releases, published or not and why, and the comments on its columns."""
     rows: list[tuple[Any, ...]] = [
         (
             each.name,

@@ -1,4 +1,4 @@
-"""A schema of a database into which releases are published, replaced whole or not at all."""
+"""Writing releases into a schema of a database: all of them or nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIXED = "has a table of that name that giveortake did not publish; nothing was 
 
 
 class Target(ABC):
-    """A schema inside one transaction."""
+    """A schema of a database, inside one transaction."""
 
     place: str
 
@@ -34,7 +34,7 @@ class Target(ABC):
 
     @abstractmethod
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        """An empty table."""
+        """Create an empty table."""
 
     @abstractmethod
     def empty(self, name: str) -> None:
@@ -54,11 +54,11 @@ class Target(ABC):
 
     @abstractmethod
     def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
-        """Say what a table and its columns are."""
+        """Put comments on a table and its columns."""
 
 
 def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> None:
-    """Put tables and the catalogue into a schema. Ours of the same name are replaced, another's never."""
+    """Write tables and the catalogue into a schema. Published tables of the same name are replaced, others never."""
     held = target.held()
     for name in (CATALOGUE, *(each.name for each in tables)):
         if name in held and not held[name][1].endswith(MARK):

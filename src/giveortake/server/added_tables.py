@@ -1,4 +1,4 @@
-"""Routes by which a custodian adds a table: names of files, header and types, and then a data set that is served."""
+"""Routes by which a custodian adds a table: list files, read a header and types, and serve a file as a data set."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ async def files(call: Call) -> Result:
 
 
 async def columns(call: Call) -> Result:
-    """The columns of one of them, by header and types."""
+    """The columns of a file that may be added, by header and types."""
     return await _looked(call, "columns", **call.body)
 
 
 async def add(call: Call) -> Result:
-    """A table behind a budget, from now on.
+    """Put a file behind a budget, and serve it from now on.
 
     The section is written beside the configuration and opened by a worker of its own, which registers the table in the
     ledger with who added it; only if that succeeds does the section become part of the configuration, in one step.
@@ -78,7 +78,7 @@ async def _served(service: Service, name: str, section: str, by: str) -> None:
 
 
 def _require_readable(draft: Path, name: str) -> None:
-    """The same ledger, and everything known. A draft is nobody's to look for: no refusal says where it is."""
+    """Check a draft as a configuration. No refusal names the draft, which nobody else should look for."""
     try:
         Settings.read(draft)
     except GiveOrTakeError as error:
@@ -87,7 +87,7 @@ def _require_readable(draft: Path, name: str) -> None:
 
 
 def _accepted(toml: Path, before: str, draft: Path) -> None:
-    """Put a draft in the place of the configuration that it was made of."""
+    """Replace the configuration by the draft that was made from it, unless it was changed meanwhile."""
     with _alone(toml):  # another service of this configuration may be adding one too
         if toml.read_text(encoding="utf-8") != before:
             raise SameTable("the configuration was changed meanwhile", hint="look at it, and add the table once more")
@@ -95,7 +95,7 @@ def _accepted(toml: Path, before: str, draft: Path) -> None:
 
 
 async def _opened(task: dict[str, Any], name: str) -> Worker:
-    """A worker that holds the table; what it could not open is the custodian's to mend, and told to them."""
+    """Start a worker that holds the table; if it cannot open it, the custodian is told why."""
     try:
         return await Worker.start(task)
     except WorkerFailed as failed:
@@ -115,7 +115,7 @@ def _alone(toml: Path) -> Iterator[None]:
 
 
 def _written_beside(toml: Path, content: str) -> Path:
-    """A file in the same folder, for nobody else's eyes, with the owner and the mode of the configuration."""
+    """Write a draft in the folder of the configuration, with its mode, hidden by its name."""
     handle, path = tempfile.mkstemp(prefix=".giveortake-", suffix=".toml", dir=toml.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(content)
@@ -126,7 +126,7 @@ def _written_beside(toml: Path, content: str) -> Path:
 
 
 async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any]:
-    """What a process of its own finds in the folders."""
+    """Ask the process that looks into the folders."""
     if not call.service.settings.folders:
         raise refusal(call, InvalidParameter("folders", None, _OFF, hint=_HINT))
     try:
@@ -136,7 +136,7 @@ async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any
 
 
 def refusal(call: Call, error: GiveOrTakeError) -> Refused:
-    """An error of ours, as it leaves."""
+    """An error of ours as the refusal that is sent."""
     return Refused(*refusal_of(error, call.face))
 
 

@@ -1,4 +1,4 @@
-"""Routes of those who ask: what there is, what it would cost, answers, and what was asked before."""
+"""Routes of analysts: what there is, what it would cost, answers, and what was asked before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ File: TypeAlias = "tuple[str, bytes]"  # the id of a release, and what a worker 
 
 
 async def me(call: Call) -> Result:
-    """Who asks."""
+    """Who is asking, and which data sets they may ask."""
     who = call.who
     return {"role": who.role, "analyst": who.analyst, "token": who.token, "datasets": list(who.datasets)}
 
@@ -28,32 +28,32 @@ async def datasets(call: Call) -> Result:
 
 
 async def dataset(call: Call) -> Result:
-    """One of them."""
+    """One data set."""
     return await call.service.ask(call, "describe")
 
 
 async def budget(call: Call) -> Result:
-    """What the asker has spent of it, and what is left."""
+    """What the asker has spent of a data set's budget, and what is left."""
     return await call.service.ask(call, "budget")
 
 
 async def quote(call: Call) -> Result:
-    """What an answer would cost."""
+    """The quote of a question."""
     return await call.service.ask(call, "quote", **_question(call))
 
 
 async def curve(call: Call) -> Result:
-    """What it would cost at nine spends."""
+    """The quotes of a question at nine spends."""
     return await call.service.ask(call, "curve", currency=call.body.get("currency"), **_question(call))
 
 
 async def answer(call: Call) -> Result:
-    """The answer."""
+    """Answer a question, in the format that is asked for."""
     return _sent(call, await answered(call))
 
 
 async def answered(call: Call) -> File:
-    """The same, as the worker has written it."""
+    """Answer a question; return the release id and the bytes that the worker wrote."""
     return await _file(call, "answer", key=call.body["key"], **_question(call))
 
 
@@ -63,40 +63,40 @@ async def stream(call: Call) -> Result:
 
 
 async def batch(call: Call) -> Result:
-    """Answers to questions that are declared together."""
+    """Answer questions that are declared together."""
     questions = [_one_question(each) for each in call.body["questions"]]
     terms, key = call.body["terms"], call.body["key"]
     return _sent(call, await _file(call, "batch", questions=questions, terms=terms, key=key))
 
 
 async def quote_workload(call: Call) -> Result:
-    """What a workload would cost."""
+    """The quote of a workload."""
     return await call.service.ask(call, "quote_workload", **_workload(call))
 
 
 async def workload(call: Call) -> Result:
-    """All tables of a workload."""
+    """Answer all tables of a workload."""
     return _sent(call, await _file(call, "workload", key=call.body["key"], **_workload(call)))
 
 
 async def profile(call: Call) -> Result:
-    """How many rows people have, found privately."""
+    """Make a profile: how many rows people have, found privately."""
     terms = {name: value for name, value in call.body.items() if name != "key"}
     return await call.service.ask(call, "profile", slow=True, terms=terms, key=call.body["key"])
 
 
 async def profiles(call: Call) -> Result:
-    """Those that the asker has paid for."""
+    """The profiles that the asker has paid for."""
     return await call.service.ask(call, "profiles")
 
 
 async def history(call: Call) -> Result:
-    """What the ledger says of the asker."""
+    """The ledger's entries about the asker."""
     return await call.service.ask(call, "history", after=call.query.get("after", 0), limit=call.query.get("limit", 100))
 
 
 async def releases(call: Call) -> Result:
-    """What the asker has paid for."""
+    """The releases that the asker has paid for."""
     return await call.service.ask(
         call,
         "releases",
@@ -115,17 +115,17 @@ async def approvals(call: Call) -> Result:
 
 
 async def release(call: Call) -> Result:
-    """One of those answers."""
+    """A stored answer, in the format that is asked for."""
     return _sent(call, await released(call))
 
 
 async def released(call: Call) -> File:
-    """The same, as the worker has written it."""
+    """A stored answer: the release id and the bytes that the worker wrote."""
     return await _file(call, "release", release=call.path["release"], place=call.query.get("place"))
 
 
 async def report(call: Call) -> Result:
-    """One of those as a page that stands alone. It is handed over as a file: nothing of it is shown from here."""
+    """A release as a page that stands alone. It is sent as a file: the browser does not show it from here."""
     where = {"release": call.path["release"], "place": call.query.get("place")}
     document, content = await call.service.ask_for_bytes(call, "report", slow=True, format="html", **where)
     name = f'attachment; filename="{document["release_id"]}.html"'.replace("/", "-")
@@ -134,12 +134,12 @@ async def report(call: Call) -> Result:
 
 
 async def refine(call: Call) -> Result:
-    """The same, asked once more."""
+    """Refine a release, and send the combined answer."""
     return _sent(call, await refined(call))
 
 
 async def refined(call: Call) -> File:
-    """The same, as the worker has written it."""
+    """Refine a release; return its id and the bytes that the worker wrote."""
     return await _file(
         call,
         "refine",
@@ -151,14 +151,14 @@ async def refined(call: Call) -> File:
 
 
 async def _file(call: Call, operation: str, **arguments: Any) -> File:
-    """A result in the format that is asked for, and the id of its release."""
+    """The result of an operation in the format that is asked for, with the id of its release."""
     wanted = call.query.get("format", "json")
     document, content = await call.service.ask_for_bytes(call, operation, slow=True, format=wanted, **arguments)
     return document["release_id"], content
 
 
 def _sent(call: Call, file: File) -> Reply:
-    """A file under the name of its release; JSON is no file."""
+    """A result as a reply: JSON as it is, other formats as a file named after the release."""
     (release_id, content), wanted = file, call.query.get("format", "json")
     if wanted == "json":
         return Reply(content, MEDIA[wanted])
@@ -175,7 +175,7 @@ def _question(call: Call) -> dict[str, Any]:
 
 
 def _one_question(said: dict[str, Any]) -> dict[str, Any]:
-    """A question: exactly one of SQL and a plan."""
+    """The question in a body: exactly one of SQL and a plan."""
     found: dict[str, Any] = {name: said[name] for name in ("sql", "plan") if name in said}
     if len(found) != 1:
         raise malformed("a question is exactly one of sql and plan", '"sql": "SELECT COUNT(*) AS n FROM trips"')

@@ -1,4 +1,4 @@
-"""The application: guard, routing by Starlette from the table of routes, and one way out for results and refusals."""
+"""The application: guard, routing by Starlette from the table of routes, and one place that sends all responses."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal, Result, Route
     from giveortake.server.service import Service
 
-_LONG = 0.5  # seconds after which it is asked once more whether somebody was revoked
+_LONG = 0.5  # seconds after which it is checked again whether the asker was revoked
 
 
 @final
 @dataclass(slots=True)
 class _Trail:
-    """What becomes known of a request on its way, for the log: no content."""
+    """What the log learns about a request on its way: no content."""
 
     is_browsing: bool = False
     route: Route | None = None
@@ -46,7 +46,7 @@ class _Trail:
 
 @final
 class Application:
-    """An ASGI application. Routes are those of the table, and nothing else is answered."""
+    """The ASGI application. It answers the routes of the table, and nothing else."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Application:
         return await route.handler(Call(self.service, principal, path, query, body, face))
 
     def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
-        """The route of a request; if there is none, the methods that the path knows."""
+        """The route of a request; if there is none, the methods that its path takes."""
         methods: list[str] = []
         for matcher, route in self._table:
             match, found = matcher.matches(scope)
@@ -152,7 +152,7 @@ class Application:
         return headers, body, refused.cause.status
 
     async def _wait(self, trail: _Trail, started: float) -> None:
-        """Where a data set has a fixed time, everything about its rows leaves then; overruns are counted."""
+        """Wait until the data set's fixed time, if it has one, for routes that touch rows; count overruns."""
         route = trail.route
         fixed = None if trail.dataset is None else self.service.settings.latency.get(trail.dataset)
         if route is None or not route.touches or fixed is None:
@@ -164,9 +164,9 @@ class Application:
 
 
 def _is_browsing(scope: Scope) -> bool:
-    """Whether somebody opens this address in a browser, where a refusal is a page; programs are told in JSON.
+    """Whether a browser opens this address, so that a refusal is a page; programs get JSON.
 
-    Browsers say so of their own accord. Old ones ask for HTML, as some programs do too: below /v1/ they get JSON.
+    Browsers say so in a header. Old ones ask for HTML, as some programs do too: below /v1/ they get JSON.
     """
     headers = dict(scope["headers"])
     mode = headers.get(b"sec-fetch-mode")
@@ -185,7 +185,7 @@ def _sent(result: Result) -> tuple[Headers, bytes, int]:
 
 
 async def _unused(_request: Any) -> Any:
-    """Starlette matches paths here, and calls nothing."""
+    """Never called: Starlette only matches paths here."""
     raise NotImplementedError
 
 
@@ -198,11 +198,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 def _other_method(methods: Sequence[str]) -> Refused:
-    """The refusal of a method where the path knows others, which the table of routes says to everybody."""
+    """The refusal of a method where the path takes others, which the table of routes tells everybody."""
     cause, ways = BY_NAME["method"], " or ".join(dict.fromkeys(methods))
     return Refused(cause, {"error": {"cause": cause.name, "message": cause.message, "hint": f"send it by {ways}"}})
 
 
 def _pattern(path: str) -> str:
-    """How a path is recognised: names of analysts may hold slashes."""
+    """The pattern of a path: names of analysts may hold slashes."""
     return path.replace("{analyst}", "{analyst:path}")

@@ -26,7 +26,7 @@ _THROWN_AWAY = 1 << 20  # bytes of a body that was refused
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn with an end to patience."""
+    """The HTTP/1.1 protocol of uvicorn, with time limits."""
 
     patience = 10.0
 
@@ -78,7 +78,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """No words of uvicorn: the shape of all refusals."""
+        """Refuse in the shape of all refusals, without uvicorn's words."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             headers, body = refusal_bytes(BY_NAME["malformed"], "this is not a valid HTTP/1.1 request")
             event = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")], reason=b"Bad Request")
@@ -96,12 +96,12 @@ class PatientProtocol(H11Protocol):
 
 
 def protocol(patience: float) -> type[PatientProtocol]:
-    """The protocol with another patience."""
+    """The protocol with this patience, in seconds."""
     return type("Protocol", (PatientProtocol,), {"patience": patience})
 
 
 def _cancelled(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """No timer any more."""
+    """Cancel a timer, and return None."""
     if timer is not None:
         timer.cancel()
     return None

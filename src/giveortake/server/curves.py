@@ -1,4 +1,4 @@
-"""The curve of a question: how wide its intervals would be at nine spends, from one call, without a row."""
+"""The curve of a question: its margins at nine spends, from one call, without reading a row."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DIGITS = 3
 
 
 def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None) -> dict[str, Any]:
-    """Nine quotes in the currency of the terms, from a hundredth of a whole budget up to all of it.
+    """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
 
     The greatest spend is what `terms` state, or the whole budget if they state none, in the currency that is `wanted`;
-    what is too dear is told as such, so that it can be shaded.
+    what is too dear is marked as such, so that it can be shaded.
     """
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
     greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)

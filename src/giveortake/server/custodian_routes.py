@@ -9,22 +9,22 @@ from giveortake.server.schemas import NAMES, OBJECT, TEXT, TRUTH, WHOLE, listed,
 
 
 async def analysts(call: Call) -> Result:
-    """Who may ask."""
+    """The analysts, and what is left to them."""
     return await call.service.ask_clerk(call, "analysts", datasets=list(call.service.pools))
 
 
 async def add_analyst(call: Call) -> Result:
-    """Let somebody ask."""
+    """Let an analyst ask."""
     return await call.service.ask_clerk(call, "add_analyst", **call.body)
 
 
 async def revoke_analyst(call: Call) -> Result:
-    """Let somebody not ask any more."""
+    """Revoke an analyst."""
     return await call.service.ask_clerk(call, "revoke_analyst", name=call.path["analyst"], **call.body)
 
 
 async def readmit_analyst(call: Call) -> Result:
-    """Take that back."""
+    """Take the revocation of an analyst back."""
     return await call.service.ask_clerk(call, "readmit_analyst", name=call.path["analyst"], **call.body)
 
 
@@ -34,45 +34,45 @@ async def tokens(call: Call) -> Result:
 
 
 async def issue_token(call: Call) -> Result:
-    """A new token."""
+    """Issue a new token."""
     return await call.service.ask_clerk(call, "issue_token", **call.body)
 
 
 async def revoke_token(call: Call) -> Result:
-    """Revoke a token; this process believes in it no longer at once, others within a second."""
+    """Revoke a token: this process stops trusting it at once, others within a second."""
     done = await call.service.ask_clerk(call, "revoke_token", token=call.path["token"], **call.body)
     call.service.doubt()
     return done
 
 
 async def levels(call: Call) -> Result:
-    """Every budget."""
+    """Every budget, and what is left of it."""
     return await call.service.ask_clerk(call, "levels")
 
 
 async def change_budget(call: Call) -> Result:
-    """A new promise."""
+    """Replace a promise by a new one."""
     return await call.service.ask_clerk(call, "change_budget", level=_number(call, "level"), **call.body)
 
 
 async def approvals(call: Call) -> Result:
-    """Large spends."""
+    """Large spends that wait, or all of them."""
     waiting = call.query.get("state", "waiting") == "waiting"
     return await call.service.ask_clerk(call, "approvals", waiting=waiting)
 
 
 async def approve(call: Call) -> Result:
-    """Let one through."""
+    """Let one large spend through, once."""
     return await call.service.ask_clerk(call, "approve", request=_number(call, "request"), **call.body)
 
 
 async def deny(call: Call) -> Result:
-    """Refuse one."""
+    """Refuse one large spend."""
     return await call.service.ask_clerk(call, "deny", request=_number(call, "request"), **call.body)
 
 
 async def failures(call: Call) -> Result:
-    """What failed, and what that can tell; and what the service itself has lost."""
+    """The failures of each asker and what they can reveal, and the losses of the service itself."""
     found = await call.service.ask_clerk(call, "failures")
     metrics = call.service.metrics
     service = {"losses": metrics.losses, "last": list(metrics.lost), "overruns": dict(metrics.overruns)}
@@ -85,19 +85,19 @@ async def reset_failures(call: Call) -> Result:
 
 
 async def entries(call: Call) -> Result:
-    """The ledger, page after page."""
+    """A page of the ledger's entries."""
     limit, after = call.query.get("limit", 100), call.query.get("after", 0)
     return await call.service.ask_clerk(call, "entries", slow=True, after=after, limit=limit)
 
 
 async def all_releases(call: Call) -> Result:
-    """What everybody has paid for."""
+    """A page of everybody's releases."""
     limit, after = call.query.get("limit", 100), call.query.get("after")
     return await call.service.ask_clerk(call, "all_releases", slow=True, after=after, limit=limit)
 
 
 async def verify(call: Call) -> Result:
-    """Derive everything in the ledger anew."""
+    """Verify the ledger: derive everything in it anew."""
     return await call.service.ask_clerk(call, "verify", slow=True)
 
 

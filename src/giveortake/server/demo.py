@@ -41,7 +41,7 @@ ANALYST = "ann"
 @final
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A service that is ready to be started, and the two tokens, which are told this once."""
+    """A service that is ready to be started, and its two tokens, which are shown only once."""
 
     settings: Settings
     analyst: str
@@ -49,7 +49,7 @@ class Demo:
 
 
 def prepared(folder: Path, *, port: int = 0) -> Demo:
-    """The bundled table in a folder, an analyst who may spend ε = 2 of 4, and a token for each role."""
+    """Prepare a folder with the bundled table, an analyst who may spend ε = 2 of 4, and a token for each role."""
     with as_file(files("giveortake").joinpath("data", "visits.csv")) as path:
         table = folder / "visits.csv"
         table.write_bytes(path.read_bytes())

@@ -1,4 +1,4 @@
-"""In front of everything: who asks is known from the headers before a byte of the body is read.
+"""The guard in front of all routes: it knows who asks from the headers before it reads a byte of the body.
 
 authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
 Each step refuses in one shape, with words of our own.
@@ -35,7 +35,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 @final
 @dataclass(slots=True)
 class Guard:
-    """Lets in, or refuses.
+    """Lets requests in, or refuses them.
 
     Guarantee: not a byte of a body is read before its sender's token and role are known to be good, and never more than
     64 KB of it is held. A refusal holds nothing of what was sent. What is not there and what is not for the asker are
@@ -50,7 +50,7 @@ class Guard:
 
     @classmethod
     def of(cls, service: Service, settings: Settings) -> Guard:
-        """The guard as it is configured.
+        """The guard that the settings describe.
 
         Guarantee: of as many fronts as the configuration says, each has its part of every limit, so that all together
         let through no more than one would, however a proxy spreads requests.
@@ -63,10 +63,9 @@ class Guard:
     # -- who --------------------------------------------------------------------------------------------------------
 
     async def principal(self, scope: Scope) -> Principal:
-        """Whoever asks, by headers alone.
+        """Authenticate a request, by headers alone.
 
-        Who sends wrong tokens is soon not listened to any more; somebody at the same address whose token was valid
-        just now is.
+        An address that sends wrong tokens is soon refused, except for tokens that were valid within the last hour.
         """
         headers = headers_of(scope)
         address = (scope.get("client") or ("?", 0))[0]
@@ -92,7 +91,7 @@ class Guard:
         return found
 
     async def require_still(self, scope: Scope, dataset: str | None) -> None:
-        """Refuse whoever was revoked while their body was read, or while what they are told about rows had to wait."""
+        """Refuse whoever was revoked while their body was read, or while a result about rows was on its way."""
         token, _ = token_of(headers_of(scope), cookie_name(self.service.settings))
         found = None if token is None else await self.service.authenticate(token)
         if found is None:
@@ -102,7 +101,7 @@ class Guard:
 
     @staticmethod
     def require_role(route: Route, principal: Principal) -> None:
-        """Refuse a route that is for another role; custodians may what analysts may."""
+        """Refuse a route that is for another role; custodians may do what analysts may."""
         if route.role == "custodian" and principal.role != "custodian":
             raise Refused("role")
 
@@ -134,7 +133,7 @@ class Guard:
 
     @staticmethod
     def query(route: Route, scope: Scope) -> dict[str, Any]:
-        """What the address says after its question mark: each name once, and only names of the route."""
+        """The query of the address: each name once, and only names that the route knows."""
         try:
             pairs = parse_qsl(
                 scope["query_string"].decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"
@@ -154,7 +153,7 @@ class Guard:
 
 
 def shaped(value: Any, schema: Mapping[str, Any]) -> None:
-    """Refuse another shape, in our own words."""
+    """Refuse a value of another shape, in our own words."""
     try:
         require(value, dict(schema))
     except Misshapen as wrong:
@@ -162,7 +161,7 @@ def shaped(value: Any, schema: Mapping[str, Any]) -> None:
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
-    """Headers by name. Of one that occurs twice nobody knows which is meant, and the request is refused."""
+    """Headers by name. If one that matters occurs twice, the request is refused."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in {b"authorization", b"cookie", b"content-type", b"content-length", b"origin"}:
@@ -172,12 +171,12 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
 
 
 def cookie_name(settings: Settings) -> str:
-    """Of pages: it holds the token, and no script can read it. By its prefix browsers keep others from setting it."""
+    """The name of the cookie that holds the token; its prefix keeps other sites from setting it."""
     return f"__Host-{_COOKIE}" if settings.secure_cookies else _COOKIE
 
 
 def token_of(headers: Mapping[bytes, bytes], cookie: str) -> tuple[str | None, bool]:
-    """The token of a request, in its header or in the cookie of this name, and whether a browser sent it by itself."""
+    """The token of a request, from its header or from this cookie, and whether it came from the cookie."""
     given = headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
@@ -195,7 +194,7 @@ def _plain(token: bytes) -> str | None:
 
 
 def _own_page(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page of ours sent this, by what browsers say of their own accord."""
+    """Whether a page of ours sent this, by the headers that browsers add by themselves."""
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         return site == b"same-origin"

@@ -1,4 +1,4 @@
-"""Fixed times: when a result leaves tells nothing about the rows that it took to make it."""
+"""Fixed times: the moment at which a result is sent reveals nothing about rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """When a result leaves, and how many times the fixed time that is; more than once is an overrun."""
+    """The moment when a result is sent, and how many fixed times that takes; more than one is an overrun."""
 
     at: float
     turns: int
 
     @property
     def is_overrun(self) -> bool:
-        """Whether it took longer than once."""
+        """Whether it took more than one fixed time."""
         return self.turns > 1
 
 
 def departure(arrived: float, done: float, fixed: float) -> Departure:
-    """When a result leaves that was asked for at `arrived` and is there at `done`.
+    """When to send a result that was asked for at `arrived` and is ready at `done`.
 
     Guarantee: it leaves a whole number of times `fixed` after its request, whatever it is: an answer, a stored answer,
     a refusal or a failure. So its time tells that number alone, which is one unless it is an overrun. Who sees that

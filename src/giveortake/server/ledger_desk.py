@@ -1,4 +1,4 @@
-"""What a clerk is asked: who somebody is, and what the custodian decides. A clerk has the ledger, and no table."""
+"""The operations of clerks: authentication, and what the custodian decides. A clerk has the ledger, and no table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Request: TypeAlias = "dict[str, Any]"
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
-    """Open the ledger, which has to be there."""
+    """Open the ledger, which has to exist, and return the operations of a clerk."""
     book = ledgers.open(task["ledger"], mark=task["mark"], create=False)
     return {name: partial(operation, book) for name, operation in OPERATIONS.items()}
 
@@ -42,7 +42,7 @@ def authenticate(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def _may_ask(book: Ledger, analyst: str | None, datasets: list[str]) -> list[str]:
-    """Those of the data sets that somebody was granted. Who was revoked is told so by whatever they ask of them."""
+    """The data sets among these that an analyst was granted; a revoked one learns it when asking."""
     if analyst is None:
         return datasets
     granted = book.granted(analyst)
@@ -55,7 +55,7 @@ def tokens(book: Ledger, _request: Request) -> dict[str, Any]:
 
 
 def issue_token(book: Ledger, request: Request) -> dict[str, Any]:
-    """A new token, whose text is told this once."""
+    """Issue a token, whose text is shown only once."""
     name, text = book.issue_token(
         role=request["role"], analyst=request.get("name"), expires=request.get("expires"), by=request["by"]
     )
@@ -63,7 +63,7 @@ def issue_token(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def revoke_token(book: Ledger, request: Request) -> dict[str, Any]:
-    """From now on nobody is let in by it."""
+    """Revoke a token: it lets nobody in from now on."""
     book.revoke_token(request["token"], reason=request["reason"], by=request["by"])
     return {"revoked": request["token"]}
 
@@ -72,12 +72,12 @@ def revoke_token(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def levels(book: Ledger, _request: Request) -> dict[str, Any]:
-    """Every budget and what is left of it; of analysts also what they may ask."""
+    """Every level, with its budget and what is left of it."""
     return {"levels": [level_document(book, each) for each in book.levels()]}
 
 
 def analysts(book: Ledger, request: Request) -> dict[str, Any]:
-    """Everybody who may ask or might, with their budgets."""
+    """Every analyst, revoked or not, with their budgets."""
     names = dict.fromkeys(each.name for each in book.levels() if each.kind == "analyst")
     return {"analysts": [_analyst(book, name, request["datasets"]) for name in names]}
 
@@ -112,19 +112,19 @@ def add_analyst(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def revoke_analyst(book: Ledger, request: Request) -> dict[str, Any]:
-    """From now on they are told nothing."""
+    """Revoke an analyst, who is told nothing from now on."""
     book.revoke(request["name"], reason=request["reason"], by=request["by"])
     return {"name": request["name"], "revoked": True}
 
 
 def readmit_analyst(book: Ledger, request: Request) -> dict[str, Any]:
-    """Take that back."""
+    """Take the revocation of an analyst back."""
     book.readmit(request["name"], reason=request["reason"], by=request["by"])
     return {"name": request["name"], "revoked": False}
 
 
 def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
-    """A new promise in place of an old one."""
+    """Replace a promise by a new one."""
     budget = _budget(request["budget"])
     assert budget is not None  # noqa: S101 (the route demands one)
     level = _level(book, request["level"])
@@ -135,7 +135,7 @@ def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def approvals(book: Ledger, request: Request) -> dict[str, Any]:
-    """Large spends: what they would ask, at what price, and what that would leave to whoever asks."""
+    """Large spends: the question, the price, and what that would leave to the asker."""
     found = book.approvals(waiting=request["waiting"])
     return {"approvals": [asked_document(each) | _outlook(book, each) for each in found]}
 
@@ -153,7 +153,7 @@ def _without_who(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outlook(book: Ledger, asked: Approval) -> dict[str, Any]:
-    """How much of the asker's own budget is used now, and would be after this; both None where that cannot be said."""
+    """The used share of the asker's own budget now, and after this spend; None where that cannot be said."""
     nothing = {"share": None, "share_after": None, "fits": None}
     if asked.state == "used":
         return nothing
@@ -174,50 +174,50 @@ def _outlook(book: Ledger, asked: Approval) -> dict[str, Any]:
 
 
 def approve(book: Ledger, request: Request) -> dict[str, Any]:
-    """Let one of them through, once."""
+    """Let one large spend through, once."""
     book.approve(request["request"], reason=request["reason"], expires=request.get("expires"), by=request["by"])
     return {"request": request["request"], "state": "approved"}
 
 
 def deny(book: Ledger, request: Request) -> dict[str, Any]:
-    """Refuse one of them."""
+    """Refuse one large spend."""
     book.deny(request["request"], reason=request["reason"], by=request["by"])
     return {"request": request["request"], "state": "denied"}
 
 
 def failures(book: Ledger, _request: Request) -> dict[str, Any]:
-    """Who has observed how many failures, and what that can tell."""
+    """How many failures each asker has observed, and what these can reveal."""
     return {"failures": [{**asdict(each), "bits": float(each.bits)} for each in book.failures()]}
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
-    """Count that whoever asked with this key is going to be told that it failed; the worker cannot any more."""
+    """Count a failure, by its key, that the asker is about to be told; the worker is gone and cannot count it."""
     book.fail_key(request["key"], analyst=request["analyst"], since=datetime.fromisoformat(request["since"]))
     return {}
 
 
 def reset_failures(book: Ledger, request: Request) -> dict[str, Any]:
-    """Allow as many again."""
+    """Allow as many failures again."""
     book.reset_failures(_level(book, request["level"]), reason=request["reason"], by=request["by"])
     return {"level": request["level"]}
 
 
 def entries(book: Ledger, request: Request) -> dict[str, Any]:
-    """The whole ledger, a page of it."""
+    """A page of the whole ledger."""
     limit = request["limit"]
     found = book.entries(after=request["after"], limit=limit + 1)
     return {"entries": [entry_document(each) for each in found[:limit]], "more": len(found) > limit}
 
 
 def all_releases(book: Ledger, request: Request) -> dict[str, Any]:
-    """What everybody has paid for, the newest first."""
+    """A page of everybody's releases, the newest first."""
     limit = request["limit"]
     found = book.releases(after=request["after"], limit=limit + 1, newest_first=True)
     return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
 
 
 def verify(book: Ledger, _request: Request) -> dict[str, Any]:
-    """Everything read again and derived anew."""
+    """Verify the ledger: read everything again, and derive it anew."""
     return asdict(book.verify())
 
 

@@ -1,4 +1,4 @@
-"""How much one token and one address may ask of the service in a while. No row decides that."""
+"""Limits on how much one token and one address may ask of the service. They do not depend on rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_REMEMBERED = 10_000  # names; the one that was seen longest ago is forgott
 @final
 @dataclass(slots=True)
 class Rate:
-    """A bucket for each name that holds up to `burst` requests and is filled with `each_second`."""
+    """A token bucket for each name, which holds up to `burst` requests and is filled by `each_second`."""
 
     each_second: float
     burst: float
@@ -24,7 +24,7 @@ class Rate:
     _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict, repr=False)
 
     def takes(self, name: str, cost: float = 1.0) -> bool:
-        """Whether there is room for one more, which is taken."""
+        """Take room for one more request, and return whether there was any."""
         now = self.clock()
         left, at = self._buckets.pop(name, (self.burst, now))
         left = min(self.burst, left + (now - at) * self.each_second)
@@ -35,20 +35,20 @@ class Rate:
         return allowed
 
     def gives_back(self, name: str) -> None:
-        """What was taken was not needed."""
+        """Give back room that was not needed."""
         self.takes(name, -1.0)
 
 
 @final
 @dataclass(slots=True)
 class InFlight:
-    """How many requests of one name are under way at the same time."""
+    """A limit on how many requests of one name are under way at the same time."""
 
     most: int
     _counts: dict[str, int] = field(default_factory=dict, repr=False)
 
     def enters(self, name: str) -> bool:
-        """Whether one more may enter; then `leaves` has to be called."""
+        """Whether one more request may begin; then `leaves` has to be called."""
         count = self._counts.get(name, 0)
         if count >= self.most:
             return False
@@ -56,7 +56,7 @@ class InFlight:
         return True
 
     def leaves(self, name: str) -> None:
-        """One is done."""
+        """End a request that `enters` let begin."""
         count = self._counts.pop(name) - 1
         if count:
             self._counts[name] = count

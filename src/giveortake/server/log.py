@@ -18,7 +18,7 @@ FILES = 10  # that are kept besides
 
 @final
 class Log:
-    """Lines in a file that is begun anew when it is large; nowhere if there is no file.
+    """A log file that is begun anew when it is large; without a path, nothing is written.
 
     Several services may write to one file: each line is appended by one call, and who begins a new file holds a lock.
     """
@@ -28,11 +28,11 @@ class Log:
         self._file: int | None = None
 
     def request(self, route: str, *, status: int, seconds: float, **known: str | None) -> None:
-        """A request is done. The route is ours, and so is the cause: nothing of what was sent is in it."""
+        """Log a finished request. Route and cause are words of our own: nothing that was sent is logged."""
         self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **known)
 
     def say(self, what: str, **known: Any) -> None:
-        """Something happened. A disk that takes no more lines keeps nobody from asking."""
+        """Log an event. A full disk keeps nobody from asking."""
         if self._path is None:
             return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
@@ -42,13 +42,13 @@ class Log:
             os.write(self._opened(self._path), json.dumps(line).encode() + b"\n")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _opened(self, path: Path) -> int:
-        """The file at the path, as long as it is not too large: whoever finds that it is begins a new one."""
+        """The open log file; a new one is begun if it is too large."""
         if self._file is not None and _is_at(self._file, path):
             if os.fstat(self._file).st_size < SIZE:
                 return self._file
@@ -64,7 +64,7 @@ class Log:
 
 
 def _is_at(file: int, path: Path) -> bool:
-    """Whether an open file is the one at a path, and was not moved away."""
+    """Whether an open file is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _move_up(path: Path) -> None:
-    """Number the files that are kept anew, so that the path is free; the oldest is gone."""
+    """Renumber the older files, so that the path is free; the oldest is removed."""
     for number in range(FILES - 1, 0, -1):
         with suppress(FileNotFoundError):
             path.with_name(f"{path.name}.{number}").replace(path.with_name(f"{path.name}.{number + 1}"))

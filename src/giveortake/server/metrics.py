@@ -1,4 +1,4 @@
-"""Is the service alive, is it ready, how is it: numbers of requests and losses, never a value or a name."""
+"""Health and metrics of the service: numbers of requests and losses, never a value or a name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from giveortake.server.schemas import TEXT, of
 
 
 async def live(_call: Call) -> Result:
-    """The front process answers."""
+    """Report that the front process answers."""
     return {"status": "live"}
 
 
 async def ready(call: Call) -> Result:
-    """Every data set has a worker."""
+    """Report that every data set has a worker; refused if not."""
     if not call.service.is_ready:
         raise Refused("overloaded")
     return {"status": "ready"}
@@ -36,7 +36,7 @@ ROUTES = (
 )
 
 
-_KEPT = 100  # losses that are told one by one
+_KEPT = 100  # losses that are listed one by one
 
 
 @final
@@ -52,17 +52,17 @@ class Metrics:
     denied: int = 0
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """One request is done."""
+        """Count one finished request."""
         self.requests[route, status] += 1
         self.seconds[route] += seconds  # type: ignore[assignment]  # (counters count in any numbers)
 
     def lose(self, why: str) -> None:
-        """A worker was lost, or failed in a way that is ours to mend."""
+        """Count a worker that was lost, or an internal error."""
         self.losses += 1
         self.lost.append(why)
 
     def exposition(self) -> str:
-        """All of them in the text format of Prometheus."""
+        """All counters in the text format of Prometheus."""
         lines = ["# TYPE giveortake_requests_total counter"]
         for (route, status), count in sorted(self.requests.items()):
             lines.append(f'giveortake_requests_total{{route="{route}",status="{status}"}} {count}')

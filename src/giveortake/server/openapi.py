@@ -33,7 +33,7 @@ _REFUSAL: dict[str, Any] = {
 
 
 def openapi(routes: Iterable[Route]) -> dict[str, Any]:
-    """What every route but those of pages takes and gives, in OpenAPI 3.1."""
+    """The OpenAPI 3.1 document of every route except pages."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         if not route.page:
@@ -94,11 +94,11 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def route_of(routes: Iterable[Route]) -> Route:
-    """The route that gives the document of all others and of itself."""
+    """The route that serves the document of these routes and of itself."""
     listed = list(routes)
 
     async def document(_call: Call) -> Result:
-        """The document."""
+        """The OpenAPI document."""
         return openapi(listed)
 
     found = Route("GET", "/v1/openapi.json", "analyst", "this document", document, result=OBJECT)

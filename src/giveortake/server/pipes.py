@@ -15,20 +15,20 @@ MOST = 1 << 30  # bytes of a message; a greater one is no message of ours
 
 
 def packed(document: dict[str, Any], content: bytes = b"") -> bytes:
-    """A message as it is sent."""
+    """A message as bytes."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return b"".join((_LENGTHS.pack(len(text), len(content)), text, content))
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
-    """The next message; EOFError if the other side is gone. For workers, which do one thing after the other."""
+    """Receive the next message, blocking, in a worker; EOFError if the other side is gone."""
     text, content = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
     document: dict[str, Any] = json.loads(_exactly(connection, text))
     return document, _exactly(connection, content)
 
 
 async def read(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
-    """The same for the front process; IncompleteReadError, which is an EOFError, if the other side is gone."""
+    """Read the next message in the front process; IncompleteReadError, an EOFError, if the other side is gone."""
     text, content = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
     if text + content > MOST:
         raise EOFError

@@ -1,4 +1,4 @@
-"""Processes that answer for one data set, or for the ledger: they have a deadline, are killed, and are replaced."""
+"""Pools of processes for one data set or for the ledger: they have a deadline, are killed, and are replaced."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LOST = {"deadline": "{}: deadline", "worker_lost": "{}: lost", "cancelled": "ca
 
 @final
 class WorkerFailed(GiveOrTakeError):
-    """A worker could not be started; the words are those of what it refused."""
+    """A worker could not be started; the message is that of its own error."""
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Worker:
-    """The front's end of one process."""
+    """The front's connection to one worker process."""
 
     process: asyncio.subprocess.Process
     reader: asyncio.StreamReader
@@ -40,7 +40,7 @@ class Worker:
 
     @classmethod
     async def start(cls, task: dict[str, Any]) -> Self:
-        """A process that is ready; no thread, lock or memory of the front process is copied into it.
+        """Start a process and wait until it is ready; no thread, lock or memory of the front is copied into it.
 
         Whoever gives up meanwhile leaves no process behind: the connection is there before the process is, and
         nothing is waited for between the start of the process and what ends it.
@@ -79,7 +79,7 @@ class Worker:
         return worker
 
     async def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """What the worker replies; EOFError if it is gone."""
+        """Send a request, and return the reply; EOFError if the worker is gone."""
         return await self._exchange(request)
 
     async def _exchange(self, document: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -88,7 +88,7 @@ class Worker:
         return await pipes.read(self.reader)
 
     async def end(self) -> None:
-        """Kill it; nothing is asked for, since nothing could be lost. It is waited for, also by who is cancelled."""
+        """Kill the process, and wait until it has ended, even if cancelled. Nothing can be lost by that."""
         with suppress(ProcessLookupError):
             self.process.kill()
         self.writer.close()
@@ -103,15 +103,15 @@ class Worker:
 @final
 @dataclass(slots=True)
 class Pool:
-    """Workers that do the same, some of which are warm and wait for another's death.
+    """Workers that do the same; some of them, the spares, wait to replace one that is lost.
 
     Guarantee: whatever becomes of a worker, a question that was charged stays charged, once, and its answer is drawn
     once: reserve, draw and settle are all done in the worker, by the ledger's rules, and whoever asks again with the
     same key finds what the ledger holds. Nothing is asked twice by the pool itself.
 
-    With a `pace`, a worker that was lost over a question, or failed, is missed on a beat alone, (k − ½)·pace after it
-    was asked: rows may decide when it died, and whoever waits for a worker, or asks whether there is one, is not told.
-    One that is too slow is ended at its deadline, and missed on the next beat.
+    With a `pace`, the loss or failure of a worker is noticed on a beat alone, (k − ½)·pace after it was asked: rows may
+    decide when it died, and whoever waits for a worker, or asks whether there is one, must not learn that. One that is
+    too slow is ended at its deadline, and its loss is noticed on the next beat.
     """
 
     name: str
@@ -134,23 +134,23 @@ class Pool:
         self._slow = asyncio.Semaphore(max(1, self.workers - 1))
 
     async def open(self, first: Worker | None = None) -> None:
-        """Start the first worker, whose refusal is told, unless it is there, and then the others, meanwhile."""
+        """Start the first worker, unless it is given, and raise if that fails; start the others in the background."""
         self._add(await Worker.start(self.task) if first is None else first)
         for _ in range(self.workers - 1 + self.spares):
             self._start_one()
 
     @property
     def working(self) -> tuple[Worker, ...]:
-        """The workers that are asked, or would be next; not the warm ones."""
+        """The workers that are in use or next in turn, without the spares."""
         return tuple(worker for worker in self._all if worker not in self._warm)
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a worker, free or not."""
+        """Whether there is a worker that is no spare, busy or not."""
         return len(self._all) > len(self._warm)
 
     async def ask(self, operation: str, *, slow: bool = False, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """The reply of a free worker. What is slow leaves one worker, if there are several, to what is quick."""
+        """The reply of a free worker. Slow requests leave one worker, if there are several, to quick ones."""
         if self._queued >= self.waiting:
             raise Refused("overloaded")
         async with AsyncExitStack() as held:  # whatever comes, also if no worker becomes free, the turn is given back
@@ -172,7 +172,7 @@ class Pool:
         return document["result"], content
 
     async def _free(self) -> Worker:
-        """A worker that is alive; one that died while nobody asked is replaced without a word to whoever asks."""
+        """A worker that is alive; one that died while idle is replaced, and the asker does not notice."""
         while True:
             worker = await self._idle.get()
             if worker.process.returncode is None and not worker.reader.at_eof():
@@ -191,7 +191,7 @@ class Pool:
                 await worker.end()
             except (EOFError, OSError):
                 lost = "worker_lost"
-            except BaseException:  # what it is doing now is nobody's any more
+            except BaseException:  # nobody waits for its result any more
                 lost = "cancelled"
                 raise
             if lost or reply[0].get("refused") == "internal":
@@ -249,7 +249,7 @@ class Pool:
             self._idle.put_nowait(worker)
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all workers."""
         self._closed = True
         for started in list(self._starting):
             started.cancel()

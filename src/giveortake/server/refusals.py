@@ -1,4 +1,4 @@
-"""Refusals as they leave: one shape, lengths that tell nothing, and headers that let nobody keep them."""
+"""Refusals as responses: one shape, lengths that reveal nothing, and headers that forbid caching."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
 
 
 class Refused(Exception):
-    """A request goes no further: the cause, and what may be said of it."""
+    """A request is refused: the cause, and what may be said about it."""
 
     def __init__(
         self, cause: Cause | str, document: dict[str, Any] | None = None, *, without_token: bool = False
     ) -> None:
-        self.without_token = without_token  # nobody was named: a first visit
+        self.without_token = without_token  # no token was sent: a first visit
         self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
         self.document = document_of(self.cause) if document is None else document
         super().__init__(self.cause.name)
@@ -53,6 +53,6 @@ def json_bytes(document: Any) -> tuple[Headers, bytes]:
 
 
 def malformed(problem: str, hint: str | None = None) -> Refused:
-    """A request whose shape is wrong, in words of our own."""
+    """The refusal of a request whose shape is wrong, in words of our own."""
     cause = BY_NAME["malformed"]
     return Refused(cause, document_of(cause, problem, hint))

@@ -28,12 +28,12 @@ MEDIA = {
 
 
 def formatted(answer: Answer, wanted: str) -> Result:
-    """An answer as the bytes of a file, with the id of its release."""
+    """An answer as the bytes of a file in a format, with the id of its release."""
     return {"release_id": answer.release_id}, _WRITERS[wanted](answer)
 
 
 def written(document: dict[str, Any], release: str | None = None) -> Result:
-    """A large document as bytes."""
+    """A large JSON document as bytes, with the id of its release."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {"release_id": release}, text.encode()
 

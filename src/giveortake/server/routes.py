@@ -1,4 +1,4 @@
-"""What a route is: one line of the table from which routing, authorisation, documents and tests are made."""
+"""Routes: lines of the table from which routing, authorisation, the OpenAPI document and tests are made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Result: TypeAlias = "dict[str, Any] | Reply"
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks, as a clerk has found: a custodian, or an analyst of that name, and the data sets they may ask."""
+    """Who is asking, as a clerk found: a custodian or the analyst of that name, and the data sets they may ask."""
 
     token: str
     role: Literal["analyst", "custodian"]
@@ -44,7 +44,7 @@ class Reply:
 @final
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, after the guard: who asks for what. `service` leads to the workers."""
+    """One request that the guard has let in: who asks for what. `service` leads to the workers."""
 
     service: Service
     principal: Principal | None
@@ -55,7 +55,7 @@ class Call:
 
     @property
     def who(self) -> Principal:
-        """Whoever asks; a route for anybody has nobody."""
+        """Whoever is asking; not for routes that are open to anybody."""
         assert self.principal is not None  # noqa: S101 (the guard has let them in)
         return self.principal
 
@@ -63,10 +63,10 @@ class Call:
 @final
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path, who may use them, and what is taken and given.
+    """A method and a path, who may use them, and the shapes of body and result.
 
-    `handler` gives a plain dictionary, or a `Reply`; so a page can be made of what the same handler gives. Routes of
-    `page` take forms, answer with pages, and send whoever has no token to the page where one is given.
+    `handler` returns a plain dictionary, or a `Reply`; so a page can be made from the result of the same handler.
+    Routes of `page` take forms, answer with pages, and send whoever has no token to the login page.
     """
 
     method: Literal["GET", "POST", "DELETE"]
@@ -83,10 +83,10 @@ class Route:
 
     @property
     def parameters(self) -> list[str]:
-        """The names in its path."""
+        """The names of the parameters in its path."""
         return re.findall(r"{(\w+)}", self.path)
 
     @property
     def name(self) -> str:
-        """What logs and metrics call it: nothing of a request is in it."""
+        """The name in logs and metrics, which holds nothing of a request."""
         return f"{self.method} {self.path}"

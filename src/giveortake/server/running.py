@@ -1,4 +1,4 @@
-"""Running a service: workers first, then the address; at the end no request is cut off."""
+"""Running a service: start workers, then listen; when it stops, requests under way are finished first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_HEAD = 16 * 1024  # bytes of a request line and its headers
 
 
 def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
-    """Serve until somebody sends SIGTERM or presses Ctrl-C; `announce` is told the address once questions can come."""
+    """Serve until SIGTERM or Ctrl-C; `announce` is called with the address once questions can come."""
     asyncio.run(_until_stopped(settings, announce))
 
 
@@ -44,7 +44,7 @@ async def _until_stopped(settings: Settings, announce: Callable[[str], None]) ->
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
-    """A service and its address, as long as the block lasts."""
+    """Run a service as long as the block lasts; yield its address and itself."""
     service, log = Service.of(settings), Log(settings.log)
     listening = _listening(settings)
     try:
@@ -63,7 +63,7 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
             log.say("stopping")
             service.draining = True
             server.should_exit = True
-            with suppress(OSError):  # which was told above
+            with suppress(OSError):  # which was raised above
                 await serving
     finally:
         await service.close()
@@ -72,7 +72,7 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its own way with signals: those are handled above."""
+    """The server of uvicorn without its signal handling: signals are handled above."""
 
     def capture_signals(self) -> object:  # type: ignore[override]  # (a context that does nothing)
         from contextlib import nullcontext  # noqa: PLC0415 (here alone)
@@ -100,7 +100,7 @@ def _config(settings: Settings, application: Application) -> uvicorn.Config:
 
 
 def _listening(settings: Settings) -> socket.socket:
-    """The socket, bound before anything is loaded: an address that is taken is told at once."""
+    """Bind the socket before anything is loaded, so that an address in use is reported at once."""
     try:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family[0], socket.SOCK_STREAM)

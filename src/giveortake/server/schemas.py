@@ -1,4 +1,4 @@
-"""Shapes of bodies and results, in the words of JSON Schema; one table says what is checked and what is documented.
+"""Shapes of bodies and results as JSON Schema; the same table is checked and documented.
 
 A refusal names a field of our own schema, never what was sent.
 """
@@ -36,7 +36,7 @@ _EXAMPLES = {  # of fields that are often forgotten
 
 
 class Misshapen(ValueError):
-    """A body has another shape than its route takes; `problem` says where, in words of our own."""
+    """A value does not have the required shape; `problem` says where, in words of our own."""
 
     def __init__(self, problem: str, hint: str | None = None) -> None:
         self.problem, self.hint = problem, hint
@@ -44,7 +44,7 @@ class Misshapen(ValueError):
 
 
 def require(value: Any, schema: Schema, place: str = "the body") -> None:
-    """Refuse what does not have a shape.
+    """Refuse a value that does not have the shape of a schema.
 
     >>> require({"epsilon": []}, of(epsilon=NUMBER))
     Traceback (most recent call last):
@@ -136,13 +136,13 @@ def listed(item: Schema, most: int | None = None) -> Schema:
 
 
 def maybe(schema: Schema) -> Schema:
-    """The same, or null."""
+    """The schema of the same, or null."""
     kinds = schema["type"]
     return {**schema, "type": [*([kinds] if isinstance(kinds, str) else kinds), "null"]}
 
 
 def text(most: int, least: int = 1) -> Schema:
-    """A text of at most so many characters."""
+    """A text of `least` to `most` characters."""
     return {"type": "string", "minLength": least, "maxLength": most}
 
 

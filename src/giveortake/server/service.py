@@ -1,4 +1,4 @@
-"""The service behind the routes: pools of workers by data set, clerks, and who asks."""
+"""The service behind the routes: pools of workers by data set, clerks, and authentication."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
 _ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
-_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
+_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # after which a clerk is asked again
 _PAUSE = 0.2  # seconds until then
 
 
@@ -36,8 +36,8 @@ class Service:
     pools: dict[str, Pool]
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
-    adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
-    _tables: Pool | None = None  # who reads headers of files, once somebody wants to know
+    adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # held while a data set is added
+    _tables: Pool | None = None  # reads headers of files; started when first needed
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
@@ -51,20 +51,20 @@ class Service:
         return cls(settings, clerks, {name: _pool(settings, name, metrics) for name in settings.datasets}, metrics)
 
     async def open(self) -> None:
-        """Start the workers, which register the data sets, and then the clerks, whose ledger is there then."""
+        """Start the workers, which register the data sets, and then the clerks, who need the ledger to exist."""
         for pool in self.pools.values():  # one after the other: who is first registers
             await pool.open()
         await self.clerks.open()
 
     async def add(self, name: str, first: Worker) -> None:
-        """Serve one more data set, which the configuration has by now, beginning with a worker that has opened it."""
+        """Serve one more data set of the configuration, beginning with a worker that has opened it."""
         pool = _pool(self.settings, name, self.metrics)
         await pool.open(first)
         self.pools[name] = pool
         self.doubt()  # custodians may ask it at once
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all processes."""
         tables = () if self._tables is None else (self._tables,)
         await asyncio.gather(*(pool.close() for pool in (self.clerks, *self.pools.values(), *tables)))
 
@@ -76,7 +76,7 @@ class Service:
     # -- who asks -----------------------------------------------------------------------------------------------
 
     async def authenticate(self, token: str) -> Principal | None:
-        """Whom a token lets in; believed for half a second, so that a revocation is known within one."""
+        """Whom a token lets in; the result is kept for half a second, so a revocation holds within one."""
         name = hashlib.sha256(token.encode()).hexdigest()
         found = self._believed.get(name)
         if found is not None and time.monotonic() < found[1] + BELIEVED:
@@ -104,7 +104,7 @@ class Service:
         return found is not None and time.monotonic() < found[1] + _REMEMBERED
 
     def doubt(self) -> None:
-        """Look up every token anew: one of them was revoked."""
+        """Look up every token again from now on: rights may have changed."""
         self._believed = {name: (each, at - BELIEVED) for name, (each, at) in self._believed.items()}
         self._looking.clear()  # nobody who comes now is told what was found before
         self._doubts += 1
@@ -124,14 +124,14 @@ class Service:
     # -- asking workers -----------------------------------------------------------------------------------------
 
     async def ask(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
-        """What the worker of the data set in the path replies to whoever asks."""
+        """Ask a worker of the data set in the path, and return its reply."""
         document, _ = await self.ask_for_bytes(call, operation, slow=slow, **arguments)
         return document
 
     async def ask_for_bytes(
         self, call: Call, operation: str, *, slow: bool = False, **arguments: Any
     ) -> tuple[dict[str, Any], bytes]:
-        """The same with the file that comes with it, if one does.
+        """Ask a worker as `ask` does, and return its reply with the file that comes with it, if any.
 
         Guarantee: whoever is told of a deadline, of a lost worker or of an error of ours after a charge has had that
         counted as a failure, durably, before. What may charge has a key, by which a clerk finds the charge.
@@ -149,7 +149,7 @@ class Service:
             raise
 
     async def _count_failure(self, analyst: str | None, key: str, begun: datetime) -> None:
-        """Have it written that what was charged under a key failed, however often that is tried."""
+        """Record that what was charged under a key failed; retry until a clerk has written it."""
         while True:
             try:
                 await self.clerks.ask("fail", analyst=analyst, key=key, since=begun.isoformat())
@@ -161,14 +161,14 @@ class Service:
                 return
 
     async def ask_clerk(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
-        """What a clerk replies; the act is written down with who did it."""
+        """Ask a clerk, and return the reply; what the clerk writes names the token that did it."""
         document, _ = await self.clerks.ask(
             operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, face=call.face, **arguments
         )
         return document
 
     async def ask_tables(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """What the process replies that looks at files; it is started when it is first asked."""
+        """Ask the process that looks at files, which is started when it is first needed."""
         async with self._opening:
             if self._tables is None:
                 settings = self.settings

@@ -1,4 +1,4 @@
-"""What a worker with a session is asked: by name, with plain values, for one analyst or for the custodian."""
+"""The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
-_MOST, _MOST_BY_BEST_CAPS = 200, 50  # what is priced at once, by the weights of aggregates
+_MOST, _MOST_BY_BEST_CAPS = 200, 50  # the total weight of aggregates that are priced at once
 _WEIGHTS = {
     **dict.fromkeys(("count rows", "count values", "count persons", "count distinct", "sum"), 1),
     **dict.fromkeys(("mean", "quantile"), 3),
@@ -44,7 +44,7 @@ _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
-    """Open the session that the task describes, and say what can be asked of it."""
+    """Open the session that the task describes, and return the operations of a worker."""
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
     desk = SessionDesk(configured.open(**instead, by=task.get("by")))
@@ -63,13 +63,13 @@ class SessionDesk:
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def do(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
-        """One operation, for whoever asks."""
+        """Run one operation in the session of whoever asks."""
         return operation(self.of(request["analyst"]), request)
 
     def of(self, analyst: str | None) -> Session:
         """The session of an analyst, or the custodian's own.
 
-        What is promised to them, and whether they may still ask, the ledger says each time.
+        The ledger is asked each time what is promised to them, and whether they may still ask.
         """
         if analyst is None:
             return self.session.as_now()
@@ -84,23 +84,23 @@ class SessionDesk:
 
 
 def describe(session: Session, _request: Request) -> Result:
-    """What may be asked, and what is left."""
+    """What may be asked of the data set, and what is left of the budget."""
     return {**described(session), "standing": standing_document(session)}
 
 
 def budget(session: Session, _request: Request) -> Result:
-    """What is left."""
+    """What is left of the budget."""
     return standing_document(session)
 
 
 def quote(session: Session, request: Request) -> Result:
-    """What an answer would cost."""
+    """The quote of a question."""
     found = _asked(session, request["terms"], request["question"])[0].quote(**request["terms"])
     return quote_document(found, standing_document(session))
 
 
 def curve(session: Session, request: Request) -> Result:
-    """What it would cost at nine spends."""
+    """The quotes of a question at nine spends."""
     return curve_of(
         session, _asked(session, request["terms"], request["question"])[0], request["terms"], request.get("currency")
     )
@@ -110,13 +110,13 @@ def curve(session: Session, request: Request) -> Result:
 
 
 def answer(session: Session, request: Request) -> Result:
-    """One answer."""
+    """Answer one question."""
     found = _asked(session, request["terms"], request["question"])[0].answer(key=request["key"], **request["terms"])
     return formatted(found, request["format"])
 
 
 def stream(session: Session, request: Request) -> Result:
-    """One part of a large answer, and whether it is the last: all of them have one price and one key."""
+    """One part of a large answer, and whether it is the last: all parts have one price and one key."""
     parts: Iterator[Answer] = iter(
         _asked(session, request["terms"], request["question"])[0].stream(key=request["key"], **request["terms"])
     )
@@ -130,7 +130,7 @@ def stream(session: Session, request: Request) -> Result:
 
 
 def batch(session: Session, request: Request) -> Result:
-    """Answers that are declared together."""
+    """Answer questions that are declared together."""
     found = session.batch(
         _asked(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
     )
@@ -138,13 +138,13 @@ def batch(session: Session, request: Request) -> Result:
 
 
 def quote_workload(session: Session, request: Request) -> Result:
-    """What a workload would cost."""
+    """The quote of a workload."""
     found = workload_documents.asked(session, request["workload"]).quote(**request["terms"])
     return workload_quote_document(found, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
-    """All tables of a workload, under one charge; as one table, unless it is JSON."""
+    """Answer all tables of a workload, under one charge; as one table, unless the format is JSON."""
     found = workload_documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
     if request["format"] != "json":
         return formatted(found.stacked(), request["format"])
@@ -152,12 +152,12 @@ def workload(session: Session, request: Request) -> Result:
 
 
 def profile(session: Session, request: Request) -> Result:
-    """How many rows people have, found privately."""
+    """Make a profile: how many rows people have, found privately."""
     return profile_document(session.profile(key=request["key"], **request["terms"]))
 
 
 def profiles(session: Session, _request: Request) -> Result:
-    """Those that were paid for, of every table."""
+    """The profiles of every table that were paid for."""
     tables = session.catalog.private
     return {"profiles": [profile_document(each) for name in tables for each in session.profiles(name)]}
 
@@ -166,26 +166,26 @@ def profiles(session: Session, _request: Request) -> Result:
 
 
 def history(session: Session, request: Request) -> Result:
-    """What the ledger says, from one number on."""
+    """The ledger's entries for the asker, from one number on."""
     limit = request["limit"]
     entries = session.history(request["after"], limit + 1)
     return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
 
 
 def releases(session: Session, request: Request) -> Result:
-    """What was paid for."""
+    """A page of the releases that the asker has paid for."""
     limit = request["limit"]
     found = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
     return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
 
 
 def release_record(session: Session, request: Request) -> Result:
-    """What the ledger says of one release."""
+    """The ledger's record of one release."""
     return release_document(session.release_record(request["release"]))
 
 
 def release(session: Session, request: Request) -> Result:
-    """An answer that was released."""
+    """A stored answer."""
     return formatted(session.release(request["release"], place=request["place"]), request["format"])
 
 
@@ -198,13 +198,13 @@ def report(session: Session, request: Request) -> Result:
 
 
 def refine(session: Session, request: Request) -> Result:
-    """The same asked once more, and combined."""
+    """Refine a release, and return the combined answer."""
     found = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
     return formatted(found, request["format"])
 
 
 def _query(session: Session, question: dict[str, Any]) -> Query:
-    """A question: SQL, or the plan of a frame."""
+    """A question as a query: from SQL, or from the plan of a frame."""
     try:
         return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
     except RecursionError:
@@ -212,9 +212,10 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
 
 
 def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
-    """Questions that are few and small enough to be priced: a price is free, and nobody waits long for another's.
+    """The questions as queries, if they are few and small enough to be priced: quotes are free, and must be quick.
 
-    What weighs one takes up to two hundredths of a second; the best caps are found by pricing some ten choices.
+    An aggregate of weight 1 takes up to two hundredths of a second; the best caps are found by pricing some ten
+    choices.
     """
     found = [_query(session, each) for each in questions]
     kinds = [aggregate.kind for each in found for aggregate in aggregates_in(each.question)]
@@ -230,7 +231,7 @@ def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) 
 
 
 def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
-    """A plan, or the text of one: that may nest as deeply as plans do."""
+    """A plan as a dictionary; given as text, it may nest as deeply as plans do."""
     if isinstance(said, dict):
         return said
     try:

@@ -50,11 +50,11 @@ class Settings:
     log: Path | None = None
     secure_cookies: bool = True
     folders: tuple[Path, ...] = ()  # below which tables may be added by a form
-    demo: bool = False  # whether a terminal has printed the tokens, which the way in then says
+    demo: bool = False  # whether a terminal has printed the tokens: the login page then says so
 
     @classmethod
     def read(cls, path: str | Path, **instead: Any) -> Self:
-        """The settings of a file; `instead` says something else than the file does."""
+        """Read the settings of a file; `instead` overrides them."""
         file = Path(path)
         sections = configurations(file)
         if not sections:
@@ -83,17 +83,17 @@ class Settings:
 
     @property
     def ledger_task(self) -> dict[str, Any]:
-        """What a clerk is told."""
+        """The task of a clerk."""
         return {"kind": "ledger", "ledger": self.ledger, "mark": self.mark, "address_space": self.address_space}
 
     @property
     def table_task(self) -> dict[str, Any]:
-        """What the process is told that reads headers of files."""
+        """The task of the process that reads headers of files."""
         folders = [str(each) for each in self.folders]
         return {"kind": "tables", "toml": str(self.toml), "folders": folders, "address_space": self.address_space}
 
     def session_task(self, name: str) -> dict[str, Any]:
-        """What a worker of a data set is told."""
+        """The task of a worker of a data set."""
         return {
             "kind": "session",
             "toml": str(self.toml),
@@ -133,7 +133,7 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
 
 
 def _require_parts(settings: Settings) -> None:
-    """Refuse more fronts than a limit has parts: each of them lets at least one request through."""
+    """Refuse more fronts than a limit can be divided by: each has to let at least one request through."""
     limits = {"burst": settings.burst, "in_flight": settings.in_flight, "wrong tokens": WRONG_TOKENS[1]}
     for name, most in limits.items():
         if settings.fronts > most:
@@ -144,9 +144,9 @@ def _require_parts(settings: Settings) -> None:
 
 
 def _require_time(settings: Settings) -> None:
-    """Refuse fixed times that few questions could keep: a worker has a deadline, and writes half a time late.
+    """Refuse fixed times that few questions could keep: answers are written half a fixed time late.
 
-    What takes longer than half a time is written after one and a half, and half a time more is left for the rest.
+    What takes longer than half a fixed time is written after one and a half, and half of one is left for the rest.
     """
     for name, fixed in settings.latency.items():
         if not 0 < 2 * fixed <= settings.seconds:

@@ -1,4 +1,4 @@
-"""Shapes of what analysts and custodians send, put together once for all routes."""
+"""The shapes of what analysts and custodians send, which several routes use."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ _MOST_DIGITS = 64  # of a number
 
 
 class NotStrict(ValueError):
-    """The text is not JSON, or could be read in two ways. Says nothing about what it holds."""
+    """The text is not JSON, or could be read in two ways. The error says nothing about its content."""
 
 
 def read(body: bytes, deepest: int = DEEPEST) -> Any:
-    """The value of a text in UTF-8.
+    """Read a JSON text in UTF-8.
 
     Names that occur twice in an object, NaN and infinities, halves of characters, numbers of very many digits and deep
     nesting are refused: different readers make different things of them.
@@ -65,7 +65,7 @@ def _finite(text: str) -> float:
 
 
 def _require_plain(value: Any, deepest: int) -> None:
-    """Refuse deep nesting and halves of characters, wherever they are."""
+    """Refuse deep nesting and lone surrogates, wherever they are."""
     level, depth = [value], 0
     while level:
         depth += 1

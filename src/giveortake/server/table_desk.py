@@ -1,4 +1,4 @@
-"""What the process is asked that looks at files: which there are, what their columns are called, and a section for one.
+"""The operations of the process that looks at files: list them, read their columns, and write a section for one.
 
 It reads names and types. No row is looked at, and nothing outside the folders that the configuration allows.
 """
@@ -43,7 +43,7 @@ _NOT_THERE = "list them with GET /v1/tables; a link that leads out of the folder
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
-    """The folders that may be looked into, and nothing else."""
+    """The operations on the folders that may be looked into."""
     desk = TableDesk(Path(task["toml"]), tuple(Path(each).resolve(strict=True) for each in task["folders"]))
     return {name: partial(operation, desk) for name, operation in OPERATIONS.items()}
 
@@ -80,7 +80,7 @@ def _resolved(folder: Path, said: str) -> Path | None:
 
 
 def files(desk: TableDesk, _request: Request) -> dict[str, Any]:
-    """Which files there are: their names, and nothing that is in them."""
+    """List the files in the folders: their names, and nothing that is in them."""
     found: dict[str, None] = {}
     for folder in desk.folders:
         for where, inside, names in os.walk(folder):  # which follows no links
@@ -104,13 +104,13 @@ def _is_there(desk: TableDesk, said: str) -> bool:
 
 
 def columns(desk: TableDesk, request: Request) -> dict[str, Any]:
-    """What the columns are called and what they hold, by header and types alone; null where cells are text."""
+    """The names and kinds of a file's columns, by header and types alone; null where cells are text."""
     found = columns_of(desk.found(request["file"]), request.get("table"))
     return {"columns": [{"name": name, "kind": None if kind is None else str(kind)} for name, kind in found.items()]}
 
 
 def section(desk: TableDesk, request: Request) -> dict[str, Any]:
-    """The section of a configuration that describes a table as it was said; it is checked, and kept nowhere yet."""
+    """The section of a configuration for a table, as the request describes it; it is checked, and not stored yet."""
     name, file = request["name"], desk.found(request["file"])
     if not _NAME.fullmatch(name) or name.casefold() == SERVER:
         raise InvalidParameter("name", name, "cannot be the name of a table", hint="letters, digits and _: trips_2024")
@@ -137,13 +137,13 @@ def section(desk: TableDesk, request: Request) -> dict[str, Any]:
 
 
 def _source(toml: Path, file: Path) -> str:
-    """The path of a file as the configuration says it: relative to itself where the file lies below it."""
+    """The path of a file as the configuration states it: relative if the file is below the configuration's folder."""
     folder = toml.parent.resolve()
     return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
 
 
 def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) -> dict[str, Any]:
-    """What a column may hold, in the words of a configuration."""
+    """The domain of a column, as a configuration states it."""
     if column not in kinds:
         raise InvalidParameter("domains", column, "is not a column", hint=f"one of {', '.join(kinds)}")
     kind = str(kinds[column] or said.get("kind") or Kind.TEXT)
@@ -166,7 +166,7 @@ def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) ->
 
 
 def _plain(column: str, said: Any, kind: str) -> Any:
-    """A value of a column, as a configuration holds it."""
+    """A value of a column, as a configuration holds it: a number, a date or a text."""
     if kind in _NUMBERS:
         return _number(column, said, kind)
     if kind not in {"date", "timestamp"}:

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def failure(error: GiveOrTakeError | OSError) -> dict[str, Any]:
-    """Why this worker cannot start. The system names a file and says what is wrong with it, and nothing of a row."""
+    """Why this worker cannot start, as a message. System errors name a file, and never quote a row."""
     if isinstance(error, GiveOrTakeError):
         return {"message": error.message, "hints": on_all(error.hint)}
     why = error.strerror or type(error).__name__
@@ -68,7 +68,7 @@ def failure(error: GiveOrTakeError | OSError) -> dict[str, Any]:
 
 
 def _limit(task: dict[str, Any]) -> None:
-    """Bound the address space: what an engine's own limit does not count ends this process, and not the machine."""
+    """Bound the address space: memory that an engine's own limit does not count ends this process, not the machine."""
     space = task.get("address_space")
     if space is not None:
         resource.setrlimit(resource.RLIMIT_AS, (space, space))
@@ -76,9 +76,9 @@ def _limit(task: dict[str, Any]) -> None:
 
 
 def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, bool]:
-    """The reply to a request, as it is sent, and whether this process may go on.
+    """Run an operation; return the reply as bytes, and whether this process may go on.
 
-    Of an error that is none of ours the class is told, to the custodian's log: what it says may quote rows.
+    For an error that is none of ours only the class goes to the custodian's log: its message may quote rows.
     """
     try:
         found = desk[request["operation"]](request)
@@ -94,12 +94,12 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
 
 
 def _internal(kind: str, *, ends: bool = False) -> bytes:
-    """A mistake of ours; `ends` says that this process is asked nothing more."""
+    """The reply about a mistake of ours; `ends` says that this process is asked nothing more."""
     return packed({"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind, "ends": ends})
 
 
 def _place(error: BaseException) -> str:
-    """File and line, which say enough to find the mistake."""
+    """The module and line of an error, which say enough to find the mistake."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""DuckDB as an engine that can be chosen: for whatever is a file or a table in this process."""
+"""The backend that opens DuckDB, for files and for tables in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @final
 class DuckDBBackend:
-    """Tables in files, and in memory as pandas, Polars or Arrow have them."""
+    """The backend for files, and for tables of pandas, Polars or Arrow in memory."""
 
     name = "here"
     schemes: tuple[str, ...] = ()

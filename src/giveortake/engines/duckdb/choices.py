@@ -2,9 +2,9 @@
 
 DuckDB writes to disk what does not fit into memory, but not well if lines are thousands of characters long: one person
 who has stored many of them would make a question fail. So lines are copied into a table once. From then on a line is
-known by little: its person, the hash that orders a person's lines, and what stands for its content. Where the border
-between lines that count and others runs between two of the same hash, their whole content decides; then these lines
-are read one after another, and no more of them are held than may count.
+represented by little: its person, the hash that orders a person's lines, and a short identity. Where the border between
+lines that count and others runs between two of the same hash, their whole content decides; then these lines are read
+one after another, and no more of them are held than may count.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Scan
 
-Line: TypeAlias = "tuple[int, bytes | int, bytes]"  # the number of its border, what stands for it, its content
+Line: TypeAlias = "tuple[int, bytes | int, bytes]"  # the number of its border, its identity, its content
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A table of lines, made by `select`. Of each `by`, the first `most` count: by h, then by what `content` holds.
+    """A table of lines, made by `select`. For each value of `by` the first `most` count, by h and then by `content`.
 
     It has the columns p, h, those of `by` and of `content`. Lines with an equal `identity` count once. If `groups` is
     stated, p has at most so many codes, the first by the column g.
@@ -61,7 +61,7 @@ class Lines:
         return f"SELECT {by}, h, id, place, following FROM ({placed}) AS l WHERE place <= {self.most}{few}"
 
     def borders(self, first: str) -> str:
-        """Hashes that lines on both sides of a border share, numbered, with how many of their lines count."""
+        """The hashes shared by lines that count and lines that do not, numbered, with how many of their lines count."""
         by, same = ", ".join(self.by), self._same("b", "f")
         torn = f"SELECT {by}, h FROM {first} WHERE place = {self.most} AND following = h"
         lines = f"SELECT {by}, h FROM {first} AS f SEMI JOIN ({torn}) AS b ON {same}"
@@ -69,7 +69,7 @@ class Lines:
         return f"SELECT row_number() OVER () AS number, * FROM ({counted}) AS c"
 
     def contents(self, table: str, borders: str) -> str:
-        """Every line of these hashes: the number of its border, what stands for it, and what orders contents."""
+        """Every line with these hashes: the number of its border, its identity, and a sort key of its content."""
         content = sort_key(self.content)
         lines = f"SELECT {', '.join(self.by)}, h, {self.identity} AS id, {content} AS content FROM {table}"
         return f"SELECT b.number, l.id, l.content FROM ({lines}) AS l JOIN {borders} AS b ON {self._same('b', 'l')}"
@@ -79,7 +79,7 @@ class Lines:
         return f"DELETE FROM {first} AS f USING {borders} AS b WHERE {self._same('b', 'f')}"
 
     def chosen(self, borders: str) -> str:
-        """The lines of these hashes that count, of parameters: numbers of borders, and what stands for the lines."""
+        """The lines with these hashes that count; parameters are the numbers of borders and the identities."""
         by, kind = ", ".join(f"b.{each}" for each in self.by), "BLOB" if self.is_repeated else "BIGINT"
         given = f"SELECT CAST(unnest(?) AS BIGINT) AS number, CAST(unnest(?) AS {kind}) AS id"
         return f"SELECT {by}, b.h, c.id, 0, NULL FROM ({given}) AS c JOIN {borders} AS b ON b.number = c.number"
@@ -89,7 +89,7 @@ class Lines:
 
 
 def least(lines: Iterable[Line], most: Mapping[int, int]) -> list[tuple[int, bytes | int]]:
-    """Of each number so many lines, those that come first by content. No more than these are held."""
+    """For each border the first lines by content, `most` of them. No more than these are held."""
     held: dict[int, list[tuple[bytes, bytes | int]]] = {}
     for number, identity, content in lines:
         kept, line = held.setdefault(number, []), (content, identity)
@@ -102,7 +102,7 @@ def least(lines: Iterable[Line], most: Mapping[int, int]) -> list[tuple[int, byt
 
 
 def sort_key(columns: Sequence[str]) -> str:
-    """Values as one text of bytes, in whose order they are, missing ones last; different values have different ones."""
+    """Several columns as one blob that sorts like them, missing values last; different values have different blobs."""
     ordered = ", ".join(f"{each}, 'ASC NULLS LAST'" for each in columns)
     return f"create_sort_key({ordered})"
 
@@ -127,7 +127,7 @@ def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -
 
 
 def units_statement(printer: Printer, persons: Persons, first: str, weights: str | None) -> str:
-    """What stands for a key, and for how many persons it counts, or the sum of the weights that they give it."""
+    """For the identity of each key, the number of persons that it counts for, or the sum of their weights."""
     if weights is None:
         return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
     counted = f"SELECT id, count(*) OVER (PARTITION BY p) AS m FROM {first}"
@@ -136,7 +136,7 @@ def units_statement(printer: Printer, persons: Persons, first: str, weights: str
 
 
 def keys_statement(table: str, units: str, width: int) -> str:
-    """Keys that count for somebody, and for how many."""
+    """The keys that count for somebody, each with the number of persons or the sum of their weights."""
     names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index in range(width))
     return f"SELECT {names}, any_value(u.n) AS n FROM {table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
 

@@ -27,7 +27,7 @@ _UNKNOWN = -1
 
 
 def suits(asked: VectorSum) -> bool:
-    """Whether rows are summed as they are, in cells, and are small enough."""
+    """Whether this module can answer: rows are not cut, they have keys, and their steps are small."""
     return asked.is_uncut and not asked.is_dense and max(map(asked.reach, asked.components)) <= SMALL
 
 
@@ -37,7 +37,7 @@ def most_rows(asked: VectorSum) -> int:
 
 
 def cells_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
-    """Steps q0, q1 … and codes c0, c1 … of rows, and one row more than are added up here if there are too many."""
+    """Steps q0, q1 … and codes c0, c1 … of rows, at most one row more than `most_rows`."""
     steps = [f"q{place}" for place in range(len(asked.values))]
     codes = [f"CAST(coalesce(c{place}, {_UNKNOWN}) AS INTEGER) AS c{place}" for place in range(len(asked.columns))]
     rows = steps_statement(printer, asked, dictionaries)
@@ -59,7 +59,7 @@ def cell_sums(asked: VectorSum, rows: Mapping[str, Array], check: Callable[[], N
 
 
 def _codes(component: Component, rows: Mapping[str, Array], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """The cell of each row among those of a component, and whether it has one."""
+    """The cell of each row among those of a component, and whether all its keys are known."""
     length = len(next(iter(rows.values())))
     code, known = np.zeros(length, dtype=np.int64), np.ones(length, dtype=np.bool_)
     for key in component.keys:

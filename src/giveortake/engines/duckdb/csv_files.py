@@ -10,7 +10,7 @@ mark, perhaps packed by gzip; bytes that are no text become U+FFFD. Where quotes
 apart, and the file is refused by a sentence that quotes none of it.
 
 DuckDB reads by these rules what it can, which is nearly every file. If it stumbles over anything, the whole file is
-read again here. Which way it went is not told, and the tables are the same.
+read again here. Nobody is told which way was taken, and the tables are the same.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _MOST_CELLS = 20_000  # of a line
 
 
 def separator_of(path: Path) -> str | None:
-    """What stands between cells, by the name of a file and, if that leaves it open, its first record alone.
+    """The separator between cells, by the name of a file and, if that leaves it open, its first record alone.
 
     None if it is no such file. Guarantee: what the other records look like decides nothing.
     """
@@ -76,9 +76,9 @@ def separator_of(path: Path) -> str | None:
 
 
 def _first_line(path: Path, separator: str) -> list[str]:
-    """The cells of the first line, read in this way; none if a quote is open at its end.
+    """The cells of the first line under this separator; none if a quote is open at its end.
 
-    A quote that reading in a wrong way has opened would else be closed by some row, or by none.
+    A wrong separator may open a quote that only some later row closes, or none.
     """
     with suppress(InvalidParameter), _opened(path) as file:
         return next(records(islice(file, 1), path, separator), [])
@@ -88,11 +88,11 @@ def _first_line(path: Path, separator: str) -> list[str]:
 def load_csv(
     connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, kinds: Mapping[str, Kind]
 ) -> None:
-    """Make a table of a file. Cells of columns that are not in `kinds` are text."""
+    """Load a CSV file into a table. Columns that are not in `kinds` are text."""
     texts = f"{table}_texts"
     try:
         columns = header(path, separator)
-        plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
+        plain = len(columns) > 1 and _is_plain(path, separator)  # with one column, an empty line is ambiguous
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
         casts = ", ".join(cast_text(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)
@@ -102,7 +102,7 @@ def load_csv(
 
 
 def cast_text(column: str, kind: Kind, separator: str = ",") -> str:
-    """A column of texts as one of a kind, cell by cell: what a cell is not is missing."""
+    """Cast a text column to a kind, cell by cell; a cell that does not fit is missing."""
     read = f"TRY_CAST({column} AS {_TYPES[kind]})"
     if separator == ";" and kind in {Kind.REAL, Kind.DECIMAL}:
         read = f"COALESCE({read}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"
@@ -113,7 +113,7 @@ def cast_text(column: str, kind: Kind, separator: str = ",") -> str:
 
 
 def _is_plain(path: Path, separator: str) -> bool:
-    """Whether DuckDB takes marks, line ends and quotes as they are meant here; where in doubt, it does not.
+    """Whether DuckDB reads byte order marks, line ends and quotes by these rules; False if in doubt.
 
     Quotes are plain if every other one follows a separator, a line end or a quote, and the ones between are followed
     by one of these: then there is but one way to pair them.
@@ -158,7 +158,7 @@ def _at(content: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.ND
 def _read_by_duckdb(
     connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, columns: list[str]
 ) -> bool:
-    """Whether DuckDB read every record. One thread alone knows which quotes are inside of which."""
+    """Let DuckDB read the file, and return whether it took every record. Quotes need a single thread."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
     listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in columns)
@@ -240,7 +240,7 @@ def _after_spaces(line: str, at: int) -> int:
 
 
 def _quoted(line: str, at: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
-    """A cell up to its closing quote, the line that has it, and the place behind it."""
+    """A quoted cell, the line in which it ends, and the place behind its closing quote."""
     parts = []
     while True:
         close = line.find('"', at)
@@ -267,7 +267,7 @@ def _refuse_quotes(path: Path | None) -> NoReturn:
 
 
 def header(path: Path, separator: str) -> list[str]:
-    """The columns, by the first record alone: what the others look like decides nothing."""
+    """The names of the columns, from the first record alone: the other records decide nothing."""
     with _opened(path) as file:
         header = next(records(file, path, separator), [])
     if not header or "" in header:
@@ -282,7 +282,7 @@ def header(path: Path, separator: str) -> list[str]:
 
 
 def require_distinct(names: Iterable[str], source: object) -> None:
-    """Refuse a table by the first name that two of its columns have, whatever their case; names are public."""
+    """Refuse a table in which two columns have the same name, whatever their case; names are public."""
     first: dict[str, str] = {}
     for name in names:
         if name.casefold() in first:
@@ -297,7 +297,7 @@ def require_distinct(names: Iterable[str], source: object) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterator[str]]:
-    """The file as text, its line ends as they are."""
+    """Open a file as text, with its line ends as they are."""
     with path.open("rb") as stored:
         packed = stored.read(len(_GZIP)) == _GZIP
         stored.seek(0)
@@ -310,7 +310,7 @@ def _opened(path: Path) -> Iterator[Iterator[str]]:
 
 
 def _without_nul(lines: IO[str]) -> Iterator[str]:
-    """Lines in which U+0000, which is no text to some engines, is U+FFFD."""
+    """Replace U+0000, which some engines do not accept, by U+FFFD."""
     return (line.replace("\0", "\N{REPLACEMENT CHARACTER}") for line in lines)
 
 

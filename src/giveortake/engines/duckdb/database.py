@@ -1,4 +1,4 @@
-"""A database of DuckDB, in the memory of this process or in a file, which looks for nothing on a network."""
+"""DuckDB databases, in the memory of this process or in a file, which look for nothing on a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_database(folder: Path | None = None, *, file: Path | None = None) -> du
 
 
 def held(columns: Mapping[str, npt.NDArray[np.float64 | np.int64 | np.bool_ | np.str_]]) -> Any:
-    """Arrays in this process, numbers, truth values or texts, as a table that can be protected."""
+    """A table of arrays (numbers, truth values or texts) in this process, which can be protected."""
     arrays = dict(columns)  # by this name DuckDB finds them
     connection = open_database()
     connection.execute("SET threads = 1")
@@ -39,7 +39,7 @@ def held(columns: Mapping[str, npt.NDArray[np.float64 | np.int64 | np.bool_ | np
 
 
 def write_table(table: Any, path: Path, name: str) -> None:
-    """A table that offers an Arrow stream, as a table of a new DuckDB file."""
+    """Write a table that offers an Arrow stream into a new DuckDB file."""
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
     if path.exists():

@@ -27,7 +27,7 @@ _TYPES: Mapping[Kind, str] = {
 
 @final
 class DuckDBDialect(Dialect):
-    """Arithmetic is that of IEEE 754, TRY_CAST gives NULL where a cast would fail, and sums widen to 128 bits."""
+    """DuckDB's SQL: arithmetic of IEEE 754, TRY_CAST gives NULL where a cast would fail, sums widen to 128 bits."""
 
     # -- names, types and constants -----------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ class DuckDBDialect(Dialect):
         return f"TRY_CAST({column} AS {_TYPES[kind]})"
 
     def usual_number(self, real: str) -> str:
-        """Written out, so that what grows is seen to grow."""
+        """A CASE that is written out, so that the length of the text shows how it grows."""
         return f"CASE WHEN isnan({real}) THEN NULL ELSE {real} END"
 
     # -- from one kind to another -------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ class DuckDBDialect(Dialect):
         return f"ceil({real})"
 
     def modulo(self, one: str, other: str) -> str:
-        """The least number of 64 bits has no remainder by −1 that DuckDB can compute, nor have numbers of 128 bits."""
+        """Avoid what DuckDB cannot compute: the least 64-bit number modulo −1, and numbers of 128 bits."""
         one, other = self.narrow(one), self.narrow(other)
         return f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {one} % nullif({other}, 0) END"
 
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
-        """DuckDB finds equal expressions by itself."""
+        """Write the arguments as they are: DuckDB finds equal expressions by itself."""
         return write(arguments)
 
     # -- texts and times ----------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class DuckDBDialect(Dialect):
         return f"strlen({text}) = length({text})"
 
     def brief(self, text: str) -> str:
-        """The text itself if it has fewer bytes than the digits of its SHA-256; these if it has not."""
+        """The text itself if it has fewer than 64 bytes, else its SHA-256 in hexadecimal."""
         return f"CASE WHEN strlen({text}) < 64 THEN {text} ELSE sha256({text}) END"
 
     def trim(self, text: str) -> str:
@@ -203,7 +203,7 @@ class DuckDBDialect(Dialect):
         return f"sum({steps})"
 
     def short_total(self, steps: str) -> str:
-        """What DuckDB takes for a sum by itself where it knows the range of a column: in 64 bits, not in 128."""
+        """A sum in 64 bits, which DuckDB itself chooses where it knows the range of a column."""
         return f"sum_no_overflow({steps})"
 
     def narrow_total(self, steps: str) -> str:
@@ -213,7 +213,7 @@ class DuckDBDialect(Dialect):
         return f"CAST({whole} AS HUGEINT)"
 
     def real_sum(self, total: str, reach: int) -> str:
-        """Wide ones in two parts: a cast of 128 bits is not always to the nearest, but a sum of doubles is."""
+        """Convert wide sums in two parts: a cast from 128 bits is not always to the nearest double."""
         if reach < 2**31:
             return self.real(total)
         return f"{self.real(f'({total} // {2**32})')} * {self.double(2.0**32)} + {self.real(f'({total} % {2**32})')}"
@@ -230,14 +230,14 @@ class DuckDBDialect(Dialect):
     # -- queries ------------------------------------------------------------------------------------------------
 
     def require_columns(self, names: list[str]) -> None:
-        """DuckDB takes them all."""
+        """Do nothing: DuckDB takes any columns."""
 
     def fence(self, select: str) -> str:
-        """DuckDB computes what a subquery selects once."""
+        """Return it as it is: DuckDB computes the expressions of a subquery once."""
         return select
 
     def by_person(self, lines: str) -> str:
-        """All rows are here."""
+        """Return them as they are: all rows are in one place."""
         return lines
 
     def with_groups(self, pairs: str) -> str:
@@ -280,7 +280,7 @@ def _parameter(value: Value | Decimal) -> Any:
 
 
 def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
-    """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
+    """The SQL type for constants of a domain; for whole numbers, BIGINT only if all `values` are known to fit."""
     match domain.kind:
         case Kind.INTEGER:
             narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]  # (whole numbers, by their kind)

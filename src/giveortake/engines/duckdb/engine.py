@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from giveortake.engines.vector_sums import VectorSum
     from giveortake.plan import Domain, Relation, Scan, Value
 
-_AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
-_WIDE_AT_ONCE = 1 << 10  # the same, of long texts
-_FEW_TABLES = 8  # of few rows of each person that are kept beside those that a question needs
+_AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
+_WIDE_AT_ONCE = 1 << 10  # long rows fetched before the time is checked
+_FEW_TABLES = 8  # with few rows of each person that are kept beside those that a question needs
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
@@ -94,9 +94,9 @@ class DuckDBEngine(SQLEngine):
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
-        """Read a table's columns, and copy it unless it is stored in columns already.
+        """Register a table: read its columns, and copy it unless it is stored in columns already.
 
-        `kinds` types untyped files; without it, as for public tables, what their cells look like does.
+        `kinds` says what untyped cells are read as; without it, as for public tables, their content decides.
         """
         loaded = load(self._connection, name, source, kinds, table, copies=self._copies)
         self._loaded[name] = loaded
@@ -104,7 +104,7 @@ class DuckDBEngine(SQLEngine):
         return loaded.source
 
     def add_public(self, name: str, source: object) -> PublicContent:
-        """Read a table that everybody may know, and tell what is in it."""
+        """Register a table that everybody may know, and return what is in it."""
         self.add(name, source, None)
         return content_of(self._connection, self._loaded[name])
 
@@ -120,7 +120,7 @@ class DuckDBEngine(SQLEngine):
         return all(loaded.unchanged() for loaded in self._loaded.values())
 
     def hold_to_content(self) -> None:
-        """Copies stay as they are, and files that are read in place are compared before and after each question."""
+        """Do nothing: copies never change, and files are compared before and after each question."""
 
     def close(self) -> None:
         self._connection.close()
@@ -132,7 +132,7 @@ class DuckDBEngine(SQLEngine):
         return self._sorted(tally) or super()._tally(tally)
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
-        """The tally by sorting, where that is possible and worth it. Which way it went cannot be told by the result."""
+        """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
         if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
@@ -154,7 +154,7 @@ class DuckDBEngine(SQLEngine):
         return super()._tally_statement(tally, coded)
 
     def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
-        """The same integers in less time: in doubles where these hold them, and of persons and cells added up here."""
+        """The same integers in less time: summed in doubles, or here by sorting or counting, where that is exact."""
         if sorted_vectors.suits(asked) and self._names_persons_by_number(asked.relation):
             text = sorted_vectors.lines_statement(self._printer, asked)
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
@@ -178,10 +178,10 @@ class DuckDBEngine(SQLEngine):
         return person is not None and relation.schema[person].kind is Kind.INTEGER
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        """The same keys as elsewhere, but by codes, which are faster to sort than values.
+        """The same keys as by the general statement, but by codes, which are faster to sort than values.
 
-        Codes are in the order of values, declared ones too: where hashes are equal, either decides alike, so that
-        nobody's rows decide for others by deciding which way it goes.
+        Codes are in the order of values, declared ones too: where hashes are equal, codes and values give one order, so
+        that nobody's rows change, for others, what counts.
         """
         schema = persons.relation.schema
         if self._wide.has_wide_keys(persons):
@@ -259,7 +259,7 @@ class DuckDBEngine(SQLEngine):
         return ", ".join(f"CAST(unnest(?) AS {kind}) AS {name_of(name)}" for name, kind in typed)
 
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
-        """A dictionary with a mark of each value, which no other value decides, as a place does."""
+        """A dictionary with a mark of each value, which, unlike a code, depends on that value alone."""
         plain = self._dictionary(values, domain)
         known = self._constant_tables.get(("marked", plain))
         if known is not None:
@@ -270,7 +270,7 @@ class DuckDBEngine(SQLEngine):
         return self._constant_tables.put(("marked", plain), table, 3 * len(values))
 
     def _fill(self, table: str, select: str, lists: Iterable[list[Any] | None]) -> None:
-        """Make a table of what is selected with each of some parameters; none is left behind if that fails."""
+        """Make a table by a SELECT with each of some parameters; nothing is left behind if that fails."""
         made = False
         try:
             for parameters in lists:
@@ -310,7 +310,7 @@ class DuckDBEngine(SQLEngine):
         self._make_wide_relations(relation)
 
     def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
-        """Rows are in this process: they are handed to code that the custodian trusts."""
+        """The rows of each unit, which are in this process, for code that the custodian trusts."""
 
         def read() -> list[list[list[int]]]:
             rows = steps_statement(self._printer, asked)
@@ -330,7 +330,7 @@ class DuckDBEngine(SQLEngine):
                 self._made.clear()
 
     def _make_wide_relations(self, relation: Relation) -> None:
-        """Make tables of relations with rows that DuckDB cannot group or rank; they are there for one question."""
+        """Make tables, for one question, of relations too wide for DuckDB to group or rank."""
         for each in ranked_or_grouped(relation):
             if isinstance(each, KeepParts | PerPerson) and each not in self._sources and self._wide.is_wide(each):
                 made = f"made_{next(self._numbers)}"
@@ -339,14 +339,14 @@ class DuckDBEngine(SQLEngine):
                 self._made.append(each)
 
     def _require_own_limits(self, asked: Asked) -> None:
-        """DuckDB has none that a question could reach."""
+        """Do nothing: DuckDB has no limit that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, self._fetched)
         return rows
 
     def _fetched(self, cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-        """All rows, some at a time: nothing interrupts what makes Python's objects of them."""
+        """Fetch all rows, some at a time, and check the time between: fetching cannot be interrupted."""
         rows: list[tuple[Any, ...]] = []
         while some := cursor.fetchmany(_AT_ONCE):
             rows += some
@@ -355,7 +355,7 @@ class DuckDBEngine(SQLEngine):
         return rows
 
     def _one_by_one(self, text: str, take: Callable[[Iterator[Any]], Any]) -> Any:
-        """What is taken of rows that are long, of which few are held at a time."""
+        """Pass long rows to `take` one by one, so that few are held at a time."""
 
         def read(cursor: duckdb.DuckDBPyConnection) -> Iterator[Any]:
             while some := cursor.fetchmany(_WIDE_AT_ONCE):
@@ -373,7 +373,7 @@ class DuckDBEngine(SQLEngine):
         self._guarded(text, parameters, lambda _cursor: None)
 
     def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
-        """Run a statement. What the engine says when it fails may quote rows, and is never told."""
+        """Run a statement. The engine's error messages may quote rows, and are never passed on."""
         with self._time.interrupting(self._connection.interrupt):
             try:
                 return take(self._connection.execute(text, parameters))
@@ -388,7 +388,7 @@ class DuckDBEngine(SQLEngine):
 
 
 def _in_order(values: Iterable[Value]) -> list[Value]:
-    """Values of one kind as DuckDB orders them; what is missing comes last."""
+    """Values of one kind in DuckDB's order, missing last."""
     ordered: list[Any] = sorted(value for value in values if value is not None)
     return [*ordered, None] if None in values else ordered
 

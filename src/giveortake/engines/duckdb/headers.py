@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
-    """The name and the kind of every column that can be asked about; None where cells are text until somebody says.
+    """The name and kind of every column that can be asked about; the kind is None where cells are untyped text.
 
     Guarantee: nothing depends on any row. Of a CSV file the first record is read, of Parquet files and databases what
     they say about their types.

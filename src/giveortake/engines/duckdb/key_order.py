@@ -25,7 +25,7 @@ _AT_ONCE = 1 << 15  # keys that are sent at once: nothing interrupts that
 def ordered(
     lists: Iterable[list[tuple[Value, ...]]], domains: Sequence[Domain], folder: Path, size: int
 ) -> Iterator[list[tuple[Value, ...]]]:
-    """All of them, `size` at a time. DuckDB sorts them, with files in the folder when memory is short.
+    """Yield all keys in order, `size` at a time. DuckDB sorts them, with files in the folder when memory is short.
 
     It is interrupted when the time of the question is over.
     """
@@ -46,7 +46,7 @@ def ordered(
 
 
 def _in_time(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
-    """What the database does in the time that the question has."""
+    """Run work of the database within the time of the question."""
     limit = limit_of_question()
     with limit.interrupting(connection.interrupt):
         try:

@@ -51,7 +51,7 @@ class LoadedCopies:
     folder: CacheFolder
 
     def attach(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> str | None:
-        """How the copy of a file is read as a table; None if there is none that is whole."""
+        """Attach the copy of a file and return the name of its table; None if there is no intact copy."""
         import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
         with suppress(OSError, library.Error):  # somebody removed it, or it is none: then the file itself is read
@@ -98,7 +98,7 @@ class LoadedCopies:
         return sorted(self.folder.path.glob(f"{'-'.join(names)}-*.duckdb"))
 
     def _is_whole(self, copy: Path) -> bool:
-        """Whether a copy is a file of this user that nobody else may touch, with the content that its name says."""
+        """Whether a copy is this user's alone, and has the content that its name says."""
         return is_own(copy) and hmac.compare_digest(copy.stem.rpartition("-")[2], self._seal(copy))
 
     def _seal(self, copy: Path) -> str:

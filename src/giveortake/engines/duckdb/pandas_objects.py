@@ -1,4 +1,4 @@
-"""Columns of pandas that hold objects of any kind: texts, until the custodian says what they are."""
+"""Columns of pandas that hold objects of any kind: read as texts, unless the custodian declares what they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, dict[str, Kind]]:
-    """The table with texts in place of objects, and the kinds that those columns are said to be.
+    """The table with texts in place of objects, and the kinds that are declared for those columns.
 
     Guarantee: what a cell holds decides about that cell alone. DuckDB would look at all of them and choose the type of
     the column, so that one row could change which rows of everybody count. Of a public table it may: `kinds` is None.
@@ -27,9 +27,9 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
 
 
 def _text(cell: Any) -> str | None:
-    """A cell as a file of texts would hold it; None where it is missing, or has no text.
+    """A cell as text; None if it is missing, or cannot be converted.
 
-    1.0 is 1, because pandas writes it so beside 2.5. Halves of letters, which no file holds, are question marks.
+    1.0 is 1, because pandas writes it so beside 2.5. Lone surrogates, which no file holds, are question marks.
     """
     if isinstance(cell, float):
         if cell != cell:  # noqa: PLR0124 (not a number)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def write_parquet(table: Any, path: Path, told: str) -> None:
-    """A table that offers an Arrow stream, as a Parquet file; `told` is its metadata `giveortake`."""
+    """Write a table that offers an Arrow stream to a Parquet file; `told` is its metadata `giveortake`."""
     write_parquets([(path, table, told)])
 
 
 def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
-    """The same for several: where each goes, the table, and its metadata. DuckDB writes, in a database of its own."""
+    """Write several Parquet files: the path, the table and the metadata of each."""
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
     with open_database() as connection:
@@ -36,7 +36,7 @@ def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
 
 
 def without_metadata(paths: Iterable[Path]) -> Path | None:
-    """The first of some files that was not written so; None if all were."""
+    """The first of some files that does not have this metadata; None if all have it."""
     import duckdb  # noqa: PLC0415 (as above)
 
     asked = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"

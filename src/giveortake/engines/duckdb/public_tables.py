@@ -35,7 +35,7 @@ def _column(connection: duckdb.DuckDBPyConnection, loaded: Loaded, name: str, do
 
 
 def read_here(name: str, source: object, most: int) -> PublicRows:
-    """A public table and at most so many of its rows, read in a database of its own."""
+    """Read a public table, and at most `most` of its rows, in a database of its own."""
     with open_database() as connection:
         loaded = load(connection, name, source, None, None)
         text = f"SELECT {_printer.read_all(loaded.source.columns)} FROM {loaded.text} AS t"

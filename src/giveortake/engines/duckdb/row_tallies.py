@@ -64,7 +64,7 @@ class _Aggregates:
         return [name for name in self._counted.values() if name.startswith("v")]
 
     def answer(self, summand: Summand) -> str:
-        """A summand, of aggregates."""
+        """A summand, computed from the aggregates."""
         match summand.kind:
             case "rows":
                 return self._aggregate("count(*)")
@@ -113,7 +113,7 @@ class _Aggregates:
 
 
 def _lacking(of: Expression) -> Expression | None:
-    """What has to be missing for a value to be there, if it is written for that (`compile.sides`)."""
+    """The expression that is missing exactly where a value is present, if the value has that form (`compile.sides`)."""
     match of:
         case Call("case", (Call("is_null", (inner,)), Literal(there), Literal(None))) if there is not None:
             return inner
@@ -121,14 +121,14 @@ def _lacking(of: Expression) -> Expression | None:
 
 
 def _never_moved(of: Expression) -> Expression:
-    """An expression that is missing where another is, without what only moves it into bounds."""
+    """An expression without its outermost clamps, which leave missing values missing."""
     while isinstance(of, Call) and of.name == "clamp":
         of = of.arguments[0]
     return of
 
 
 def _moved_once(of: Expression, quantum: Quantum, schema: Schema) -> Expression:
-    """An expression without what moves it into bounds that those of its steps lie within."""
+    """An expression without outermost clamps that are no narrower than the bounds of its steps."""
     while isinstance(of, Call) and of.name == "clamp":
         outer, inner = of.domain(schema), of.arguments[0].domain(schema)
         is_whole = outer.kind is Kind.INTEGER

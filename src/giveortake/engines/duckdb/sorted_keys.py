@@ -64,7 +64,7 @@ def key_totals(
 
 
 def _sorted_pairs(persons: Integers, codes: Integers, least: int, product: int) -> npt.NDArray[np.int64] | None:
-    """Person and code as one number each."""
+    """Person and code packed into one integer each, sorted; None if they do not fit."""
     most = int(persons.max())
     if (most - least + 1) * product >= 1 << 63 or most >= 1 << 63:
         return None
@@ -79,7 +79,7 @@ def _sorted_pairs(persons: Integers, codes: Integers, least: int, product: int) 
 def _dense_of_block(
     keep: Callable[[npt.NDArray[np.int64]], Weights], product: int, block: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The weights of all codes up to `product` together."""
+    """The sum of weights of each code up to `product`."""
     parts = [keep(part) for part in person_blocks(block, 0, product, BLOCK // 2)]
     code, weights = (np.concatenate([part[place] for part in parts]) for place in range(2))
     return np.bincount(code, weights=weights, minlength=product).astype(np.int64)
@@ -109,9 +109,9 @@ def _weights_of_block(
     least: int,
     marks: Sequence[npt.NDArray[np.int64]],
 ) -> Weights:
-    """The code of every key of each person, and what it weighs: nothing if it does not count.
+    """The code of every key of each person, and its weight: 0 if it does not count.
 
-    Only persons of more keys than count have theirs ordered by hash.
+    Only the keys of persons with more than count are ordered by hash.
     """
     pairs, product = block[starts_of(block)], _product(marks)
     person = pairs // product
@@ -131,7 +131,7 @@ def _product(marks: Sequence[npt.NDArray[np.int64]]) -> int:
 
 
 def _marks_of(code: npt.NDArray[np.int64], marks: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
-    """The marks of the values that codes stand for, column by column; the last column's place varies fastest."""
+    """The marks of the values behind codes, column by column; the last column's place varies fastest."""
     found: list[npt.NDArray[np.int64]] = []
     for each in reversed(marks):
         rest = code // each.size
@@ -141,7 +141,7 @@ def _marks_of(code: npt.NDArray[np.int64], marks: Sequence[npt.NDArray[np.int64]
 
 
 def _first(groups: int, lengths: npt.NDArray[np.int64], hashes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The places of the first `groups` of each person by hash, then by code, in whose order they are."""
+    """The places of each person's first `groups` keys, by hash and then by code."""
     number = np.repeat(np.arange(lengths.size), lengths)
     if hashes.size <= 1 << 16:  # person, hash and place in one number
         places = ((number << 47) + (hashes.astype(np.int64) << 16) + np.arange(hashes.size)).copy()

@@ -33,7 +33,7 @@ _EXACT = 1 << 53
 
 
 def suits(tally: Tally, rows: int) -> bool:
-    """Whether so many rows can be tallied here: few enough, and no sum of them leaves 62 bits."""
+    """Whether so many rows can be tallied here: neither too few nor too many, and no sum leaves 62 bits."""
     if tally.bounding is None or not FEWEST_ROWS <= rows <= MOST_ROWS:
         return False
     if rows * (12 + 8 * len(tally.summands)) > MOST_BYTES:
@@ -44,7 +44,7 @@ def suits(tally: Tally, rows: int) -> bool:
 
 
 def unlimited() -> None:
-    """Time enough."""
+    """Never raise: the `check` of work without a time limit."""
 
 
 def bounded_sums(
@@ -83,7 +83,7 @@ def of_each(
     threads: int | None,
     check: Callable[[], None],
 ) -> Iterator[Made]:
-    """What is made of each block, in order; what has not begun when the time is over never does."""
+    """Yield the result of each block, in order; work that has not begun when the time is over never begins."""
     with ThreadPoolExecutor(threads) as pool:  # numpy lets other threads run while it computes
         try:
             for made in pool.map(work, blocks):
@@ -121,7 +121,7 @@ def _block_sums(
 
 
 def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
-    """Person, code and number of row as one number each, sorted, and how many bits the number of the row has."""
+    """Person, code and row number packed into one integer each, sorted, and the bits of the row number."""
     shift = max(persons.size - 1, 1).bit_length()
     least, most = int(persons.min()), int(persons.max())
     if (most - least + 1) * product >= 1 << (63 - shift) or most >= 1 << 63:
@@ -139,7 +139,7 @@ def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArra
 
 
 def person_blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Stretches of about so many rows; no person is in two of them."""
+    """Yield stretches of about `rows` rows; no person is in two of them."""
     firsts = ((order[::rows] >> shift) // product * product) << shift
     borders = np.unique(np.append(np.searchsorted(order, firsts), order.size))
     for start, end in itertools.pairwise(borders):
@@ -155,7 +155,7 @@ def starts_of(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def lengths_of(starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """How long each of these stretches is."""
+    """The lengths of the stretches that begin there."""
     return np.diff(starts, append=size)
 
 
@@ -170,7 +170,7 @@ def _part(
     m: npt.NDArray[np.int64],
     bounding: Bounding,
 ) -> npt.NDArray[np.int64]:
-    """The same operations on the same integers and doubles, in the same order, as in the statement."""
+    """Each person's bounded contribution, by the same operations in the same order as in the statement."""
     fine, rows, groups = summand.fineness, bounding.rows, bounding.groups
     within = m <= groups
     if a is None:
@@ -199,5 +199,5 @@ def _reach(summand: Summand) -> int:
 
 
 def counted(summands: Sequence[Summand]) -> list[int]:
-    """Which summands need a number from every row."""
+    """The indexes of summands that need a number from every row."""
     return [index for index, each in enumerate(summands) if each.reads_values]

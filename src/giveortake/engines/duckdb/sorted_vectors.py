@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def suits(asked: VectorSum) -> bool:
-    """Whether vectors are dense, of persons, and of small steps: a product has 20 bits at most."""
+    """Whether this module can answer: dense vectors of persons, with small steps (a product has 20 bits at most)."""
     return fits_doubles(asked) and not asked.by_row
 
 
@@ -47,7 +47,7 @@ def most_rows(asked: VectorSum) -> int:
 
 
 def lines_statement(printer: Printer, asked: VectorSum) -> str:
-    """Persons p and steps q0, q1 … of rows, and one row more than are sorted here if there are too many."""
+    """Persons p and steps q0, q1 … of rows, at most one row more than `most_rows`."""
     steps = [f"CAST(q{place} AS {name}) AS q{place}" for place, (name, _) in enumerate(_types(asked))]
     return (
         f"SELECT {', '.join(['p', *steps])} FROM ({steps_statement(printer, asked)}) AS q LIMIT {most_rows(asked) + 1}"
@@ -55,7 +55,7 @@ def lines_statement(printer: Printer, asked: VectorSum) -> str:
 
 
 def _types(asked: VectorSum) -> list[tuple[str, int]]:
-    """The narrowest integers that hold each value's steps, and their bytes."""
+    """The narrowest integer type for each value's steps, and its bytes."""
     quanta = [each.quantum for each in asked.values]
     return [("SMALLINT", 2) if quantum and quantum.reach < 1 << 15 else ("INTEGER", 4) for quantum in quanta]
 
@@ -85,7 +85,7 @@ def person_sums(
 def _block_sums(
     block: npt.NDArray[np.int64], *, asked: VectorSum, shift: int, steps: Sequence[Integers]
 ) -> npt.NDArray[np.int64]:
-    """What the persons of a block add to each component: vectors as they are or shorter, checked."""
+    """What the persons of a block add to each component: vectors, shortened where too long, and checked."""
     starts, lines = starts_of(block >> shift), block & ((1 << shift) - 1)
     values = [each[lines] for each in steps]
     vectors = np.empty((len(asked.components), starts.size))
@@ -97,7 +97,7 @@ def _block_sums(
     weights = [each.weight for each in asked.components]
     length = sum(each * each * weight for each, weight in zip(vectors, weights, strict=True))
     short = length * (1 + 2.0**-40) <= float(asked.bound**2)
-    with np.errstate(divide="ignore"):  # who has nothing is short
+    with np.errstate(divide="ignore"):  # a vector of length 0 is short
         shortening = np.where(short, 1.0, asked.bound * LESS / np.sqrt(length))
     cut = np.trunc(vectors * shortening).astype(np.int64)
     is_short = (cut * cut * np.array(weights)[:, None]).sum(axis=0) <= asked.bound**2

@@ -28,14 +28,14 @@ def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
-    """How many rows a relation has, which is told to nobody."""
+    """The number of rows of a relation, which nobody is told."""
     return f"SELECT count(*) FROM ({printer.relation(relation, ())}) AS t"
 
 
 def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights: str | None = None) -> str:
     """One row for each key that occurs: code, number of units that it was kept for, or the sum of their weights.
 
-    Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
+    Of each person the first `groups` keys count, by a hash of the person and the key's `marks`, which its values alone
     decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
     the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order. Memory
     follows the keys that persons have, never the number that they may have.

@@ -70,7 +70,7 @@ def load(
     *,
     copies: LoadedCopies | None = None,
 ) -> Loaded:
-    """Make a source readable by the connection. Its types are what they are from here on."""
+    """Make a source readable by the connection. Its types are fixed from here on."""
     if isinstance(source, str | Path):
         path = Path(source)
         return told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
@@ -94,7 +94,7 @@ def load(
 
 
 def told_without_content(source: object, read: Callable[[], Read]) -> Read:
-    """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
+    """Run `read`. Error messages of DuckDB and the system may quote the file, and are not passed on."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
     with suppress(library.Error, OSError, EOFError, zlib.error):
@@ -229,7 +229,7 @@ def _from_csv(
     *,
     copies: LoadedCopies | None,
 ) -> Loaded:
-    """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
+    """Load a CSV file. Cells are text unless the custodian declares them; in public tables, their content decides."""
     absolute = str(path.resolve())
     fingerprint = _digest_files([absolute])
     if kinds is None:
@@ -254,7 +254,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
 
 
 def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> tuple[str, str]:
-    """How a table of a database file is read, and what it is called there."""
+    """Attach a database file; return how its table is read, and the name of that table."""
     absolute = str(path.resolve())
     alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
     connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
@@ -314,7 +314,7 @@ class _Stream:
 def _from_memory(
     connection: duckdb.DuckDBPyConnection, name: str, source: Any, kinds: Mapping[str, Kind] | None = None
 ) -> Loaded:
-    """A copy, so that whoever holds the table cannot change it afterwards; texts become the kinds that are said."""
+    """Copy a table in memory, so that nobody can change it afterwards, and cast texts to the given kinds."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
     names = _names_in_memory(source)
@@ -352,7 +352,7 @@ def _of_unknown_type(connection: duckdb.DuckDBPyConnection, frame: Any) -> Inval
 
 
 def _names_in_memory(source: Any) -> list[str] | None:
-    """The columns of a table that may have a name twice, or in two cases, which DuckDB would rename, or None."""
+    """The names of a table's columns before DuckDB renames any that differ only in case; None if unknown."""
     table = source.table if isinstance(source, _Stream) else source
     of_arrow = getattr(getattr(table, "schema", None), "names", None)
     names = of_arrow if isinstance(of_arrow, list) else getattr(table, "columns", None)
@@ -375,7 +375,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
 
 
 def _source(connection: duckdb.DuckDBPyConnection, name: str, text: str, fingerprint: str) -> Source:
-    """The columns of a kind that can be asked about, and what their types say. Lists, structs and blobs cannot."""
+    """A table with the columns that can be asked about, and apart those that cannot: lists, structs and blobs."""
     columns, unasked = [], []
     for column, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall():
         domain = _domain(kind)
@@ -387,7 +387,7 @@ def _source(connection: duckdb.DuckDBPyConnection, name: str, text: str, fingerp
 
 
 def _domain(kind: str) -> Domain | None:
-    """What a type holds, by its whole name: a list, `DECIMAL(10,2)[]`, begins as its elements do."""
+    """The domain of a type, by its whole name: a list, `DECIMAL(10,2)[]`, begins as its elements do."""
     decimal = _DECIMAL.fullmatch(kind)
     if decimal is not None:
         return Domain(Kind.DECIMAL, step=Fraction(1, 10 ** int(decimal[1])))
@@ -402,7 +402,7 @@ def _state(path: str) -> tuple[int, int, int]:
 
 
 def _digest_files(paths: list[str], extra: str = "") -> str:
-    """SHA-256 over the content: the same table under another name is noticed."""
+    """SHA-256 of the content of files, so that the same table under another name is noticed."""
     digest = hashlib.sha256(extra.encode())
     for path in paths:
         with Path(path).open("rb") as file:

@@ -1,7 +1,8 @@
 """Relations with long texts that are grouped or ranked, made into tables before a question reads them.
 
 DuckDB cannot always group or rank rows of thousands of characters when memory is short. So rows are copied into a
-table, which spills; what stands for their texts is grouped or ranked, and the rows themselves are found by number.
+table, which spills; short substitutes for their texts are grouped or ranked, and the rows themselves are found by
+number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def part_lines(printer: Printer, relation: KeepParts) -> Lines:
-    """The rows of the source; of each person those of the first parts count."""
+    """The rows of the source as lines; of each person, those in the first parts count."""
     dialect, schema, names = printer.dialect, relation.schema, list(relation.schema)
     person, column = dialect.identifier(str(relation.person)), dialect.identifier(relation.column)
     whose, kind = schema[str(relation.person)].kind, schema[relation.column].kind
@@ -36,7 +37,7 @@ def part_lines(printer: Printer, relation: KeepParts) -> Lines:
 
 
 def parts_statement(printer: Printer, relation: KeepParts, table: str, first: str) -> str:
-    """The rows that count, under their names."""
+    """The rows that count, under their column names."""
     columns = ", ".join(_named(printer, list(relation.schema)))
     return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
 

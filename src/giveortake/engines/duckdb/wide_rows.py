@@ -31,7 +31,7 @@ _NUMBER = 8  # bytes of a value that is no text
 @final
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What an engine does with statements: it reads rows, all or one by one, and makes, fills and drops tables."""
+    """The calls by which an engine runs statements: it reads rows, all or one by one, and makes and drops tables."""
 
     rows: Callable[[str], list[tuple[Any, ...]]]
     one_by_one: Callable[[str, Callable[[Iterator[Any]], Any]], Any]
@@ -42,7 +42,7 @@ class Tables:
 
 @final
 class WideRows:
-    """Rows that DuckDB may fail to sort or to group when memory is short."""
+    """Answers questions about rows that DuckDB may fail to sort or group when memory is short."""
 
     def __init__(self, printer: Printer, tables: Tables) -> None:
         self._printer = printer
@@ -52,12 +52,12 @@ class WideRows:
     # -- whether rows are wide ----------------------------------------------------------------------------------
 
     def has_wide_keys(self, persons: Persons) -> bool:
-        """Whether what tells a person's keys apart is long."""
+        """Whether the keys of some person are long."""
         keys = [column.expression for column in persons.keys.columns]
         return persons.relation.person is not None and self._is_wide(persons, "k", keys)
 
     def has_wide_values(self, distinct: Distinct) -> bool:
-        """Whether what tells a person's values apart is long."""
+        """Whether the values of some person are long."""
         return distinct.bounding is not None and self._is_wide(distinct, "v", [distinct.of])
 
     def has_wide_rows(self, scan: Scan) -> bool:
@@ -123,7 +123,7 @@ class WideRows:
 
     @contextmanager
     def _first(self, lines: Lines) -> Iterator[tuple[str, str]]:
-        """A table of lines, and one of those that count."""
+        """Make a table of lines and one of those that count, for a while."""
         with self._made(lines.select) as table, self._made(lines.first(table)) as first:
             with self._made(lines.borders(first)) as borders:
                 most = dict(self._tables.rows(f"SELECT number, most FROM {borders}"))
@@ -132,7 +132,7 @@ class WideRows:
             yield table, first
 
     def _settle(self, lines: Lines, table: str, first: str, borders: str, most: Mapping[int, int]) -> None:
-        """Let contents decide between lines of one hash on both sides of a border."""
+        """Decide by content which lines count, where some lines of one hash do and others do not."""
         found = self._tables.one_by_one(lines.contents(table, borders), lambda read: choices.least(read, most))
         numbers, identities = ([line[place] for line in found] for place in range(2))
         self._tables.execute(lines.without(first, borders), None)
@@ -140,7 +140,7 @@ class WideRows:
 
     @contextmanager
     def _made(self, select: str) -> Iterator[str]:
-        """A table of what is selected, for a while."""
+        """Make a table by a SELECT, and drop it afterwards."""
         table = f"passing_{next(self._numbers)}"
         self._tables.make(table, select)
         try:
@@ -153,7 +153,7 @@ class WideRows:
 
 
 def ranked_or_grouped(relation: Relation) -> Iterator[Relation]:
-    """The relations inside of one, and itself, after what they are made of."""
+    """Yield all relations inside of one, and itself, sources first."""
     for source in relation.sources:
         yield from ranked_or_grouped(source)
     yield relation

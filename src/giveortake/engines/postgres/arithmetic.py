@@ -24,7 +24,7 @@ _LARGEST_EXPONENT, _LEAST_EXPONENT = 709.782712893384, -745.1332191019411  # e t
 
 
 def once(printed: list[str], write: Callable[[list[str]], str]) -> str:
-    """What is written of arguments, each of them printed and computed once however often it is needed.
+    """SQL that `write` makes of arguments, each computed once however often it is needed.
 
     OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed.
     """
@@ -59,12 +59,12 @@ def total(a: str, b: str) -> str:
 
 
 def _usual(a: str, b: str) -> str:
-    """Whether two numbers are so near to one that neither their product nor their quotient leaves the doubles."""
+    """Whether neither the product nor the quotient of two numbers can leave the doubles."""
     return " AND ".join(f"abs({each}) BETWEEN {two_to(-500)} AND {two_to(500)}" for each in (a, b))
 
 
 def _special(a: str, b: str) -> str:
-    """Whether one of them is zero or infinite: PostgreSQL does not raise then."""
+    """Whether one of two numbers is zero or infinite: PostgreSQL does not raise then."""
     return f"{a} = 0 OR {b} = 0 OR abs({a}) = {_INFINITY} OR abs({b}) = {_INFINITY}"
 
 

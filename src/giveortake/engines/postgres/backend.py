@@ -1,4 +1,4 @@
-"""PostgreSQL as an engine that can be chosen: for addresses of its servers."""
+"""The backend that opens PostgreSQL, for addresses of its servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @final
 class PostgresBackend:
-    """Tables that a URL of PostgreSQL names."""
+    """The backend for tables that a URL of PostgreSQL names."""
 
     name = "postgresql"
     schemes: tuple[str, ...] = ("postgresql", "postgres")

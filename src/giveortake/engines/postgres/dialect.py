@@ -28,7 +28,7 @@ _DIVISION = 2.0**62
 
 @final
 class PostgresDialect(Dialect):
-    """PostgreSQL raises where a cast or a result is out of range: everything here asks first.
+    """PostgreSQL raises where a cast or a result is out of range: everything here checks first.
 
     Texts carry the collation "C" from where they are read or written, so that they are compared by code points.
     """
@@ -70,12 +70,12 @@ class PostgresDialect(Dialect):
         return f"CAST(CAST({truth} AS INTEGER) AS BIGINT)"
 
     def whole(self, real: str) -> str:
-        """Moved to the doubles next to those that fit, which are then missing; so are NaN and what is missing."""
+        """Move numbers that do not fit to the doubles next to the range, and make these missing; NaN too."""
         moved = self.between(real, _BELOW_WHOLE, _ABOVE_WHOLE)
         return f"CAST(nullif(nullif({moved}, {_BELOW_WHOLE}), {_ABOVE_WHOLE}) AS BIGINT)"
 
     def narrow(self, whole: str) -> str:
-        """Whole numbers are of 64 bits wherever they are read."""
+        """Cast: whole numbers have 64 bits wherever they are read."""
         return f"CAST({whole} AS BIGINT)"
 
     def matches(self, text: str, pattern: str) -> str:
@@ -85,7 +85,7 @@ class PostgresDialect(Dialect):
         return f"CAST({text} AS DOUBLE PRECISION)"
 
     def parsed_date(self, text: str) -> str:
-        """No date is made before its month is known to be one; a day that its month lacks falls into another month."""
+        """Make a date only of a valid month; a day that its month lacks falls into another, and is missing."""
         year, month, day = (f"CAST(substr({text}, {at}) AS INTEGER)" for at in ("1, 4", "6, 2", "9, 2"))
         date = f"(make_date({year}, {month}, 1) + ({day} - 1))"
         exists = f"{day} > 0 AND extract(month FROM {date}) = {month}"
@@ -98,7 +98,7 @@ class PostgresDialect(Dialect):
 
     @property
     def carries_nan(self) -> bool:
-        """It is the greatest number here, and would be taken for an overflow."""
+        """False: NaN is the greatest number here, and would be taken for an overflow."""
         return False
 
     def add(self, one: str, other: str) -> str:
@@ -253,11 +253,11 @@ class PostgresDialect(Dialect):
         return f"{select} OFFSET 0"
 
     def by_person(self, lines: str) -> str:
-        """All rows are in one place."""
+        """Return them as they are: all rows are in one place."""
         return lines
 
     def with_groups(self, pairs: str) -> str:
-        """One sort, and no join whose size PostgreSQL would have to guess."""
+        """A window: one sort, and no join whose size PostgreSQL would have to guess."""
         return f"SELECT t.*, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS t"
 
     def with_counts(self, cells: str) -> str:

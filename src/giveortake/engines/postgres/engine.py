@@ -67,8 +67,8 @@ _LONGEST = 12_800_000  # characters of a question; what others repeat is printed
 class PostgresEngine(SQLEngine):
     """Tables of one database, over one connection that can write nothing.
 
-    Each question is one transaction that sees one state of the tables. The address is never told: not by errors, and
-    not by what is printed of the engine.
+    Each question is one transaction that sees one state of the tables. The address is never shown, neither in errors
+    nor when the engine is printed.
     """
 
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
@@ -117,21 +117,21 @@ class PostgresEngine(SQLEngine):
         return content
 
     def lock(self) -> None:
-        """The connection can write nothing and reads what its user may see: there is nothing more to lock."""
+        """Do nothing: the connection can write nothing, and reads what its user may see."""
 
     def unchanged(self) -> bool:
         with self._lock:
             return self._still(lambda stored: stored.checked(self._run))
 
     def hold_to_content(self) -> None:
-        """What was computed before is forgotten: it may be of what was written since."""
+        """Compare the content in every question from now on; forget earlier results, which were not compared."""
         with self._lock:
             if not self._is_held:
                 self._results.clear()
             self._is_held = True
 
     def _still(self, look: Callable[[Stored], Stored | None]) -> bool:
-        """Whether every table is still there, as one looks at it."""
+        """Whether every table is unchanged, as `look` finds it."""
         for name, stored in self._stored.items():
             found = look(stored)
             if found is None:
@@ -155,7 +155,7 @@ class PostgresEngine(SQLEngine):
             return self._run(f"WITH {named} {text}" if named else text, self._limit(), held=self._is_held)
 
     def _limit(self) -> Mapping[str, str]:
-        """The server gives up by itself when the time is over."""
+        """The setting by which the server stops by itself when the time is over."""
         left = self._time.left
         return _UNLIMITED if left is None else {"statement_timeout": str(max(1, round(left * 1000)))}
 
@@ -171,7 +171,7 @@ class PostgresEngine(SQLEngine):
         return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
 
     def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
+        """Constants as arrays, inside the statements that name them: nothing is created on the server."""
         arrays, shown = [], []
         for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
             kind = _ARRAYS[domain.kind]
@@ -193,19 +193,19 @@ class PostgresEngine(SQLEngine):
         return f"({self._printer.few_rows(scan)})"
 
     def _make_few_rows(self, scan: Scan) -> None:
-        """It is part of the statements that read it."""
+        """Do nothing: the table is part of the statements that read it."""
 
     # -- the connection -----------------------------------------------------------------------------------------
 
     def _schemas(self) -> list[str]:
-        """Where the user's own settings look for tables. Nothing but the names of tables is looked up there."""
+        """The schemas of the user's own search path. Only the names of tables are looked up there."""
         ((schemas,),) = self._run("SELECT pg_catalog.current_schemas(false)", pinned=False)
         return [str(schema) for schema in schemas]
 
     def _run(
         self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True, held: bool = False
     ) -> list[tuple[Any, ...]]:
-        """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
+        """Run a statement in a transaction of its own. The server's errors may quote rows, and are not passed on.
 
         With `held`, it fails if the tables that this transaction sees do not have the content that was registered.
 
@@ -235,7 +235,7 @@ class PostgresEngine(SQLEngine):
         return self._connection.execute(text.encode()).fetchall()
 
     def _begin(self, begin: str) -> None:
-        """Begin, and connect again if the connection was lost since it was last used."""
+        """Begin a transaction, and connect again if the connection was lost since it was last used."""
         try:
             self._connection.execute(begin.encode())
         except psycopg.OperationalError:

@@ -1,4 +1,4 @@
-"""What PostgreSQL cannot run, told by a question alone."""
+"""What PostgreSQL cannot run, as far as the question alone shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked
 
 _MOST_COLUMNS = 1664  # of one SELECT
-_LONGEST_NAME = 63  # bytes; what is beyond is cut off without a word
+_LONGEST_NAME = 63  # bytes; the rest is cut off silently
 _OUR_OWN = 4  # columns that statements add
 
 
@@ -34,7 +34,7 @@ def require_within_limits(asked: Asked) -> None:
 
 
 def require_columns(names: Collection[str]) -> None:
-    """Refuse columns of one SELECT that are too many, or that PostgreSQL would take for one another."""
+    """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
     _require_few(len(names))
     if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
         raise QueryRefused(

@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL: where they are, what their types say, and how to tell that they were written."""
+"""Tables of PostgreSQL: where they are, what their types say, and whether they were written to."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class Stored:
     compared_in: str | None = None  # the snapshot in which the content was last found to be the registered one
 
     def text(self) -> str:
-        """How the table is read: each column as the one type of its kind."""
+        """The SQL that reads the table: each column as the one type of its kind."""
         types = dict(self.columns)
         read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
         return f"(SELECT {', '.join(read)} FROM {self.place} AS t)"
 
     def checked(self, run: Run) -> Stored | None:
-        """The same table if its content is still the same.
+        """This table if its content is still the same, else None.
 
         Its file and the numbers of rows that were ever inserted, updated and deleted tell that nothing was written; if
         they differ, the content is compared. PostgreSQL counts what another connection wrote some seconds late, ten if
@@ -92,7 +92,7 @@ class Stored:
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
 
     def held(self, run: Run) -> Stored | None:
-        """The same table if the transaction that `run` reads in sees the very content that was registered.
+        """This table if the transaction that `run` reads in sees exactly the registered content, else None.
 
         Guarantee: what is written gets a number, and a snapshot while nobody writes names the numbers of all that was
         ever written: if it is the one in which the content was last compared, the content is the same. Else all of it
@@ -109,7 +109,7 @@ class Stored:
 def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
     """A table by its name in the first of some schemas, or by schema.name.
 
-    Where policies let the user see fewer rows, those are what is asked.
+    Where policies hide rows from the user, the question is about the visible ones.
     """
     wanted = single_quoted(table)
     place = f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
@@ -137,7 +137,7 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
 
 
 def _columns(run: Run, oid: int) -> tuple[tuple[str, str], ...]:
-    """Names and types, `enum` for all enumerations."""
+    """The names and types of a table's columns; the type is `enum` for all enumerations."""
     return tuple(
         run(
             "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
@@ -153,7 +153,7 @@ def _state(run: Run, oid: int) -> tuple[Any, ...]:
 
 
 def _digest(run: Run, stored: Stored) -> str:
-    """One scan: the number of rows and the sum of their hashes. The name and the order of rows do not count."""
+    """A fingerprint by one scan: the number of rows and the sum of their hashes, whatever their order."""
     row = "ROW(t.*)"  # t alone would mean a column of that name
     hashed = f"CAST(CAST('x' || left(md5(CAST({row} AS TEXT)), 15) AS BIT(60)) AS BIGINT)"
     ((count, mixed),) = run(f"SELECT count(*), sum({hashed}) FROM {stored.place} AS t")
@@ -180,7 +180,7 @@ _KINDS = {
 
 
 def _domain(kind: str) -> Domain | None:
-    """What a type says: decimals of at most 38 digits are decimals, others real numbers."""
+    """The domain of a type: decimals of at most 38 digits are decimals, others real numbers."""
     scale = _scale(kind)
     if scale is not None:
         return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale))

@@ -1,4 +1,4 @@
-"""Spark as an engine that can be chosen: for its DataFrames, for tables of its session, for addresses of clusters."""
+"""The backend that opens Spark, for its DataFrames, tables of its session and addresses of clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
 
 @final
 class SparkBackend:
-    """Tables of a Spark session that is there, or that a URL names."""
+    """The backend for tables of an active Spark session, or of one that a URL names."""
 
     name = "spark"
     schemes: tuple[str, ...] = ("spark", "sc")

@@ -1,4 +1,4 @@
-"""Constants on their way to Spark, as Arrow."""
+"""Constants as Arrow tables, to be sent to Spark."""
 
 from __future__ import annotations
 

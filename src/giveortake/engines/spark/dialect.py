@@ -30,7 +30,7 @@ _PIECES = re.compile("_+|[^a-zA-Z0-9]")
 
 @final
 class SparkDialect(Dialect):
-    """Names are told apart by case, texts are compared by their bytes, and casts and sums that overflow fail.
+    """Spark's SQL: names differ by case, texts are compared by bytes, and casts and sums that overflow fail.
 
     Moments are wall clocks without a time zone; those that Spark stores as instants are read as they are in UTC.
     """
@@ -124,7 +124,7 @@ class SparkDialect(Dialect):
         return f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {remainder} END"
 
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
-        """Spark finds equal expressions by itself."""
+        """Write the arguments as they are: Spark finds equal expressions by itself."""
         return write(arguments)
 
     # -- texts and times ----------------------------------------------------------------------------------------
@@ -148,10 +148,10 @@ class SparkDialect(Dialect):
         return f"CAST(length({text}) AS BIGINT)"
 
     def like(self, text: str, pattern: str) -> str:
-        """In time linear in the text, where Spark's own tries every way to match what is between several %.
+        """Match in time linear in the text; Spark's LIKE tries every way to match the pieces between several %.
 
-        What stands between two % has a fixed length, so that to take the first place where it fits, for good, misses
-        nothing: that is what atomic groups say.
+        A piece between two % has a fixed length, so that taking the first place where it fits misses nothing: atomic
+        groups do that.
         """
         if "%" not in pattern[1:-1]:
             escaped = pattern.replace("\\", "\\\\")  # a backslash stands for itself when it is doubled
@@ -208,7 +208,7 @@ class SparkDialect(Dialect):
     # -- choices and equality -----------------------------------------------------------------------------------
 
     def condition(self, truth: str) -> str:
-        """NULL by itself has no type."""
+        """FALSE in place of a bare NULL, which has no type."""
         return "FALSE" if truth == "NULL" else truth
 
     def same(self, one: str, other: str) -> str:
@@ -220,7 +220,7 @@ class SparkDialect(Dialect):
     # -- sums ---------------------------------------------------------------------------------------------------
 
     def total(self, steps: str, reach: int) -> str:
-        """Sums of 64 bits fail when they overflow, and sums of decimals are slow: several sums of fewer bits each."""
+        """Several sums of fewer bits: sums of 64 bits fail when they overflow, and those of decimals are slow."""
         if reach * _MOST_ROWS < 2**63:
             return f"sum({steps})"
         if reach >= 2**63:
@@ -261,28 +261,28 @@ class SparkDialect(Dialect):
     # -- queries ------------------------------------------------------------------------------------------------
 
     def require_columns(self, names: list[str]) -> None:
-        """Spark takes them all."""
+        """Do nothing: Spark takes any columns."""
 
     def fence(self, select: str) -> str:
-        """Spark computes what a subquery selects once, or finds equal expressions where it does not."""
+        """Return it as it is: Spark computes what a subquery selects once, or finds equal expressions."""
         return select
 
     def by_person(self, lines: str) -> str:
-        """One shuffle, which groups and windows of a person need no other one after."""
+        """One shuffle by person, after which a person's groups and windows need no other one."""
         return f"SELECT /*+ REPARTITION(p) */ * FROM ({lines}) AS lines"
 
     def with_groups(self, pairs: str) -> str:
-        """By a window, which reads the pairs once."""
+        """Count by a window, which reads the pairs once."""
         return f"SELECT *, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS pairs"
 
     def with_counts(self, cells: str) -> str:
-        """By windows, which read the cells once."""
+        """Count by windows, which read the cells once."""
         ranks = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
         placed = f"SELECT *, sum(n) OVER (PARTITION BY p, code) AS c, {ranks} FROM ({cells}) AS cells"
         return f"SELECT *, max(place) OVER (PARTITION BY p) AS m FROM ({placed}) AS placed"
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        """By a window, which reads the rows once."""
+        """Sum by a window, which reads the rows once."""
         listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
         return f"SELECT *, {listed} FROM ({rows}) AS rows"
 
@@ -293,7 +293,7 @@ class SparkDialect(Dialect):
 
 
 def _fixed(piece: str) -> str:
-    """A pattern without % as a regular expression of Java; code points that are no letters or digits are numbered."""
+    """A pattern without % as a regular expression of Java; other characters than letters and digits are escaped."""
     return _PIECES.sub(lambda found: _java(found[0]), piece)
 
 

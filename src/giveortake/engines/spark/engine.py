@@ -54,7 +54,7 @@ _MANY_GROUPS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1",  # one person's array is held at a time
 }
 _AT_ONCE = 1 << 18  # keys that are read at once, as Arrow
-_AS_PYTHON = 1 << 15  # keys of these that are Python's at once, which takes ten times the memory
+_AS_PYTHON = 1 << 15  # keys of these that are converted to Python at once, in ten times the memory
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
 _LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
 
@@ -63,9 +63,9 @@ _LONGEST = 1_000_000  # characters of a question; some functions take five times
 class SparkEngine(SQLEngine):
     """Tables of one Spark session, read in place by statements of a session of our own beside it.
 
-    That one shares the cluster and the cache, but neither settings nor functions nor views, so that what a user sets
-    changes no integer. Rows must be the same each time they are read: streams, samples, limits and what is computed
-    with luck are refused; user-defined functions that fail or that keep no promise to be deterministic are not seen.
+    Our session shares the cluster and the cache, but neither settings nor functions nor views, so that what a user sets
+    changes no integer. Rows must be the same each time they are read: streams, samples, limits and random values are
+    refused; user-defined functions that fail, or that are declared deterministic and are not, go unnoticed.
     """
 
     def __init__(self, session: SparkSession, *, seconds: float | None = None) -> None:
@@ -96,7 +96,7 @@ class SparkEngine(SQLEngine):
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
         """Find a table, a DataFrame or the name of one, and read its columns' types; its rows stay where they are.
 
-        Instants (Spark's TIMESTAMP) are offered as what clocks in UTC show.
+        Instants (Spark's TIMESTAMP) are offered as wall clock times in UTC.
         """
         given = table or (connect(source)[1] if isinstance(source, str) else source)
         frame = found_table(self._session, given)
@@ -111,13 +111,13 @@ class SparkEngine(SQLEngine):
         return self._send_public(name, source)
 
     def lock(self) -> None:
-        """Spark reads what its session may see: there is nothing more to lock."""
+        """Do nothing: Spark reads what its session may see."""
 
     def unchanged(self) -> bool:
         return all(files.unchanged() for files in self._files)
 
     def hold_to_content(self) -> None:
-        """Files are compared before and after each question; any other DataFrame always gives the same rows."""
+        """Do nothing: files are compared around each question; other DataFrames always give the same rows."""
 
     def close(self) -> None:
         for view in self._views:
@@ -127,11 +127,11 @@ class SparkEngine(SQLEngine):
         self._key_lists.close()
 
     def _is_here(self) -> bool:
-        """Whether all work is done on this machine, by what can read its files."""
+        """Whether Spark runs on this machine alone, and so can read its files."""
         return self._context is not None and str(self._context.master).startswith("local")
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
-        """A view of a DataFrame in the session of our own; all sessions can see it for a moment."""
+        """Make a view of a DataFrame in our own session; all sessions can see it for a moment."""
         passing = f"giveortake_{uuid4().hex}"
         database = str(self._own.conf.get("spark.sql.globalTempDatabase"))
         frame.createGlobalTempView(passing)
@@ -165,7 +165,7 @@ class SparkEngine(SQLEngine):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        """The keys are kept on the cluster until the last of them is taken.
+        """Yield the keys in parts; the cluster keeps them until the last one is taken.
 
         Which part a key is in is decided by the key alone, so that each comes once, even if a part has to be computed
         again because a worker was lost.
@@ -184,7 +184,7 @@ class SparkEngine(SQLEngine):
 
     @contextmanager
     def _finding(self, persons: Persons) -> Iterator[str]:
-        """The statement that finds keys, while what it reads is there."""
+        """Yield the statement that finds keys; the tables that it reads are there until the block ends."""
         if persons.weights is None or persons.relation.person is None:
             yield self._found_statement(persons)
             return
@@ -217,7 +217,7 @@ class SparkEngine(SQLEngine):
 
     @contextmanager
     def _many_groups(self) -> Iterator[None]:
-        """Have Spark group rows as is best where groups are many: they change no integer."""
+        """Make Spark group rows as is best for many groups; the settings change no integer."""
         for setting, value in _MANY_GROUPS.items():
             self._own.conf.set(setting, value)
         try:
@@ -262,13 +262,13 @@ class SparkEngine(SQLEngine):
         return self._view(frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
 
     def _require_own_limits(self, asked: Asked) -> None:
-        """Spark has none that a question could reach."""
+        """Do nothing: Spark has no limit that a question could reach."""
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"
 
     def _make_few_rows(self, scan: Scan) -> None:
-        """It is part of the statements that read it."""
+        """Do nothing: the table is part of the statements that read it."""
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         name = uuid4().hex
@@ -286,7 +286,7 @@ class SparkEngine(SQLEngine):
             self._key_lists.forget(key_list)
 
     def _made(self, table: pa.Table) -> DataFrame:
-        """Constants in the session of our own. To make them makes it active; who was active before is so again."""
+        """Constants in our own session, which becomes active by that; then reactivate the one before."""
         from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
 
         before = SparkSession.getActiveSession()
@@ -305,7 +305,7 @@ class SparkEngine(SQLEngine):
         return [column.cast("int64").to_numpy() for column in table.columns]
 
     def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
-        """Run a statement. What Spark says when it fails may quote rows, and is never told."""
+        """Run a statement. Spark's error messages may quote rows, and are never passed on."""
         with self._limited():
             try:
                 with self._described(), silent():
@@ -331,7 +331,7 @@ class SparkEngine(SQLEngine):
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """Interrupt what is still running after the seconds that there are, and whatever it starts from then on."""
+        """Interrupt what is still running when the time is over, and whatever it starts afterwards."""
         if self._time.left is None:
             yield
             return
@@ -357,7 +357,7 @@ class SparkEngine(SQLEngine):
 
 
 def _filled(asked: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:
-    """The integers of so many keys from `start` on; keys without rows have zeros."""
+    """The integers of `size` keys from `start` on; keys without rows have zeros."""
     if isinstance(asked, Tally):
         sums: list[npt.NDArray[Any]] = []
         for index in range(len(asked.summands)):
@@ -380,7 +380,7 @@ def _count(frame: DataFrame) -> int:
 
 
 def _persisted(frame: DataFrame) -> DataFrame:
-    """On the disks of the workers, so that no memory grows with what is kept."""
+    """Keep a result on the disks of the workers, so that no memory grows with it."""
     from pyspark import StorageLevel  # noqa: PLC0415 (a heavy library)
 
     return frame.persist(StorageLevel.DISK_ONLY)

@@ -24,10 +24,10 @@ _AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED"}  # days of the calendar that A
 
 
 class KeyLists(ABC):
-    """Where lists of keys are while they are read."""
+    """A place for lists of keys while they are read."""
 
     def frame(self, name: str, parts: Iterable[pa.Table]) -> DataFrame:
-        """All parts of a list, one below the other. Decimals are as wide as the widest of them."""
+        """All parts of a list as one DataFrame. Decimals are as wide as the widest of them."""
         frames, size = [], 0
         for part in _larger(parts):
             frames.append(self._part(name, part))
@@ -37,19 +37,19 @@ class KeyLists(ABC):
 
     @abstractmethod
     def _part(self, name: str, part: pa.Table) -> DataFrame:
-        """One part as a table."""
+        """One part of a list as a DataFrame."""
 
     @abstractmethod
     def forget(self, name: str) -> None:
-        """Let go of a list."""
+        """Drop a list."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of all of them."""
+        """Drop all lists."""
 
 
 def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Parts one below the other, as long as they are alike and not very large: a plan of many parts takes long."""
+    """Merge parts that are alike, while they are not very large: Spark takes long to plan many parts."""
     import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
 
     some: list[pa.Table] = []
@@ -63,7 +63,7 @@ def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 @final
 class KeysInFiles(KeyLists):
-    """For a Spark on this machine, which reads files: neither Python nor the virtual machine holds the keys."""
+    """Lists in files, for a Spark on this machine: neither Python nor the virtual machine holds the keys."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class KeysInFiles(KeyLists):
         return self._session.read.options(**_AS_WRITTEN).schema(text).parquet(self._write(name, part).as_uri())
 
     def _write(self, name: str, part: pa.Table) -> Path:
-        """A file of its own, in a folder of the list's own."""
+        """Write a part to a file of its own, in the folder of its list."""
         import pyarrow.parquet as pq  # noqa: PLC0415 (a heavy library, needed from here on)
 
         try:
@@ -104,7 +104,7 @@ class KeysInFiles(KeyLists):
 
 @final
 class KeysInDriver(KeyLists):
-    """For a Spark elsewhere. The driver's virtual machine holds the keys: no place is known that workers read too."""
+    """Lists in the driver's virtual machine, for a Spark elsewhere: no place is known that its workers read too."""
 
     def __init__(self, made: Callable[[pa.Table], DataFrame]) -> None:
         self._made = made
@@ -113,7 +113,7 @@ class KeysInDriver(KeyLists):
         return self._made(part)
 
     def forget(self, name: str) -> None:
-        """A list goes with its view."""
+        """Do nothing: a list goes with its view."""
 
     def close(self) -> None:
-        """Lists go with their views."""
+        """Do nothing: lists go with their views."""

@@ -20,7 +20,7 @@ _OF_ROW = 1 << 9  # bytes that a key takes besides its texts
 
 
 def heavy_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
-    """The persons p whose keys may take more than `MOST_IN_ARRAY`: of n rows of short keys, n / 32,768 at most."""
+    """Persons p whose keys may exceed `MOST_IN_ARRAY` bytes: for n rows of short keys, at most n / 32,768."""
     texts = [f"k{place}" for place, kind in enumerate(_kinds(persons)) if kind is Kind.TEXT]
     octets = "".join(f" + coalesce(sum({printer.dialect.octets(text)}), 0)" for text in texts)
     lines = _lines(printer, persons, declared)
@@ -44,7 +44,7 @@ def weighted_statement(
 
 
 def _lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
-    """Rows (p, k0, k1 …)."""
+    """Rows (p, k0, k1 …): the keys of each person."""
     listed = ", ".join(f"r.k{index} AS k{index}" for index in range(len(persons.keys.columns)))
     return f"SELECT r.p AS p, {listed} FROM {statements.known_rows(printer, persons, declared)}"
 
@@ -54,10 +54,10 @@ def _joined(how: str, lines: str, heavy: str) -> str:
 
 
 def _weights_of_arrays(printer: Printer, persons: Persons, lines: str) -> str:
-    """Rows of a key and the weight that one person gives it. An array is a set by what its values are in storage.
+    """Rows of a key and the weight that one person gives it, from an array of each person's distinct keys.
 
-    So doubles are made such that equal ones are stored alike: a set that held 0 and −0 would count a person twice for
-    one key. Values of other kinds are stored alike whenever they are equal.
+    Spark compares values as they are stored, so equal doubles are made to be stored alike: a set that held 0 and −0
+    would count a person twice for one key. Values of other kinds are stored alike whenever they are equal.
     """
     assert persons.weights is not None  # noqa: S101 (asked only then)
     kinds = _kinds(persons)

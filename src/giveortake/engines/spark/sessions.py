@@ -23,7 +23,7 @@ _SETTINGS = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # of what is read once
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # results are read once
     "spark.sql.parser.manageParserCaches": "true",  # what the parser learns of each question would stay for ever,
     "spark.sql.parser.parserDfaCacheFlushRatio": "5",  # gigabytes after many; it forgets at 5 % of the driver's memory
 }
@@ -64,7 +64,7 @@ def session_beside(session: SparkSession) -> SparkSession:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Keep pyspark from logging what Spark says when it fails."""
+    """Keep pyspark from logging Spark's error messages."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 (a heavy library)
 
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]

@@ -1,4 +1,4 @@
-"""Tables of Spark: how they are found, which of their columns can be asked about, and what tells that they changed."""
+"""Tables of Spark: how they are found, which of their columns can be asked about, and how changes are noticed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHOOSING_VALUES = {"First", "Last", "AnyValue"}  # of a group, in whatever orde
 
 
 def connect(url: str) -> tuple[SparkSession, str]:
-    """A session and the name of a table in it; the session is there until whoever asked for it stops it.
+    """The session and the table that a URL names; the session lives until the caller stops it.
 
     `spark://host:port?table=db.trips` names a cluster, `sc://host:port?table=db.trips` a server of Spark Connect, and
     a plain `db.trips` a table of the session that already exists.
@@ -68,7 +68,7 @@ def connect(url: str) -> tuple[SparkSession, str]:
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
-    """What Spark says when it cannot be reached may hold its address, and is not told."""
+    """Start a session. Spark's error messages may hold its address, and are not passed on."""
     with suppress(Exception):  # Spark and its gateway raise whatever they please
         return builder.getOrCreate()
     raise NotFound("Spark cannot be reached, or does not let giveortake in", hint="check host and port")
@@ -111,7 +111,7 @@ def found_table(session: SparkSession, source: object) -> DataFrame:
 
 
 def require_readable(frame: DataFrame) -> None:
-    """Refuse what is not the same rows each time it is read."""
+    """Refuse a table that may have other rows each time it is read."""
     if frame.isStreaming:
         raise InvalidParameter("source", HIDDEN, "is a stream", hint=_WRITE_IT)
     names = [name.lower() for name in frame.columns]
@@ -127,7 +127,7 @@ def require_readable(frame: DataFrame) -> None:
 
 
 def _chooses_rows(operator: Any) -> bool:
-    """Whether an operator takes some rows of many, where nothing says which."""
+    """Whether an operator takes some of many rows without saying which."""
     match operator.nodeName():
         case "Deduplicate":
             return bool(operator.keys().size() < operator.child().output().size())
@@ -157,7 +157,7 @@ def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
 
 
 def unasked_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:
-    """The other columns, and their types."""
+    """The columns of kinds that cannot be asked about, and their types."""
     fields = frame.schema.fields
     return tuple((each.name, each.dataType.simpleString()) for each in fields if _domain(each.dataType) is None)
 
@@ -170,7 +170,7 @@ def _domain(kind: DataType) -> Domain | None:
 
 
 def selected(frame: DataFrame, columns: tuple[tuple[str, Domain], ...]) -> DataFrame:
-    """The columns that are offered alone. Collations, under which different texts are equal, are left behind."""
+    """Select the offered columns alone, without collations, under which different texts are equal."""
     dialect = SparkDialect()
     collated = {field.name for field in frame.schema.fields if getattr(field.dataType, "collation", _PLAIN) != _PLAIN}
     texts = []
@@ -186,7 +186,7 @@ _PLAIN = "UTF8_BINARY"
 @final
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that a table is read from, with their sizes and times, where Spark can tell them."""
+    """The files that a table is read from, with their sizes and times, as far as Spark knows them."""
 
     frame: DataFrame
     table: str | None
@@ -194,11 +194,11 @@ class Files:
 
     @classmethod
     def of(cls, frame: DataFrame, source: object) -> Files:
-        """Those of now."""
+        """The files of a table as they are now."""
         return cls(frame, source if isinstance(source, str) else None, _states(frame))
 
     def unchanged(self) -> bool:
-        """Whether they are still there and the same. What parts and counters promise depends on it."""
+        """Whether the files are still there and the same. What parts and counters promise depends on it."""
         with suppress(Exception):  # Spark and its gateway raise whatever they please about files that are gone
             frame = self.frame if self.table is None else self.frame.sparkSession.table(self.table)
             return _states(frame) == self.states
@@ -221,5 +221,5 @@ def _states(frame: DataFrame) -> frozenset[tuple[str, int, int]]:
 
 @lru_cache(maxsize=1)
 def _classes(machine: Any) -> tuple[Any, Any]:
-    """Paths and addresses of files. To look for a class by its name asks for every part of it, in every archive."""
+    """The Java classes of paths and URIs, looked up once: finding a class by its name is slow."""
     return machine.org.apache.hadoop.fs.Path, machine.java.net.URI

@@ -1,4 +1,4 @@
-"""What engines say differently: every construct of SQL that each dialect has to answer for itself."""
+"""Dialects: the constructs of SQL that engines write differently, each of which a dialect has to define."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Dialect(ABC):
-    """The words of one engine. Nothing here has a default: what a dialect forgets keeps it from being made.
+    """The SQL of one engine. Nothing here has a default: a dialect that lacks a method cannot be made.
 
     A construct has one meaning, which its docstring states and all engines share; how it is written is the dialect's
     business. No row may make what is written fail. Arguments are SQL; numbers that are called doubles have that type.
@@ -49,7 +49,7 @@ class Dialect(ABC):
 
     @final
     def literal(self, value: Value) -> str:
-        """A value of the question."""
+        """A constant of the question."""
         match value:
             case None:
                 return "NULL"
@@ -86,7 +86,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def usual_number(self, real: str) -> str:
-        """A double, or nothing in the place of NaN."""
+        """A double; NaN becomes missing."""
 
     @final
     def usual_time(self, time: str, kind: Kind) -> str:
@@ -147,7 +147,7 @@ class Dialect(ABC):
     @property
     @abstractmethod
     def carries_nan(self) -> bool:
-        """Whether arithmetic passes NaN on, as IEEE 754 has it; if not, each operation gives nothing in its place."""
+        """Whether arithmetic passes NaN on, as IEEE 754 has it; if not, NULL is put in its place at each operation."""
 
     @abstractmethod
     def add(self, one: str, other: str) -> str:
@@ -183,12 +183,12 @@ class Dialect(ABC):
 
     @final
     def between(self, number: str, low: str, high: str) -> str:
-        """A number that is there, moved between two others."""
+        """A number that is not missing, clamped to two others."""
         return f"least(greatest({number}, {low}), {high})"
 
     @abstractmethod
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
-        """What is written of arguments that are needed several times; computed once where the engine would not."""
+        """Write SQL that needs its arguments several times, so that the engine computes each of them once."""
 
     # -- texts and times ----------------------------------------------------------------------------------------
 
@@ -202,19 +202,19 @@ class Dialect(ABC):
 
     @final
     def shortened(self, text: str, most: int) -> str:
-        """The first so many characters of a text. One with no more bytes than that is not looked at."""
+        """The first `most` characters of a text. A text with no more bytes than that is not looked at."""
         return f"CASE WHEN {self.octets(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
 
     @final
     def short(self, text: str, most: int) -> str:
-        """A text of at most so many characters; a longer one is missing."""
+        """A text of at most `most` characters; a longer one is missing."""
         return f"CASE WHEN {self.octets(text)} <= {most} OR {self.length(text)} <= {most} THEN {text} END"
 
     @abstractmethod
     def brief(self, text: str) -> str:
-        """What stands for a text where texts are only told apart: equal if and only if the texts are.
+        """A substitute for a text that is only compared: equal if and only if the texts are.
 
-        It is short on engines that hold long ones badly. No two texts are known that it takes for one.
+        It is short on engines that handle long texts badly. No two texts with the same substitute are known.
         """
 
     @abstractmethod
@@ -307,11 +307,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def total(self, steps: str, reach: int) -> str:
-        """The exact sum of whole numbers that are at most so far from zero."""
+        """The exact sum of whole numbers that are at most `reach` from zero."""
 
     @abstractmethod
     def short_total(self, steps: str) -> str:
-        """A sum of so small integers, 20 bits at most, that no table has rows enough to fill 64 bits."""
+        """A sum of integers of at most 20 bits, of which no table has enough to fill 64 bits."""
 
     @abstractmethod
     def narrow_total(self, steps: str) -> str:
@@ -323,11 +323,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def real_sum(self, total: str, reach: int) -> str:
-        """A sum of whole numbers that are at most so far from zero, as the nearest double."""
+        """A sum of whole numbers that are at most `reach` from zero, as the nearest double."""
 
     @abstractmethod
     def cut(self, real: str, greatest: int) -> str:
-        """A double that is at most so far from zero, cut to a whole number towards zero."""
+        """A double that is at most `greatest` from zero, cut to a whole number towards zero."""
 
     @abstractmethod
     def square(self, whole: str) -> str:
@@ -341,7 +341,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def require_columns(self, names: list[str]) -> None:
-        """Refuse the columns of one SELECT if they are too many, or if one's name would be taken for another's."""
+        """Refuse too many columns in one SELECT, or names that the engine would confuse."""
 
     @abstractmethod
     def fence(self, select: str) -> str:
@@ -361,11 +361,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        """Rows (p, …), and with each the sums over all rows of its person, of whole numbers, under their names."""
+        """Rows (p, …), each with sums of whole numbers over all rows of its person, under the given names."""
 
     @abstractmethod
     def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
-        """For each row and each pair of whole numbers a row: the columns that are kept, and the pair, by its names."""
+        """For each row and each pair of whole numbers, a row with the `kept` columns and the pair under `names`."""
 
 
 def double_quoted(name: str) -> str:

@@ -37,11 +37,11 @@ _MOST_REMEMBERED = 1 << 21  # integers and keys of exact results, so that anothe
 _LARGEST_REMEMBERED = 1 << 20  # of one of them
 _RESULT = 1 << 15  # what each of them counts for at least: 64 questions are remembered, however small
 _MOST_CONSTANTS = 1 << 20  # values of constants that are tables already when a question comes
-_AT_ONCE = 1 << 18  # keys that occur, of which it is decided at once which are shown
+_AT_ONCE = 1 << 18  # keys that occur, in each portion of which it is decided which are shown
 
 
 class SQLEngine(ABC):
-    """Answers questions by statements of one dialect. Engines say how statements run and how constants become tables.
+    """Answers questions by statements of one dialect. Subclasses run statements and make tables of constants.
 
     `longest` is how many characters of a relation and its expressions the engine plans in seconds; `seconds` limits
     the work on each question.
@@ -74,11 +74,11 @@ class SQLEngine(ABC):
 
     @abstractmethod
     def add_public(self, name: str, source: object) -> PublicContent:
-        """Register a table that everybody may know, and tell what is in it."""
+        """Register a table that everybody may know, and return what is in it."""
 
     @abstractmethod
     def lock(self) -> None:
-        """All tables are there: from now on nothing else can be reached."""
+        """Make everything but the registered tables unreachable from now on."""
 
     @abstractmethod
     def unchanged(self) -> bool:
@@ -86,11 +86,11 @@ class SQLEngine(ABC):
 
     @abstractmethod
     def hold_to_content(self) -> None:
-        """From now on a question is answered of the very content that was registered, or fails."""
+        """From now on answer questions from exactly the content that was registered, or fail."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the data."""
+        """Close the engine, and release the data."""
 
     @abstractmethod
     def _require_own_limits(self, asked: Asked) -> None:
@@ -102,27 +102,27 @@ class SQLEngine(ABC):
 
     @abstractmethod
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
-        """The columns of a statement, all of 64 bits."""
+        """The columns that a statement returns, all of 64 bits."""
 
     @abstractmethod
     def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        """A table of constants, as it can be read; made anew at each call. It has at least one row."""
+        """Make a table of constants, with at least one row, at each call; return how it is read."""
 
     @abstractmethod
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        """The same of many constants, which come some at a time."""
+        """Make a table of many constants, which come in several lists; return how it is read."""
 
     @abstractmethod
     def _forget(self, listed: str) -> None:
-        """Let go of such a table."""
+        """Drop a table of constants."""
 
     @abstractmethod
     def _few_rows(self, scan: Scan) -> str:
-        """What is read in the place of a table of which each person keeps few rows. No row is looked at yet."""
+        """How a table with few rows of each person is read. No row is looked at yet."""
 
     @abstractmethod
     def _make_few_rows(self, scan: Scan) -> None:
-        """Make that table, if it has to be made."""
+        """Make a table with few rows of each person, if this engine stores it."""
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class SQLEngine(ABC):
                 self._prepare(relation)
 
     def require_runnable(self, asked: Iterable[Asked]) -> None:
-        """Refuse what is too long, or beyond the engine's own limits. Statements add little to what is printed here."""
+        """Refuse what is too long, or beyond the engine's own limits. Statements add little to this text."""
         for each in asked:
             self._name_few_rows(each.relation)
             if len(self._rows_of(each)) > self._longest:
@@ -140,7 +140,7 @@ class SQLEngine(ABC):
             self._require_own_limits(each)
 
     def _rows_of(self, asked: Asked) -> str:
-        """The part of a statement that grows with what the question says."""
+        """The part of a statement whose length grows with the question."""
         if isinstance(asked, VectorSum):
             return vector_statements.vector_rows(self._printer, asked)
         return statements.rows_of(self._printer, asked)
@@ -255,7 +255,7 @@ class SQLEngine(ABC):
             self._make_few_rows(scan)
 
     def _name_few_rows(self, relation: Relation) -> list[Scan]:
-        """Say how such tables are read; a quote may do so while another question runs."""
+        """Note how tables with few rows of each person are read; a quote may do so while a question runs."""
         found = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
         for scan in found:
             if bounded_name(scan) not in self._sources:
@@ -295,7 +295,7 @@ class SQLEngine(ABC):
         return self._constants((("value", domain), ("code", Domain(Kind.INTEGER))), rows)
 
     def _wanted(self, codes: tuple[int, ...]) -> str:
-        """A table (code)."""
+        """A table (code) of the codes that are wanted."""
         return self._constants((("code", Domain(Kind.INTEGER)),), [(code,) for code in codes] or [(-1,)])
 
     @contextmanager
@@ -322,20 +322,20 @@ class SQLEngine(ABC):
 
 
 def in_order_of_keys(rows: list[tuple[Any, ...]]) -> FoundUnits:
-    """Rows that end with a number of units, by their keys; what is missing comes last."""
+    """Rows that end with a number of units, as keys in order, missing values last, and numbers."""
     rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
     return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
 
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where codes are in the answer."""
+    """The places of codes in the answer."""
     if keys.wanted is None:
         return codes
     return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
 
 
 def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
-    """Keys and their places, some at a time; no list is empty, and there is one even if there are no keys."""
+    """Keys with their places, in lists that are never empty; one list with a dummy if there are no keys."""
     start = 0
     for rows in found.lists():
         if rows:

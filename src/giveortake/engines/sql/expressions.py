@@ -36,7 +36,7 @@ SMALL, CAPITAL = _cased()
 
 @final
 class Expressions:
-    """Writes expressions in a dialect's words.
+    """Writes expressions in a dialect.
 
     Numbers are computed as doubles, which never overflow into an error; the four operations, square roots and rounding
     are the same to the last bit everywhere. Capitals and small letters are those of Latin, Greek and Cyrillic that
@@ -67,7 +67,7 @@ class Expressions:
         raise TypeError(f"no expression: {type(expression).__name__}")
 
     def _number(self, call: Call, schema: Schema, table: str | None) -> str:
-        """A number as a double, in which NaN stands for what is missing, as it does inside of an expression."""
+        """A number as a double, in which NaN may mean a missing value inside of an expression."""
         dialect = self._dialect
         operands = []
         for argument in call.arguments:
@@ -82,7 +82,7 @@ class Expressions:
         return _not_too_long(ARITHMETIC[call.name](dialect, operands))
 
     def _call(self, call: Call, printed: list[str], kinds: list[Kind], domain: Domain) -> str:
-        """A function's value."""
+        """The SQL of a function call."""
         dialect, name = self._dialect, call.name
         match name:
             case "nullif":
@@ -129,7 +129,7 @@ class Expressions:
         return f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.minute(moment)})"
 
     def _alike(self, printed: list[str], kinds: list[Kind]) -> list[str]:
-        """Numbers of different kinds as doubles, dates beside moments as moments. A written NULL has no kind."""
+        """Bring operands to one kind: different numbers to doubles, dates beside moments to moments."""
         null = self._dialect.literal(None)
         known = {kind for text, kind in zip(printed, kinds, strict=True) if text != null}
         same = len(known) == 1 and Kind.DECIMAL not in known  # decimals of two scales need not fit one another
@@ -182,7 +182,7 @@ class Expressions:
         return dialect.whole(_rounded(dialect, dialect.real(text, kind)))
 
     def _moved(self, call: Call, time: str, kind: Kind) -> str:
-        """What can be moved and stays between the years 1 and 9999 is moved; no engine is asked to leave them."""
+        """A date or moment moved by a constant; missing if it would leave the years 1 to 9999."""
         by = int(_constant(call, 1))
         first, last = (self._dialect.literal(end) for end in before_moving(call.name, by, kind))
         return self._dialect.once(
@@ -215,7 +215,7 @@ class Expressions:
 
 
 def _recased(dialect: Dialect, text: str, *, capital: bool) -> str:
-    """Capitals or small letters; ASCII, which is most of what there is, by the engine's own function."""
+    """A text in capitals or small letters; ASCII, which is most of what there is, by the engine's own function."""
     name, source, target = ("upper", SMALL, CAPITAL) if capital else ("lower", CAPITAL, SMALL)
     ascii_source, ascii_target = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     if not capital:
@@ -230,7 +230,7 @@ def _recased(dialect: Dialect, text: str, *, capital: bool) -> str:
 
 
 def _small(text: str) -> str:
-    """The small letters that `_recased` gives, of a text that is known."""
+    """A known text in small letters, as `_recased` gives them."""
     return text.translate(str.maketrans(CAPITAL, SMALL)).translate(
         {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
     )
@@ -241,7 +241,7 @@ def _rounded(dialect: Dialect, real: str) -> str:
 
 
 def _rounded_to(dialect: Dialect, real: str, digits: Fraction) -> str:
-    """Rounded to digits after the point, or before it, by operations that engines round alike."""
+    """A number rounded to digits after the point, or before it, by operations that engines round alike."""
     tenth = dialect.double(Fraction(10) ** int(abs(digits)))
     scaled = dialect.multiply(real, tenth) if digits >= 0 else dialect.divide(real, tenth)
     steps = _rounded(dialect, scaled)
@@ -249,7 +249,7 @@ def _rounded_to(dialect: Dialect, real: str, digits: Fraction) -> str:
 
 
 def _power(dialect: Dialect, real: str, exponent: Fraction) -> str:
-    """Whole powers by squaring, from the highest bit on; others by logarithms, and of 0 as the exponent's sign says."""
+    """A power: whole ones by squaring, from the highest bit; others by logarithms, and of 0 by the exponent's sign."""
     if exponent.denominator != 1:
         beyond = "NULL" if exponent < 0 else dialect.double(0.0)
         logarithm = "ln(CASE WHEN {0} > 0 THEN {0} END)"
@@ -285,7 +285,7 @@ def _name(dialect: Dialect, number: str, names: tuple[str, ...]) -> str:
 
 
 def _difference(dialect: Dialect, unit: str, first: str, last: str) -> str:
-    """How many units begin after one day, up to another."""
+    """The number of units (days, weeks, months …) that begin after one day, up to another."""
     if unit == "week":
         weeks = " - ".join(dialect.days(dialect.date_trunc("'week'", day)) for day in (last, first))
         return f"CAST(({weeks}) / 7 AS BIGINT)"
@@ -299,7 +299,7 @@ def _difference(dialect: Dialect, unit: str, first: str, last: str) -> str:
 
 
 def _in_days(call: Call, schema: Schema) -> Call | None:
-    """A sum or difference of dates as the function that it means."""
+    """The function that a sum or difference of dates means; None for anything else."""
     if call.name not in {"add", "subtract"}:
         return None
     return in_days(call, [argument.domain(schema) for argument in call.arguments])
@@ -318,7 +318,7 @@ def _unit(call: Call) -> str:
 
 
 def _extreme(dialect: Dialect, name: str, printed: list[str]) -> str:
-    """The greatest or least of numbers, none of which may be missing."""
+    """The greatest or least of some numbers; missing if one of them is."""
     return dialect.once(
         printed,
         lambda v: f"CASE WHEN {' OR '.join(f'{text} IS NULL' for text in v)} THEN NULL ELSE {name}({', '.join(v)}) END",
@@ -393,7 +393,7 @@ def _not_too_long(text: str) -> str:
 
 
 def some(bound: Fraction | None) -> Fraction:
-    """A bound that is there."""
+    """A bound, which is known to be there."""
     assert bound is not None  # noqa: S101 (checked when the plan was made)
     return bound
 

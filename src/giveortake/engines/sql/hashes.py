@@ -1,4 +1,4 @@
-"""Numbers that order a person's parts when not all of them can count, the same on every engine."""
+"""Hashes that decide which parts of a person count when not all of them can, the same on every engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_MARKED = 2.0**40
 
 
 def mark(dialect: Dialect, column: str, kind: Kind) -> str:
-    """A number below 2³¹ that a value alone decides, on every engine alike; different values seldom share one."""
+    """A number below 2³¹ made of a value alone, the same on every engine; different values seldom share one."""
     match kind:
         case Kind.INTEGER:
             number = column
@@ -56,7 +56,7 @@ def hash_of(*marks: str) -> str:
 
 
 def hashes_of(numbers: npt.NDArray[np.int64], marks: Iterable[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """`hash_of` many persons, who are whole numbers, and many parts, computed here: the same integers.
+    """Compute `hash_of` for many persons, who are whole numbers, and many parts, in NumPy: the same integers.
 
     Remainders have the sign of what is divided, as in SQL.
     """

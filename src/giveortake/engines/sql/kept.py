@@ -1,4 +1,4 @@
-"""What is likely to be used again is kept, up to some size in total: what was not used for longest goes first."""
+"""A cache of limited size, which drops what was not used for longest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Thing = TypeVar("Thing")
 
 @final
 class Kept(Generic[Key, Thing]):
-    """Things by their keys, of which those that were used last are kept.
+    """A cache of things by their keys, which keeps those that were used last.
 
     `most` bounds the sum of their sizes after `trim`, so that whoever asks for much once fills nobody else's memory.
     """
@@ -25,7 +25,7 @@ class Kept(Generic[Key, Thing]):
         self._size = 0
 
     def get(self, key: Key) -> Thing | None:
-        """The thing, which has been used now, or None."""
+        """Return a thing, and note that it was used; None if it is not there."""
         found = self._things.get(key)
         if found is None:
             return None
@@ -39,13 +39,13 @@ class Kept(Generic[Key, Thing]):
         return thing
 
     def trim(self, let_go: Callable[[Thing], None] = lambda _thing: None) -> None:
-        """Let go of what is too much."""
+        """Drop the least recently used things until the total size is at most `most`."""
         while self._size > self._most:
             thing, size = self._things.popitem(last=False)[1]
             self._size -= size
             let_go(thing)
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop everything."""
         self._things.clear()
         self._size = 0

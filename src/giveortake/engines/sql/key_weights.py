@@ -1,4 +1,4 @@
-"""The statement that finds keys with the weights that persons share out among theirs."""
+"""The statement that finds keys by the weights that each person divides among their own keys."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def weighted_statement(printer: Printer, persons: Persons, lines: str, table: str) -> str:
     """One row for each key that occurs: its values k0, k1 … and the sum of the weights that persons give it.
 
-    `lines` are rows (p, k0, k1 …), and `table` holds for each number m of keys the weight w of one of them. Only those
-    persons' keys are put in order who have more than may count, by a hash of the person and the key's values.
+    `lines` are rows (p, k0, k1 …), and `table` holds for each number m of keys the weight w of one of them. Only the
+    keys of persons with more than may count are put in order, by a hash of the person and the key's values.
     """
     keys = [f"k{index}" for index in range(len(persons.keys.columns))]
     names = ", ".join(keys)
@@ -35,7 +35,7 @@ def weights_given(printer: Printer, persons: Persons, pairs: str, *, names: str,
 
 
 def least_weight(persons: Persons) -> str:
-    """What a person gives who has more keys than count."""
+    """The weight that a person with more keys than count gives to each."""
     assert persons.weights is not None  # noqa: S101 (asked only then)
     return f"CAST({persons.weights[-1]} AS BIGINT)"
 
@@ -47,7 +47,7 @@ def total_weight(printer: Printer, persons: Persons) -> str:
 
 
 def order_of_keys(printer: Printer, persons: Persons) -> str:
-    """What decides which of a person's keys count: a hash of the person and the key's values, then these."""
+    """The order that decides which of a person's keys count: by a hash of person and key, then by the key's values."""
     schema = persons.relation.schema
     keys = [f"k{index}" for index in range(len(persons.keys.columns))]
     kinds = [column.expression.domain(schema).kind for column in persons.keys.columns]

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from giveortake.plan import Aggregate, Schema
 
 _FEATURE_STEPS = 2**30
-_LAST = 2**62  # where rows come that have no value to be ordered by
+_LAST = 2**62  # the order number of rows without a value
 
 
 @final
 class Printer:
-    """Writes relations in a dialect's words, the same for all engines.
+    """Writes relations in a dialect, in the same way for all engines.
 
     `sources` says how each table is read, and each relation that was made into a table before. A column of real
     numbers has no NaN in it (they are missing), dates lie between the years 1 and 9999, texts have a greatest length,
@@ -59,7 +59,7 @@ class Printer:
         return self._expressions.write(expression, schema, table)
 
     def relation(self, relation: Relation, needed: Iterable[str] | None = None) -> str:
-        """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
+        """A SELECT of a relation's columns, or of those needed: perhaps with others, and with at least one."""
         wanted = _wanted(relation, relation.schema if needed is None else needed)
         self.dialect.require_columns(wanted)
         prepared = self._sources.get(relation) if isinstance(relation, KeepParts | PerPerson) else None
@@ -91,9 +91,9 @@ class Printer:
     # -- tables -------------------------------------------------------------------------------------------------
 
     def _scan(self, scan: Scan, wanted: list[str]) -> str:
-        """The columns that are wanted, of the rows in which nothing is missing that must be there.
+        """The wanted columns, of the rows in which no required value is missing.
 
-        Few rows of each person were brought to the types of their kinds when they were chosen.
+        A table with few rows of each person has the types of their kinds already.
         """
         complete = [name for name, domain in scan.table.columns if not domain.nullable]
         read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
@@ -107,14 +107,14 @@ class Printer:
         return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {there}"
 
     def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
-        """Stored columns, each brought to the one type of its kind."""
+        """Stored columns, each cast to the one type of its kind."""
         return ", ".join(
             f"{self.read(name, domain, is_person=name == person)} AS {self.dialect.identifier(name)}"
             for name, domain in columns
         )
 
     def read(self, name: str, domain: Domain, *, is_person: bool = False) -> str:
-        """A stored column, brought to the one type of its kind, texts to their greatest length.
+        """A stored column, cast to the one type of its kind; texts are cut to their greatest length.
 
         A person's name that is longer is missing: cut, it might be another person's.
         """
@@ -133,7 +133,7 @@ class Printer:
                 return column
 
     def few_rows(self, scan: Scan) -> str:
-        """A table with at most so many rows of each person, chosen by what is in them; rows of nobody are left out."""
+        """A table with few rows of each person, chosen by their content; rows without a person are left out."""
         named = [self.dialect.identifier(name) for name, _ in scan.table.columns]
         columns, person = ", ".join(named), self.dialect.identifier(str(scan.table.person))
         order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])
@@ -149,7 +149,7 @@ class Printer:
         )
 
     def hash_of_row(self, scan: Scan) -> str:
-        """The number that orders a person's rows, of what is in them: a hash, or what is to come first."""
+        """The number that orders a person's rows: a hash of their content, or the value of `first_by`."""
         if scan.first_by is not None:
             return self.expression(_order_number(scan.first_by, scan.table.schema), scan.table.schema)
         named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
@@ -171,7 +171,7 @@ class Printer:
         return self.fenced(text, expressions.values())
 
     def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
-        """A SELECT of expressions, none of which is computed twice for a row."""
+        """A SELECT whose expressions are computed only once for each row."""
         return self.dialect.fence(select) if any(isinstance(each, Call) for each in expressions) else select
 
     # -- joins --------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Printer:
         return self._joined(join, wanted, left, public, on)
 
     def _semi_join(self, join: SemiJoin, wanted: list[str]) -> str:
-        """IN, with the public rows brought to their types first; engines know what it means of missing values."""
+        """IN or NOT IN with public rows, cast to their types first; missing values are treated as in SQL."""
         name = self.dialect.identifier
         used = {join.public_column, *(() if join.condition is None else join.condition.columns())}
         columns = [(each, domain) for each, domain in join.public.columns if each in used]
@@ -215,7 +215,7 @@ class Printer:
         return f"SELECT {', '.join(columns)} FROM ({left}) AS ours {kind} ({right}) AS theirs ON {on}"
 
     def _side(self, union: Union, side: Relation, wanted: list[str]) -> str:
-        """One side of a union, its numbers of the type that the kind of both has: decimals may become doubles."""
+        """One side of a union, its numbers cast to the kind of both sides: decimals may become doubles."""
         kinds, both, name = side.schema, union.schema, self.dialect.identifier
         columns = (
             name(each)
@@ -275,13 +275,13 @@ class Printer:
 
 
 def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
-    """Which columns of a relation are needed, in their order; the first if none is, for a SELECT has one at least."""
+    """The columns of a relation that are needed, in their order; the first if none is, as a SELECT has at least one."""
     chosen, schema = set(needed), relation.schema
     return [name for name in schema if name in chosen] or list(schema)[:1]
 
 
 def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
-    """The name under which a table with few rows of each person is prepared; no table of a user has it."""
+    """The key of a table with few rows of each person among the sources; no table of a user has it."""
     return scan.table.name, scan.most_rows_of_person, scan.first_by
 
 
@@ -302,7 +302,7 @@ def unused(name: str, taken: Iterable[str]) -> str:
 
 
 def _feature_steps(dialect: Dialect, of: str, domain: Domain) -> str:
-    """The values of a person's feature, which are not released, as whole steps: clamped, then moved to a lattice."""
+    """The values of a person's feature as whole steps, clamped and moved to a lattice; they are not released."""
     low, high = some(domain.low), some(domain.high)
     if domain.kind is Kind.INTEGER:
         clamped = dialect.between(of, str(math.ceil(low)), str(math.floor(high)))
@@ -321,5 +321,5 @@ def _feature_granularity(domain: Domain) -> Fraction:
 
 
 def _feature_reach(domain: Domain) -> int:
-    """How far from zero a value of a feature is at most, in steps."""
+    """The greatest distance from zero of a feature's value, in steps."""
     return math.ceil(max(abs(some(domain.low)), abs(some(domain.high))) / _feature_granularity(domain))

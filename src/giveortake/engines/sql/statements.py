@@ -41,7 +41,7 @@ class Coded:
         return self.listed is None and math.prod(self.sizes) < _SMALL
 
     def names(self) -> list[str]:
-        """What the columns of keys are called in statements."""
+        """The names of the key columns in statements."""
         return [f"k{index}" for index in range(len(self.nullable))]
 
     def code(self) -> str:
@@ -54,7 +54,7 @@ class Coded:
         return f"CAST({text} AS {'INTEGER' if self.is_small else 'BIGINT'})"
 
     def marks(self) -> list[str]:
-        """What a key's values alone decide, unlike its code."""
+        """The marks of a key, which its values alone decide, unlike its code."""
         return [f"d{index}.mark" for index in range(len(self.sizes))]
 
     def joins(self, printer: Printer, source: str) -> str:
@@ -71,7 +71,7 @@ class Coded:
 
 
 def equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
-    """Whether a column has a known value; one that is missing may be known, too."""
+    """Whether a column equals a known value, which may be missing."""
     return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
 
 
@@ -123,13 +123,13 @@ def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int)
 
 
 def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
-    """What a summand adds for each row, in steps of its lattice."""
+    """What each row adds to a summand, in steps of its lattice."""
     assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
     return quantised(printer.dialect, f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
 
 
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
-    """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
+    """Sums of each person and group, each scaled down to what the bounds allow (see `questions`)."""
     inner = rows_of(printer, tally)
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
@@ -233,9 +233,9 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
 def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None) -> str:
     """One row for each key that occurs: its values, and the number of units that it was kept for.
 
-    Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
-    `declared` has a table of the values of each column whose values are known; others do not count. `weights` is the
-    table of weights, if units are weighed.
+    Of each person the first `groups` keys count, by a hash of the person and the key's values, which nobody else
+    decides. `declared` has a table of the values of each column whose values are known; others do not count. `weights`
+    is the table of weights, if units are weighed.
     """
     joined = known_rows(printer, persons, declared)
     keys = [f"k{index}" for index in range(len(persons.keys.columns))]
@@ -255,7 +255,7 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
 
 
 def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
-    """The rows r of a question about keys, without those that have another value than the known ones."""
+    """The rows r of a question about keys, without those whose values are not declared."""
     joined = f"({rows_of(printer, persons)}) AS r"
     for index, table in declared.items():
         nullable = None in (persons.keys.columns[index].values or ())
@@ -264,7 +264,7 @@ def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) 
 
 
 def rows_of(printer: Printer, asked: Tally | Bins | Distinct | Persons) -> str:
-    """The rows that a question is about. This is the part of its statement that grows with what the question says."""
+    """The rows that a question is about: the part of its statement whose length grows with the question."""
     match asked:
         case Tally():
             person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
@@ -283,12 +283,12 @@ def rows_of(printer: Printer, asked: Tally | Bins | Distinct | Persons) -> str:
 
 
 def told_apart(dialect: Dialect, column: str, kind: Kind) -> str:
-    """A column that is needed only to tell whether two values are the same."""
+    """A column that is only compared for equality: long texts may be replaced."""
     return dialect.brief(column) if kind is Kind.TEXT else column
 
 
 def named(_dialect: Dialect, column: str, _kind: Kind) -> str:
-    """A column that is needed as it is, for a hash of it."""
+    """A column as it is, because it is hashed."""
     return column
 
 

@@ -1,4 +1,4 @@
-"""Sums of vectors as statements: rows in steps, vectors of units, those that are too long made shorter, a check."""
+"""Sums of vectors as statements: rows in steps, vectors of units, shortened where too long, and a check."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def vector_statement(
 
 
 def fits_doubles(asked: VectorSum) -> bool:
-    """Whether rows are dense vectors of so small steps that doubles add up billions of them exactly."""
+    """Whether vectors are dense, with steps so small that doubles add up billions of rows exactly."""
     return asked.is_dense and asked.sample is None and max(map(asked.reach, asked.components), default=0) <= SMALL
 
 
@@ -56,7 +56,7 @@ def steps_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[s
 
 
 def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str], *, in_doubles: bool = False) -> str:
-    """Values as steps q0, q1 …, none where one is missing, and the codes c0, c1 … of keys, which may be unknown."""
+    """Values as steps q0, q1 …, 0 where one is missing, and the codes c0, c1 … of keys, NULL where one is unknown."""
     values = [f"{_in_steps(printer, asked, i, in_doubles=in_doubles)} AS q{i}" for i in range(len(asked.values))]
     counted = [_code_of_integer(asked, i) for i in range(len(dictionaries))]
     codes = [f"{code or f'd{i}.code'} AS c{i}" for i, code in enumerate(counted)]
@@ -76,7 +76,7 @@ def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str], *, i
 
 
 def _in_steps(printer: Printer, asked: VectorSum, place: int, *, in_doubles: bool) -> str:
-    """A value as whole steps, none if it is missing: what `quantised` says, by comparisons, which cost a quarter."""
+    """A value as whole steps, 0 if it is missing: as `quantised` has it, by comparisons, at a quarter of the cost."""
     summand, dialect = asked.values[place], printer.dialect
     quantum = summand.quantum
     assert summand.of is not None and quantum is not None  # noqa: S101, PT018 (values have both)
@@ -97,7 +97,7 @@ def _in_steps(printer: Printer, asked: VectorSum, place: int, *, in_doubles: boo
 
 
 def _code_of_integer(asked: VectorSum, place: int) -> str | None:
-    """The code of a key whose values are integers that follow each other: it needs no dictionary."""
+    """The code of a key whose values are consecutive integers, without a dictionary; None for other keys."""
     column = asked.columns[place]
     values = column.values or (None,)
     first = values[0]
@@ -116,7 +116,7 @@ def _is_sampled(dialect: Dialect, sample: Sample, name: str) -> str:
 
 
 def _sampled_rows(dialect: Dialect, asked: VectorSum, sample: Sample, rows: str) -> str:
-    """Rows by themselves: a row is called by what counts of it, and by its number among those that are alike."""
+    """Sample rows that are units: a row's name is what counts of it, and its number among equal rows."""
     parts = [f"q{i}" for i in range(len(asked.values))] + [f"c{i}" for i in range(len(asked.columns))] or ["one"]
     number = f"row_number() OVER (PARTITION BY {', '.join(parts)} ORDER BY {parts[0]}) AS number"
     numbered = dialect.fence(f"SELECT *, {number} FROM ({rows}) AS q")
@@ -166,7 +166,7 @@ def _dense(printer: Printer, asked: VectorSum, rows: str, *, in_doubles: bool) -
 
 
 def _summed(dialect: Dialect, products: Iterable[tuple[str, int]], rows: str, *, in_doubles: bool) -> str:
-    """Sums of products of rows that are short enough, each with how far from zero it can be."""
+    """Sums of products over rows that need no cut; each product comes with its greatest distance from zero."""
     if in_doubles:
         sums, form = (
             [f"sum({each})" for each, _ in products],
@@ -178,7 +178,7 @@ def _summed(dialect: Dialect, products: Iterable[tuple[str, int]], rows: str, *,
 
 
 def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) -> str:
-    """Vectors a0, a1 … as w0, w1 …: as they are or shorter, and without those that are not as short as they should be.
+    """Vectors a0, a1 … as w0, w1 …: shortened where they are too long, without those that are too long even then.
 
     The length is computed in doubles, by one expression for each vector; the check in integers of 64 bits.
     """
@@ -195,7 +195,7 @@ def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) 
 
 
 def _gram(dialect: Dialect, asked: VectorSum, rows: str, *, in_doubles: bool) -> str:
-    """Rows whose values are made shorter first: their products are as short as they should be then."""
+    """Sums over rows whose values are shortened first, so that their products are short enough."""
     places = range(len(asked.values))
     square = "{0} * {0}" if in_doubles else "CAST({0} AS BIGINT) * {0}"
     length = " + ".join(square.format(f"q{i}") for i in places)
@@ -225,7 +225,7 @@ def _shorter(dialect: Dialect, asked: VectorSum, steps: str, *, in_doubles: bool
 
 
 def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
-    """Each row is in one cell of each component at most, so its length is a sum over components."""
+    """Sums by cell where rows are units: each row is in at most one cell of each component."""
     dialect, count = printer.dialect, len(asked.components)
     products = [_product(each) for each in asked.components]
     if asked.is_uncut and count > _MANY and max(map(asked.reach, asked.components)) <= SMALL:
@@ -240,7 +240,7 @@ def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
 
 
 def _together(dialect: Dialect, asked: VectorSum, rows: str, products: list[str]) -> tuple[str, list[str]]:
-    """Rows of the same keys added up first, where each of them would be unfolded into many: integers, in any order."""
+    """Add up rows of the same keys first, where each would be unfolded into many: integers, in any order."""
     sums = {product: f"s{place}" for place, product in enumerate(dict.fromkeys(products))}
     codes = ", ".join(f"c{place}" for place in range(len(asked.columns)))
     totals = ", ".join(f"{dialect.narrow_total(product)} AS {name}" for product, name in sums.items())
@@ -255,7 +255,7 @@ def _by_cell(dialect: Dialect, asked: VectorSum, vectors: str, pairs: list[tuple
 
 
 def _cells_of_persons(printer: Printer, asked: VectorSum, rows: str) -> str:
-    """Sums of each person and cell, then the person's length, then what is left of each sum, then a check."""
+    """Sums by person and cell, then each person's length, then the shortened sums, then a check."""
     dialect = printer.dialect
     parts = [(_cell(asked, i), _product(each)) for i, each in enumerate(asked.components)]
     lines = dialect.unfolded(dialect.by_person(rows), ["p"], parts, ("code", "a"))
@@ -274,7 +274,7 @@ def _cells_of_persons(printer: Printer, asked: VectorSum, rows: str) -> str:
 
 
 def _cell(asked: VectorSum, place: int) -> str:
-    """The place of a row's cell among all, or nothing where a key is unknown."""
+    """The place of a row's cell among all, or NULL where a key is unknown."""
     code = "0"
     for key in asked.components[place].keys:
         size = len(asked.columns[key].values or ())
@@ -300,7 +300,7 @@ def _weight_of_code(asked: VectorSum) -> str:
 
 
 def _factor(dialect: Dialect, asked: VectorSum) -> str:
-    """What a vector of length √n is multiplied by: 1, or just less than what makes it as short as it should be."""
+    """The factor for a vector of length √n: 1, or just less than what makes it as short as the bound."""
     length = dialect.real("n")
     short = f"{length} * {dialect.double(1 + 2.0**-40)} <= {dialect.double(asked.bound**2)}"
     return f"CASE WHEN {short} THEN {dialect.double(1)} ELSE {dialect.double(asked.bound * LESS)} / sqrt({length}) END"

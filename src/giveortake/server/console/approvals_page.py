@@ -1,4 +1,4 @@
-"""Large spends that wait for the custodian: who asks what, at what price; and what was decided before."""
+"""The page of large spends that wait for the custodian: who asks what, at what price; and what was decided before."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _APPROVED = "by the custodian, in the console"
 
 
 async def waiting(call: Call) -> Result:
-    """What waits, and what was decided before."""
+    """The page of what waits, and what was decided before."""
     return await _shown(call)
 
 
 async def decided(call: Call) -> Result:
-    """Approve once, or deny; then the same page, with what came of it."""
+    """Approve once, or deny; then show the same page, with the result."""
     said = {name: value.strip() for name, value in call.body.items()}
     reason, path = said.get("reason", ""), {"request": said["request"]}
     if said["do"] == "deny" and not reason:

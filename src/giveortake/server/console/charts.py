@@ -90,7 +90,7 @@ def curve_points(curve: Mapping[str, Any], column: str | None) -> list[tuple[flo
 
 
 def margin_at(points: Sequence[tuple[float, float]], spend: float) -> float:
-    """The margin at a spend between two of a curve, along a straight line between the logarithms."""
+    """The margin at a spend between two points of a curve, interpolated between logarithms."""
     if spend <= points[0][0]:
         return points[0][1]
     for (left, above), (right, below) in itertools.pairwise(points):
@@ -136,7 +136,7 @@ def _in_words(points: Sequence[tuple[float, float]], column: str, symbol: str) -
 
 
 def curve_table(curve: Mapping[str, Any]) -> Markup:
-    """The same numbers as a table."""
+    """The points of a curve as a table."""
     names = list(curve["points"][0]["margins"]) if curve["points"] else []
     symbol = SYMBOLS[curve["currency"]]
     head = tag("tr", *(tag("th", each, scope="col") for each in (symbol, *(f"± {name}" for name in names), "")))
@@ -158,11 +158,11 @@ def _margin(margin: object) -> str:
     return "by the data" if margin is None else str(margin)
 
 
-_MOST = 400  # steps that are drawn; of more, every so-manieth
+_MOST = 400  # steps that are drawn; of more, only some
 
 
 def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Markup | None:
-    """What was left after each charge, as shares of the budget; `used` grows from the first charge on."""
+    """What was left of the budget after each charge; `used` are the shares used, which only grow."""
     if not used:
         return None
     left = [1.0, *(max(0.0, 1.0 - share) for share in used)]
@@ -222,7 +222,7 @@ _HEIGHT = 226
 
 @lru_cache(maxsize=64)
 def belief_chart(promise: Guarantee) -> Markup:
-    """Belief before against belief after: whatever is published, it stays within the band."""
+    """A chart of belief after against belief before: whatever is published, it stays within the band."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     rows = []
     for prior in _SHARES:
@@ -244,7 +244,7 @@ def belief_chart(promise: Guarantee) -> Markup:
 
 @lru_cache(maxsize=64)
 def attacker_chart(promise: Guarantee) -> Markup:
-    """The best that anybody can do who guesses who is in the data: right guesses against wrong ones."""
+    """A chart of the best that an attacker can do who guesses who is in the data: right against wrong guesses."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     points = [(float(rate), float(promise.membership_inference(rate))) for rate in _SHARES]
     tenth = round(100 * float(promise.membership_inference(Fraction(1, 10))))
@@ -262,7 +262,7 @@ def attacker_chart(promise: Guarantee) -> Markup:
 
 @lru_cache(maxsize=64)
 def group_chart(promise: Guarantee) -> Markup:
-    """How a belief of one half about a group may end, by the size of the group."""
+    """A chart of how a belief of one half about a group may end, by the size of the group."""
     plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT, left=0.18)
     rows = [(float(size), *group_belief(promise, size)) for size in _GROUPS]
     return plane.chart(
@@ -278,7 +278,7 @@ def group_chart(promise: Guarantee) -> Markup:
 
 
 def group_belief(promise: Guarantee, size: int) -> tuple[float, float]:
-    """Between what a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
+    """The bounds within which a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
     try:
         found = beliefs(promise.group(size), Fraction(1, 2))
     except Unprovable:

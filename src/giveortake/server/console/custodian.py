@@ -1,4 +1,4 @@
-"""The custodian's desk: who may ask, with what, what failed, and whether the ledger is whole."""
+"""The custodian's page: who may ask, with what budget, what failed, and whether the ledger is whole."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
 async def desk(call: Call) -> Result:
-    """Everything at one look."""
+    """The page of everything that a custodian decides."""
     return await _shown(call)
 
 
 async def act(call: Call) -> Result:
-    """One act, written to the ledger with who did it; then the same page, with what came of it."""
+    """Do one act, written to the ledger with who did it; then show the same page, with the result."""
     said = {name: value.strip() for name, value in call.body.items()}
     try:
         done, more = await _ACTS[said["do"]](call, said)

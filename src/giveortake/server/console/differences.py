@@ -1,4 +1,4 @@
-"""Two releases, row by row: how much a number changed, and an interval that holds the change."""
+"""The difference of two releases, row by row: how much each number changed, with an interval that holds the change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TWICE = "has several rows with the same keys: they cannot be told apart"
 @final
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed from one release to another: keys, a column for each common estimate, and what has no partner."""
+    """What changed from one release to another: keys, a column for each common estimate, and what has no match."""
 
     keys: tuple[Column, ...]
     estimates: tuple[Column, ...]

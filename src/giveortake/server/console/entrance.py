@@ -1,4 +1,4 @@
-"""The way in and out: a token is pasted once, and lives in a cookie that scripts and other sites cannot use."""
+"""Login and logout: a token is pasted once, and kept in a cookie that scripts and other sites cannot use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FIRST = Told(
 
 
 async def login_page(call: Call) -> Result:
-    """Where a token is pasted."""
+    """The page where a token is pasted."""
     said = {"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED)
     whence = "as the terminal that started this service printed it" if call.service.settings.demo else _KEEPER
     if said is not None and call.service.settings.demo:
@@ -54,7 +54,7 @@ async def login_page(call: Call) -> Result:
 
 
 async def login(call: Call) -> Result:
-    """Keep the token; whether it lets anybody in, the guard says on the next page, as it does on every page."""
+    """Keep the token in a cookie; the guard checks it on the next page, as on every page."""
     token = call.body["token"].strip()
     if not _TOKEN.fullmatch(token):
         return see("/login?why=token")
@@ -67,7 +67,7 @@ async def logout(call: Call) -> Result:
 
 
 async def static(call: Call) -> Result:
-    """Styles and scripts: the same for everybody."""
+    """Serve styles and scripts, which are the same for everybody."""
     name = call.path["name"]
     if name not in _MEDIA:
         raise Refused("not_found")
@@ -75,7 +75,7 @@ async def static(call: Call) -> Result:
 
 
 def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
-    """The page of whoever cannot have one: nobody yet is sent to the entrance."""
+    """The page of a refusal; whoever has no valid token is sent to the login page."""
     if refused.cause.name == "unauthenticated":
         return see("/login?why=first" if refused.without_token else "/login?why=token")
     said = told(refused)

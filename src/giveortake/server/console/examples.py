@@ -1,4 +1,4 @@
-"""Questions as texts: some that can be asked as they are, and one in other languages, to be taken along."""
+"""Examples of questions that can be asked as they are, and one question as code in several languages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def literal(words: str) -> str:
-    r"""A text as a literal of Python and of R: what is hidden or ends a line is written as an escape.
+    r"""A text as a literal of Python and of R; invisible characters and line ends are escaped.
 
     >>> print(literal('SELECT "a"\nFROM é'), literal("\u202e"))
     "SELECT \"a\"\nFROM é" "\u202e"
@@ -32,7 +32,7 @@ def _letter(letter: str) -> str:
 
 
 def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names of languages, and the code. Each question has a key of its own, so that a retry of it is charged once."""
+    """Code that asks a question, by language. Each question has a key of its own, so that a retry is charged once."""
     text = literal(sql)
     said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
     key = f"asked-{hashlib.sha256(json.dumps([dataset, sql, dict(terms)]).encode()).hexdigest()[:16]}"
@@ -79,7 +79,7 @@ _NUMBERS = frozenset({"integer", "real", "decimal", "float"})
 
 
 def examples(dataset: Mapping[str, Any]) -> list[str]:
-    """Three questions: how many, how many in each group, and a mean."""
+    """Up to three questions: how many rows, how many in each group, and a mean."""
     table = dataset["tables"][0]
     name = quoted(table["name"])
     unit = dataset["unit"]
@@ -102,12 +102,12 @@ def examples(dataset: Mapping[str, Any]) -> list[str]:
 
 
 def cap_of_examples(dataset: Mapping[str, Any]) -> str:
-    """The rows of a person that examples state where nothing else bounds them; empty if something does."""
+    """The cap on a person's rows that examples state if nothing else bounds them; else empty."""
     return "" if dataset["unit"] is None or (dataset["caps"] or {}).get("rows_per_person") else _ROWS
 
 
 def words(dataset: Mapping[str, Any]) -> list[str]:
-    """What an editor offers: names of tables and columns, declared categories, and the words of SQL."""
+    """The completions of an editor: names of tables and columns, and the keywords of SQL."""
     tables = [*dataset["tables"], *dataset["public"]]
     names = [quoted(table["name"]) for table in tables]
     columns = [quoted(column["name"]) for table in tables for column in table["columns"]]

@@ -1,4 +1,4 @@
-"""What a form of the workbench says: the question, its spend and other terms, and the key that makes a retry safe."""
+"""The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAST = Fraction(1, 1000)  # below which nothing is proposed
 
 
 def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
-    """The currencies that a budget has prices for: Gaussian noise, which keeps all but a pure ε, has no pure price."""
+    """The currencies in which a budget can be spent: a pure ε has no price for Gaussian noise, all others have."""
     pure = promise is None or isinstance(promise_from_json(dict(promise)), PureDP)
     return {"epsilon": NAMES["epsilon"]} if pure else dict(NAMES)
 
@@ -42,7 +42,7 @@ def usual_delta(promise: Mapping[str, Any] | None) -> str:
 
 
 def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
-    """The spend in the words of `q.answer`."""
+    """The spend as arguments of `q.answer`."""
     said = {_TERMS[currency]: spend}
     return said | ({"delta": delta} if currency == "approximate" else {})
 
@@ -60,7 +60,7 @@ def currency_of(spend: Mapping[str, Any]) -> str:
 
 
 def number_said(spend: str) -> Fraction | None:
-    """The number that a form says, or None. One of a million digits is none: 1e1000000 is not written out.
+    """The number in a field of a form, or None; None also if it has too many digits, as 1e1000000 has.
 
     >>> number_said("1/10"), number_said("1e1000000"), number_said("much")
     (Fraction(1, 10), None, None)
@@ -85,7 +85,7 @@ def converted(spend: str, before: str, now: str) -> str:
 
 
 def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> Fraction:
-    """The spend after which intervals are about a part as wide: of a new question, or in addition to what was paid.
+    """The spend that makes intervals about `part` as wide: of a new question, or in addition to what was paid.
 
     >>> half, one = Fraction(1, 2), Fraction(1)
     >>> needed(one, "epsilon", half, refines=False), needed(one, "rho", half, refines=True)
@@ -112,7 +112,7 @@ def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | Non
 
 
 def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
-    """The same as a number for a form, rounded down; None if it is not known, or buys nothing.
+    """The greatest spend that still fits, rounded down for a form; None if it is unknown, or buys nothing.
 
     >>> fitting({"affordable": 0.19999}, "epsilon"), fitting({"affordable": 0.0004}, "epsilon"), fitting({}, "rho")
     ('0.199', None, None)
@@ -143,8 +143,8 @@ ASKED = of(
 class Form:
     """A question as a page holds it.
 
-    The key follows from a number that the window keeps and from what is asked: the same press sends the same key,
-    after a reload and after a crash too, and another question never has the key of this one.
+    The key follows from a nonce that the window keeps and from what is asked: the same press sends the same key, after
+    a reload and after a crash too, and another question never has the key of this one.
     """
 
     sql: str = ""
@@ -161,7 +161,7 @@ class Form:
 
     @classmethod
     def of(cls, body: Mapping[str, str]) -> Form:
-        """What was sent, with blanks taken off. Whoever changes the currency gets about the same noise in it."""
+        """The form that was sent, without blanks. A new currency gets a spend of about the same noise."""
         said = {name: body.get(name, "").strip() for name in _FIELDS}
         currency = body.get("currency", "epsilon")
         spend = converted(said["spend"] or _SPEND, body.get("before", currency), currency)
@@ -171,7 +171,7 @@ class Form:
 
     @property
     def sign(self) -> str:
-        """Of the currency."""
+        """The sign of the currency."""
         return CURRENCIES[self.currency]
 
     @property
@@ -195,7 +195,7 @@ class Form:
         return terms_of(self.currency, self.spend, self.delta) | self.others
 
     def key(self, *place: str) -> str:
-        """The idempotency key of asking this at a place."""
+        """The idempotency key of asking this question at a place."""
         return key_of(self.nonce, *place, self.sql, self.terms)
 
 
@@ -205,6 +205,6 @@ def key_of(nonce: str, *what: object) -> str:
 
 
 def kept_nonce(body: Mapping[str, str]) -> str:
-    """The number of the window, or a new one."""
+    """The nonce of the browser window, or a new one."""
     nonce = body.get("nonce", "")
     return nonce if _NONCE.fullmatch(nonce) else secrets.token_hex(16)

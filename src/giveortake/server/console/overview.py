@@ -1,4 +1,4 @@
-"""Data sets: what there is, what is left, what may be asked; and what ε means for each."""
+"""The pages of data sets: what there is, what is left, what may be asked; and what ε means for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_DIGITS = 6  # of a percentage
 
 
 async def datasets(call: Call) -> Result:
-    """Cards of everything that the asker may ask."""
+    """The page with a card for every data set that the asker may ask."""
     cards = await asyncio.gather(*(_card(call, name) for name in call.who.datasets))
     if call.who.analyst is not None:
         charges = await _charges(call)
@@ -52,7 +52,7 @@ async def _card(call: Call, name: str) -> dict[str, Any]:
 
 
 async def _charges(call: Call) -> list[Any] | None:
-    """What the asker was charged for, in order; None if that is much, or cannot be read."""
+    """The asker's charges, in order; None if they are too many, or cannot be read."""
     found: list[Any] = []
     for name in call.who.datasets:
         try:
@@ -69,7 +69,7 @@ async def _charges(call: Call) -> list[Any] | None:
 
 
 def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
-    """The budget as it burned down: the same charges again, in a filter of the same promise.
+    """The chart of a budget as it burned down: the same charges again, in a filter of the same promise.
 
     It is drawn only if it ends where the ledger says that the budget stands.
     """
@@ -90,7 +90,7 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
 
 
 async def meaning(call: Call) -> Result:
-    """What the promises mean, for the asker's own answers and for all answers together."""
+    """The page of what the promises mean, for the asker's own answers and for all answers together."""
     found: Any = await patiently(analyst_routes.dataset, at(call))
     promises = []
     if call.who.analyst is not None and found["promise"] is not None:
@@ -127,7 +127,7 @@ def _between(promise: Guarantee, prior: Fraction) -> str:
 
 
 def percents(low: Fraction, high: Fraction) -> str:
-    """Two shares with as many digits each, the lower rounded down and the upper up; neither becomes certain by that.
+    """Two shares, rounded outwards, with as many digits (up to 6) as keep them from 0 % and 100 %.
 
     >>> percents(Fraction("0.0571"), Fraction("0.999252")), percents(Fraction(1, 4), Fraction(3, 4))
     ('5.71–99.93 %', '25.0–75.0 %')

@@ -1,4 +1,4 @@
-"""Pages: templates that escape everything, and headers under which a page can run and load only what is ours."""
+"""Pages: templates that escape everything, and headers under which a page can run and load only our own files."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ HTML = "text/html; charset=utf-8"
 
 
 def page(call: Call, template: str, *, status: int = 200, **values: Any) -> Reply:
-    """A page for whoever asks."""
+    """Render a page for whoever makes this call."""
     return shown(template, call.principal, status=status, **values)
 
 
 def shown(template: str, who: Principal | None, *, status: int = 200, **values: Any) -> Reply:
-    """A page for somebody, or for nobody yet."""
+    """Render a page for a principal, or for nobody yet."""
     if values.get("dataset") is None and who is not None and len(who.datasets) == 1:
         values["dataset"] = who.datasets[0]  # whose pages the head of every page leads to
     content = _templates().get_template(template).render(who=who, **values)
@@ -42,18 +42,18 @@ def shown(template: str, who: Principal | None, *, status: int = 200, **values: 
 
 
 def see(place: str, *, cookie: bytes | None = None) -> Reply:
-    """Send a browser to another page of ours."""
+    """Redirect a browser to another page of ours."""
     more = [] if cookie is None else [(b"set-cookie", cookie)]
     return Reply(b"", HTML, 303, [(b"location", place.encode("ascii")), *HEADERS, *more])
 
 
 def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
-    """The call of a handler of the API, as the page makes it for whoever asks."""
+    """The call of an API handler with a body, made by a page for the same asker."""
     return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
 
 
 async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
-    """What a handler gives that only reads: asked once more if its worker was lost, since nothing could be charged."""
+    """Call a handler that only reads; call it again if its worker was lost, since nothing can be charged."""
     try:
         return await handler(call)
     except Refused as refused:
@@ -63,7 +63,7 @@ async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> An
 
 
 def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
-    """The call of a handler that takes a query and no body."""
+    """The call of an API handler with a query, made by a page for the same asker."""
     return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
 
 
@@ -82,7 +82,7 @@ def sentence(words: str) -> str:
 
 
 def with_names(words: str) -> Markup:
-    """Words, escaped, in which what stands between back quotes is set as a name.
+    """Words, escaped; what is in back quotes becomes code.
 
     >>> with_names("`a<b` is no name")
     Markup('<code>a&lt;b</code> is no name')

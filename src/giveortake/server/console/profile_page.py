@@ -1,4 +1,4 @@
-"""Profiles: the error of a count against the cap on a person's rows, found privately, charged once, kept and drawn."""
+"""The page of profiles: the error of a count against the cap on a person's rows, found privately and charged once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def profile_chart(lines: Sequence[Mapping[str, Any]]) -> Markup | None:
     """Noise, rows left out, and both together, for every cap, on logarithmic scales; the least error has a mark.
 
-    Where a cap above all of these may have less, nothing is marked as the least.
+    If a cap above all of these may have a smaller error, nothing is marked.
     """
     if len(lines) < 2:
         return None
@@ -78,12 +78,12 @@ _NUMBERS = frozenset({"integer", "real", "decimal"})
 
 
 async def looked_at(call: Call) -> Result:
-    """What was paid for, one of them drawn, the newest unless another is chosen; and the form."""
+    """The page of paid profiles and the form; the newest profile is drawn, unless another is chosen."""
     return await _shown(call)
 
 
 async def made(call: Call) -> Result:
-    """A profile for a spend; the same press again gives the same one. It is kept, and shown by its id."""
+    """Make a profile for a spend, and show it by its id; the same press again gives the same one."""
     said = {name: call.body.get(name, "").strip() for name in ("table", "epsilon", "most_rows")}
     terms: dict[str, Any] = {"table": said["table"], "epsilon": said["epsilon"]}
     if said["most_rows"]:
@@ -150,7 +150,7 @@ def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
 
 
 def _bounds(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
-    """Rough bounds of a column, in words and, where they are narrower than the declared ones, as they are written."""
+    """Rough bounds of a column, in words and, where they are narrower than the declared ones, as SQL and TOML."""
     low, high = found
     least, most = (float(Fraction(declared.get(each) or unknown)) for each, unknown in (("low", low), ("high", high)))
     narrow = (max(low, least), min(high, most))

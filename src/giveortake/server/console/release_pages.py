@@ -1,4 +1,4 @@
-"""Releases: the log, one release, refining it, and what changed between two of them."""
+"""The pages of releases: the log, one release, refining it, and what changed between two of them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 
 async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
-    """What an additional spend on an answer would take and leave, and about its margins then. Nothing is spent.
+    """What an additional spend on an answer would take and leave, and about what margins it would give; free.
 
-    It is priced as the question by itself. That the very same question may be free does not hold for a refinement: it
-    is drawn anew, and charged, unless that was done before. Of a question that was no SQL only what it takes is known,
-    and no margin.
+    It is priced as the question by itself. The same question again may be free, but a refinement is not: it is drawn
+    anew, and charged, unless that was done before. For a question that was not SQL only the price is known, and no
+    margin.
     """
     if await _is_bought(call, form, record):
         return {"spend": form.spend, "paid": True}
@@ -80,7 +80,7 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
 
 
 async def _is_bought(call: Call, form: Form, record: dict[str, Any]) -> bool:
-    """Whether a release was refined at this price before: then it is read again. The newest are looked at."""
+    """Whether a release was refined at this price before, and is read again. Only the newest releases are searched."""
     found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
     before = [*_refines(record), record["id"]]
     return any(
@@ -90,19 +90,19 @@ async def _is_bought(call: Call, form: Form, record: dict[str, Any]) -> bool:
 
 
 def _refines(record: dict[str, Any]) -> list[str]:
-    """The releases that one refines, the first one first, by their ids."""
+    """The ids of the releases that one refines, the first one first."""
     request = record.get("request")
     references = (request.get("refines") if isinstance(request, dict) else None) or ()
     return [_named(record, str(each)) for each in references]
 
 
 def _named(record: dict[str, Any], reference: str) -> str:
-    """A release as it is referred to: an older ledger says its number in the data set."""
+    """The id of a release from a reference to it: an older ledger refers to it by its number in the data set."""
     return f"{record['dataset']}/{reference}" if reference.isdigit() else reference
 
 
 def _margins(answer: Answer, alone: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Names, the widest margin now, and about what it would be then: answers are averaged by their precision."""
+    """Column names, the widest margin now, and about what it would be: answers are averaged by their precision."""
     for column in answer.estimates:
         new = alone.get(column.name)
         widths = [_half(low, high) for _, low, high in column.triples()]
@@ -130,7 +130,7 @@ _PRESSED: Schema = {"type": "string", "enum": ["quote", "refine"]}
 
 
 async def log(call: Call) -> Result:
-    """What was asked and paid for, the newest first; words find some of them."""
+    """The page of what was asked and paid for, the newest first; a search may narrow it."""
     wanted = call.query.get("q", "").strip()
     limit = _LOOKED_THROUGH if wanted else _PAGE
     further = {"after": call.query["after"]} if "after" in call.query else {}
@@ -153,7 +153,7 @@ async def _undecided(call: Call) -> list[dict[str, Any]]:
 
 
 async def one(call: Call) -> Result:
-    """One release, for good."""
+    """The page of one release."""
     return await _one(call, None)
 
 
@@ -218,12 +218,12 @@ async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | N
         return None, 0
     try:
         return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
-    except Refused:  # of an older ledger: then it is told in words
+    except Refused:  # of an older ledger: the question is then shown in words
         return None, 0
 
 
 async def refined(call: Call) -> Result:
-    """Spend more on it, and keep what was paid; first the price, which is free."""
+    """Refine a release; first show the price, which is free."""
     name, release = call.path["dataset"], call.path["release"]
     if call.body.get("do") != "refine":
         return await _one(call, None, Form.of(call.body))
@@ -238,7 +238,7 @@ async def refined(call: Call) -> Result:
 
 
 async def compared(call: Call) -> Result:
-    """Two releases, and what changed from one to the other."""
+    """The page of what changed from one release to another."""
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
         raise Refused("not_found")
@@ -305,7 +305,7 @@ def _lines(found: Difference) -> list[str]:
 
 
 async def record_of(call: Call, release: str) -> dict[str, Any]:
-    """What the ledger says of a release."""
+    """The ledger's record of a release."""
     return await patiently(_record, at(call, path={"release": release}))  # type: ignore[no-any-return]  # (a document)
 
 
@@ -314,7 +314,7 @@ async def _record(call: Call) -> Result:
 
 
 def asked_again(record: dict[str, Any], place: int = 0) -> Form:
-    """The form that would ask the same; of a batch, its question at a place."""
+    """A form that asks the same question again; for a batch, its question at a place."""
     said = _question(record, place)
     spend = said.get("spend") or {}
     caps = said.get("caps") or {}
@@ -332,14 +332,14 @@ def asked_again(record: dict[str, Any], place: int = 0) -> Form:
 
 
 def _cap(said: Any) -> str:
-    """A cap as a field holds it: of caps by table, that of the only one."""
+    """A cap as a form's field holds it; of caps by table, the only one, else empty."""
     if isinstance(said, dict):
         return str(next(iter(said.values()))) if len(said) == 1 else ""
     return str(said)
 
 
 def _rows(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of the log; a refinement has the question of the release that it refines, where that is listed too."""
+    """Lines of the log; a refinement shows the question of the release that it refines, if that is listed too."""
     rows = [_row(each) for each in documents]
     asked = {row["id"]: row["asked"] for row in rows}
     return [{**row, "asked": asked.get(row["refines"], row["asked"])} for row in rows]

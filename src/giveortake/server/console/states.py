@@ -1,4 +1,4 @@
-"""What a page says when something cannot be had: what happened, whether anything was charged, and what to do."""
+"""What a page says about a refusal: what happened, whether anything was charged, and what to do."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _TITLES = {
     "internal": ("Something went wrong here", ONCE),
 }
 
-_WORDS = {  # where a page says more of what happened than a program is told
+_WORDS = {  # messages of pages that differ from those of the API
     "not_found": "There is nothing at this address, or nothing for you: a page does not say which.",
     "method": "A button of a page leads there.",
 }
-_HINTS = {  # where a page knows better what to do than a program is told
+_HINTS = {  # hints of pages that differ from those of the API
     "revoked": "whoever keeps the data can let you in again",
     "worker_lost": "",
     "deadline": "",
@@ -59,7 +59,7 @@ _HINTS = {  # where a page knows better what to do than a program is told
 @final
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a panel says."""
+    """The words of a panel on a page."""
 
     cause: str
     title: str

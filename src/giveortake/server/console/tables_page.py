@@ -1,6 +1,6 @@
-"""Adding a table by a form: a file, its columns by header and types, what is known of them, and a budget.
+"""The page that adds a table by a form: a file, its columns by header and types, their domains, and a budget.
 
-What does not fit is told by the names of the form's fields before anything is tried.
+What does not fit is reported by the names of the form's fields, before anything is tried.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WRITE = {
 
 
 class Misfit(NamedTuple):
-    """What is wrong in which field, and what to write there."""
+    """What is wrong in a field, and what to write there."""
 
     problem: str
     hint: str
@@ -43,7 +43,7 @@ class Misfit(NamedTuple):
 def misfits(
     body: Mapping[str, str], columns: Sequence[Mapping[str, Any]], units: Mapping[str, str], same: str
 ) -> Iterator[Misfit]:
-    """What does not fit, field by field. `units` says by which column people that are known already are told apart.
+    """Yield what does not fit, field by field. `units` has the column that identifies each population's people.
 
     >>> columns = [{"place": 0, "name": "Fee (EUR)", "kind": None}]
     >>> body = {"c0-kind": "real", "c0-low": "0", "c0-high": "10,5", "people": "others", "unit": "member"}
@@ -121,12 +121,12 @@ def _is_number(said: str) -> bool:
 _FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
 _MOST_COLUMNS = 300
 _PROMISE = ("epsilon", "delta", "rho", "mu")
-_OTHERS, _SAME = "others", "same as "  # people: who adds a table has to say which
+_OTHERS, _SAME = "others", "same as "  # people, one of which the form has to choose
 _KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date": "dates"}
 
 
 async def chosen(call: Call) -> Result:
-    """Which file."""
+    """The page where a file is chosen."""
     try:
         found: Any = await added_tables.files(at(call))
     except Refused as refused:
@@ -135,7 +135,7 @@ async def chosen(call: Call) -> Result:
 
 
 async def filled_in(call: Call) -> Result:
-    """A file was chosen, or everything is said and the table is to be added."""
+    """Show the columns of a chosen file, or add the table once the form is filled in."""
     body = {name: value if name.endswith("-name") else value.strip() for name, value in call.body.items()}
     file = {"file": body["file"], **({"table": body["table"]} if body.get("table") else {})}
     if body["do"] == "columns":
@@ -161,7 +161,7 @@ async def filled_in(call: Call) -> Result:
 
 
 def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
-    """The columns as the form had them; which there are is checked again before anything is added."""
+    """The columns as the form has them; they are checked again before anything is added."""
     return [
         {"place": place, "name": body[f"c{place}-name"], "kind": body.get(f"c{place}-type") or None}
         for place in range(_MOST_COLUMNS)
@@ -170,7 +170,7 @@ def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _require_fit(found: list[Misfit]) -> None:
-    """Tell everything that does not fit at once."""
+    """Refuse a form with everything that does not fit, at once."""
     if found:
         problems, hints = (
             ". ".join(each.problem for each in found),
@@ -180,13 +180,13 @@ def _require_fit(found: list[Misfit]) -> None:
 
 
 async def _known(call: Call) -> dict[str, dict[str, Any]]:
-    """The promises to people of whom something is known already, by their names."""
+    """The promises to the populations that are registered already, by their names."""
     found: Any = await custodian_routes.levels(at(call))
     return {each["name"]: each["promise"] or {} for each in found["levels"] if each["level"] == "population"}
 
 
 def _said(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the form says, in the words of the route. What does not fit stays as it was said, and is refused there.
+    """The form as the body of the route. What does not fit is passed on unchanged, and refused there.
 
     Known people keep the budget that they have, whatever the form says.
     """
@@ -208,7 +208,7 @@ def _said(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str
 
 
 def _domains(body: dict[str, str], names: dict[int, str]) -> dict[str, dict[str, Any]]:
-    """Columns of which something is known; those without a word stay out."""
+    """The domains of columns; columns about which the form says nothing are left out."""
     said: dict[str, dict[str, Any]] = {}
     for field, value in body.items():
         match = _FIELD.fullmatch(field)

@@ -1,4 +1,4 @@
-"""What a release measures, which of its numbers are uncertain, and what could be paid to make them surer."""
+"""What a release measures, which of its numbers are uncertain, and what spend would narrow them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Measured:
 
 
 def measured_of(record: dict[str, Any], place: int = 0) -> Measured:
-    """What the ledger keeps of a question says what is measured: no answer is looked at."""
+    """What a question measures, from the ledger's record alone: no answer is read."""
     kept = record.get("record")
     questions = kept.get("questions") or [] if isinstance(kept, dict) else []
     if not 0 <= place < len(questions) or "plan" not in questions[place]:
@@ -65,9 +65,9 @@ _WORTH = 0.9  # of a margin: what narrows it less is not proposed
 
 
 def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
-    """Cells whose margin is as large as half of the number, or has no end, and what would make them surer.
+    """Sentences about cells whose interval is as wide as the number, or unbounded, and what would narrow them.
 
-    A quantile is told where its interval is wider than half of it: no noise is added to it, but ranks are far away.
+    A quantile is included if its interval is wider than half of it: no noise is added to it, but ranks are far away.
     """
     percent = shown_fraction(100 * Fraction(answer.confidence))
     sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
@@ -90,7 +90,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
 
 
 def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
-    """What would about halve these intervals, or narrow them as far as what is left pays for; nothing that is too dear.
+    """A spend that would about halve these intervals, or use all that is left to narrow them; empty if too dear.
 
     Answers are averaged by their precision, so that a refinement halves a margin for less than a new question does.
     """
@@ -114,7 +114,7 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
 
 
 def _paid(answer: Answer, form: Form) -> Fraction | None:
-    """What an answer has cost in the form's currency: all of it, also what it refines; None if that is not known."""
+    """The whole cost of an answer in the form's currency, with what it refines; None if that is not known."""
     total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
     said = number_said(form.spend)
     return said if total is None or total == said else None  # of several spends the sum does not say how sure it is

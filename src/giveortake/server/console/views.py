@@ -1,4 +1,4 @@
-"""Answers, quotes and standings as templates show them: numbers with their margins, and the one line of what counts."""
+"""Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _BELOW_ZERO = "Noise can take a small count below zero; it is left as it is, so 
 
 
 def answer_of(written: bytes) -> Answer:
-    """The answer that a worker wrote. A large one takes a while, and is read beside the loop."""
+    """Read the answer that a worker wrote. A large one takes a while: read it outside the event loop."""
     return Answer.from_json(written.decode())
 
 
 def short(release: str) -> str:
-    """An id that fits beside a title."""
+    """A shortened id, which fits beside a title."""
     return printable(release if len(release) <= 12 else f"{release[:4]}·{release[-4:]}")
 
 
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
-    """Everything that a page shows of an answer, with what is said of uncertain numbers."""
+    """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
     each = "Each bar holds its number" if answer.confidence.over == "cell" else "All bars together hold their numbers"
     caps = str(answer.caps or "everything of a person counts")
@@ -136,7 +136,7 @@ def _citation(answer: Answer) -> str:
 
 
 def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """A quote beside its curve."""
+    """A quote as the workbench shows it."""
     left_out = None if quote.get("left_out") is None else LeftOut.from_json(quote["left_out"])
     return {
         "admitted": quote["admitted"],
@@ -156,12 +156,12 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 
 def is_paid(quote: Mapping[str, Any]) -> bool:
-    """Whether the asker was answered this before at this price, wherever they asked: then it is free."""
+    """Whether the asker has an answer to this at this price already, so that it is free."""
     return bool(quote.get("paid"))
 
 
 def _leaves(quote: Mapping[str, Any], form: Form) -> str:
-    """What asking would leave; of a question that was answered, that it is free."""
+    """What asking would leave of the budget; for a question that was answered, that it is free."""
     if is_paid(quote):
         return "it was answered at this price: asking for it again is free"
     standing, again = quote["standing"], "the same question again is free"
@@ -224,7 +224,7 @@ def price(spend: Any) -> str:
 
 
 def exactly(number: Any) -> str:
-    """A number that was written exactly, as people write it: with few digits if they say the same, else as a fraction.
+    """An exact number as people write it: with few digits if they are exact, else as a fraction.
 
     >>> exactly("1/10"), exactly("1/3"), exactly("much")
     ('0.1', '1/3', 'much')
@@ -237,7 +237,7 @@ def exactly(number: Any) -> str:
 
 
 def whole(standing: Mapping[str, Any]) -> str:
-    """A whole budget in a few signs."""
+    """A whole budget in short, as ε = 1."""
     return printable(str(standing.get("budget") or "").partition(":")[0].partition(" (")[0])
 
 

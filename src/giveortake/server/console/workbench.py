@@ -29,7 +29,7 @@ from giveortake.server.shapes import RELEASE
 
 
 async def opened(call: Call) -> Result:
-    """The workbench, empty or with a release on it."""
+    """The page of the workbench, empty or with a release on it."""
     it: Any = await patiently(analyst_routes.dataset, at(call))
     release = call.query.get("release")
     if release is None:
@@ -44,7 +44,7 @@ async def opened(call: Call) -> Result:
 
 
 async def pressed(call: Call) -> Result:
-    """A button was pressed: quote, or ask."""
+    """Quote or ask, as the pressed button says, and show the workbench again."""
     form, do = Form.of(call.body), call.body["do"]
     name = call.path["dataset"]
     refusal = None
@@ -123,7 +123,7 @@ def _answered(written: bytes, form: Form, standing: Any, measured: Measured) -> 
 
 
 def _names_a_cap(hint: str) -> bool:
-    """Whether a hint speaks of a field in the section about caps, which is then open."""
+    """Whether a hint names a field in the section about caps, which is then unfolded."""
     return any(f"“{FIELDS[name]}”" in hint for name in CAP_TERMS if name in FIELDS)
 
 
@@ -132,7 +132,7 @@ def _told(refused: Refused, it: Any) -> Any:
 
 
 def _first(it: Any) -> Form:
-    """An empty form in the budget's own currency, with about an eighth of what is left, as a number that people say."""
+    """An empty form in the budget's own currency, with a round spend of about an eighth of what is left."""
     left, exactly = it["standing"].get("affordable"), (it["standing"].get("remaining") or {}).get("exactly")
     promise = None if it["promise"] is None else promise_from_json(it["promise"])
     if isinstance(promise, ZCDP) and exactly is not None and Fraction(exactly) > 0:
