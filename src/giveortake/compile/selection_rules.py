@@ -124,7 +124,7 @@ class KeySearch:
     # -- Gaussian noise -----------------------------------------------------------------------------------------
 
     def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
-        """Weights that persons split among keys; with one key per person, a count of persons that may be the answer."""
+        """Weights that persons split among keys; with one key per person, a count that may also be the answer."""
         rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
         square = rest.squared_mu()
         count = self._deciding_count() if self.decides(pure=False) else None

@@ -38,7 +38,7 @@ class Query:
     has, if that is public or was released: the margins of means depend on it.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, which
-    override the custodian's caps; the noise depends on them. `caps="best"` chooses them by a profile.
+    override the custodian's caps; the noise depends on them. `caps` says `"best"` to choose them by a profile.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ class WorkloadQuery:
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> WorkloadAnswer:
-        """All tables, under one charge. `key` makes a retry safe; the same workload is free again at the same price."""
+        """All tables, under one charge. `key` makes a retry safe; a paid workload is free at the same price."""
         said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
