@@ -136,7 +136,7 @@ __all__ = [
     "workload",
 ]
 
-# Entered when somebody needs them; of other names that are not here yet, the room that has them.
+# Rooms that are imported when first used; other names are found in the room that has them.
 _ROOMS = frozenset(
     {
         "accounting",

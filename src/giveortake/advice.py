@@ -1,7 +1,7 @@
-"""What to do about a refusal, said once for every face: Python, the command line, the console in a browser, a service.
+"""Hints what to do about a refusal, in the words of each face: Python, command line, browser console, HTTP service.
 
-A hint that names an argument, a call or a page is an `Advice`: it lists ways, and each face tells those that it has,
-in its own words, by the one table below. Whatever reads alike everywhere is a plain text.
+A hint that names an argument, a call or a page is an `Advice`: it lists ways to go on, and each face shows those that
+it has, in its own words, by the one table below. A hint that is the same everywhere is a plain text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FACES: tuple[Face, ...] = ("python", "command", "console", "service")
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-FIELDS = {  # arguments that a page has a field for, and what is written beside it; all of them are options of commands
+FIELDS = {  # arguments that have a field in the console, and its label; all of them are options of commands
     "epsilon": "ε to spend",
     "delta": "δ of the answer",
     "rho": "ρ to spend",
@@ -46,7 +46,7 @@ def _terms(said: str) -> str:
     return f'"terms": {{{said}}}'
 
 
-# what is done: in Python, by a command, in a browser, over HTTP; None where a face cannot
+# an action in Python, by a command, in a browser, over HTTP; None if the face does not have it
 DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
     # -- by whoever asks
     "pass": ("pass", "pass", "fill in", "send"),
@@ -64,7 +64,7 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         _terms('"groups_per_person": 4, "rows_per_group": 4'),
     ),
     "for_all": (
-        "the custodian's gt.protect(…, rows_per_person=10)",  # in Python an analyst of a service reads it too
+        "the custodian's gt.protect(…, rows_per_person=10)",  # analysts of a service see this too, in Python
         *("a TOML configuration", "the custodian", "the custodian"),
     ),
     "profile": ('s.profile(epsilon="0.1")', _PROFILE, "the page Profile", f"POST {_AT}/profile"),
@@ -134,9 +134,9 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
 
 @final
 class Advice(str):
-    """Ways to go on, of which each face tells those that it has; as a text it speaks Python.
+    """Ways to go on, of which each face shows those that it has; as a plain text, in the words of Python.
 
-    `{name}` in a way is an argument with the value that is given for it, a deed of the table, or a text that is given.
+    `{name}` in a way is an argument with its given value, an action of the table `DEEDS`, or a given text.
 
     >>> fix = Advice("{epsilon}", "{share}", epsilon="0.1", share="1/10")
     >>> print(fix, fix.on("command"), fix.on("console"), sep=" · ")
@@ -153,25 +153,25 @@ class Advice(str):
 
     @classmethod
     def spoken(cls, said: Mapping[Face, str | None]) -> Advice:
-        """What was told elsewhere, in the words of each face."""
+        """An advice from its text on each face, as `on_all` returns it."""
         found = super().__new__(cls, said["python"] or "")
         found._said = dict(said)
         return found
 
     def on(self, face: Face) -> str | None:
-        """The ways that a face has, in its words; None if it has none."""
+        """The text for a face; None if the face has none of the ways."""
         return self._said[face]
 
     def rewritten(self, write: Callable[[str], str]) -> Advice:
-        """The same with the words of each face written anew."""
+        """The advice with the text of each face rewritten."""
         return Advice.spoken({face: None if said is None else write(said) for face, said in self._said.items()})
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)  # elsewhere it is what Python says
+        return str, (str(self),)  # pickled as its text for Python
 
 
 def declaring(column: str, python: str, command: str) -> Advice:
-    """That the custodian may declare what a column holds, which a query of one's own table does itself."""
+    """The advice to declare what a column holds: by the custodian, or in a command about one's own table."""
     custodian = f"the custodian can declare them: {column}"
     return Advice.spoken(
         {
@@ -184,12 +184,12 @@ def declaring(column: str, python: str, command: str) -> Advice:
 
 
 def on(hint: str | None, face: Face) -> str | None:
-    """A hint as a face says it."""
+    """The text of a hint for a face."""
     return hint.on(face) if isinstance(hint, Advice) else hint
 
 
 def on_all(hint: str | None) -> dict[Face, str | None]:
-    """A hint as each face says it, for `Advice.spoken`."""
+    """The text of a hint for each face, for `Advice.spoken`."""
     return {face: on(hint, face) for face in FACES}
 
 
@@ -199,7 +199,7 @@ def _told(face: Face, ways: tuple[str, ...], between: str, values: dict[str, obj
 
 
 def _way(face: Face, way: str, values: dict[str, object]) -> str | None:
-    """One way as a face says it, or None if it names something that the face has not."""
+    """The text of one way for a face; None if it names something that the face does not have."""
     words: list[str] = []
     for text, name, _, _ in Formatter().parse(way):
         words.append(text)
@@ -217,7 +217,7 @@ def _named(face: Face, name: str, values: dict[str, object]) -> str | None:
     if name not in ARGUMENTS:
         return str(values[name])
     value = values.get(name)
-    if isinstance(value, dict) and face in {"command", "console"}:  # where one cap holds for every table
+    if isinstance(value, dict) and face in {"command", "console"}:  # these have one cap for all tables
         value = None
     match face:
         case "python":

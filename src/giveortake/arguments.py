@@ -1,4 +1,4 @@
-"""Arguments that are missing, misspelt or without their name, told as every other mistake is."""
+"""Errors for arguments that are missing, misspelt or passed without their name, like those for other mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-TO_SAVE: Mapping[str, str] = dict.fromkeys(  # for what a chart is drawn by
+TO_SAVE: Mapping[str, str] = dict.fromkeys(  # hints for functions that draw charts
     ("save", "path", "file", "filename"), 'plot("chart.svg") saves the picture; .png and .html do, too'
 )
 
@@ -28,9 +28,8 @@ def told_by_name(
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
     """Refuse a call that lacks an argument, has one too many or one without its name; `missing` has hints.
 
-    A function that takes any further words, `**terms`, tells itself which of them it knows; the first is ε. `beyond` is
-    what to write where there are too many without a name, if that is not their names; `elsewhere` has hints for names
-    that belong to another call.
+    A function that takes `**terms` checks their names itself; the first is ε. `beyond` is the hint for too many
+    arguments without a name, if it is not to name them; `elsewhere` has hints for names that belong to another call.
 
     >>> told_by_name()(lambda *, epsilon: epsilon)(0.1)
     Traceback (most recent call last):

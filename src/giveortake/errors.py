@@ -60,7 +60,7 @@ class GiveOrTakeError(Exception):
 
 
 class Hidden:
-    """Stands in an error for a value that must not be told."""
+    """A placeholder in an error for a value that must not be shown."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ _ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|s
 
 
 def shown(value: object) -> object:
-    """A value that an error may tell: `HIDDEN` if it is or holds an address or a connection string.
+    """The value as an error may show it: `HIDDEN` if it is or holds an address or a connection string.
 
     >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
     ('trips.csv', <hidden>, <hidden>)
@@ -82,7 +82,7 @@ def shown(value: object) -> object:
 
 
 def _is_table(value: object) -> bool:
-    """Whether it is, or holds, what libraries keep rows in: a frame, a column, an array of several numbers."""
+    """Whether a value is or holds a table of some library: a frame, a column, an array of several numbers."""
     if isinstance(value, list | tuple | set | frozenset):
         return any(map(_is_table, value))
     if isinstance(value, Mapping):
@@ -91,16 +91,16 @@ def _is_table(value: object) -> bool:
 
 
 def extra(name: str) -> str:
-    """How to add an extra: to any installation, and to the environment of a checkout, which has no pip of its own."""
+    """The commands that install an extra: in any installation, and in a checkout, whose .venv has no pip."""
     own = f"python3 -m pip --python .venv/bin/python install '.[{name}]'"
     return f"pip install 'giveortake[{name}]'; in a checkout whose .venv is not activated: {own}"
 
 
 def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) -> str:
-    """How a hint begins if a name is probably another one, misspelt; empty if it resembles none.
+    """The start of a hint if a name is probably a misspelt known one; empty if it resembles none.
 
-    Blanks at the ends and upper and lower case count least, then an end that was left out. `written` is how names
-    are shown where they need quotes.
+    Names that differ only in case or blanks at the ends come first, then names that continue it. `written` quotes names
+    where that is needed.
 
     >>> meant("regoin", ["user_id", "region"]), meant("colour", ["user_id", "region"])
     ('did you mean `region`? ', '')
@@ -115,16 +115,16 @@ def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) 
     return f"did you mean `{written(close[0])}`? " if close else ""
 
 
-_SHORTEST = 3  # letters of a name that may be the beginning of another
+_SHORTEST = 3  # the least letters of a name that may be the beginning of another
 
 
 def _is_longer(name: str, said: str) -> bool:
-    """Whether words follow in the name: `fee` is meant for `fee (EUR)`, and `note` not for `notebook`."""
+    """Whether a name adds further words to `said`: `fee` may mean `fee (EUR)`, but `note` not `notebook`."""
     return name.startswith(said) and not name[len(said) : len(said) + 1].isalnum()
 
 
 def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
-    """What a `__getattr__` raises: as Python would, so that `hasattr`, `copy` and `pickle` go on, and with a hint."""
+    """The error for `__getattr__`: Python's own, so that `hasattr`, `copy` and `pickle` work, with a hint."""
     told = "" if hint is None else f"\n\n  hint: {hint}"
     return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
 
@@ -132,7 +132,7 @@ def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
-    Where the value is or may be data or an address, `HIDDEN` is told instead; of a table no word is told.
+    If the value is or may be data or an address, `HIDDEN` is shown instead; the content of a table never is.
     """
 
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
@@ -142,7 +142,7 @@ class InvalidParameter(GiveOrTakeError, ValueError):
         super().__init__(self.named(name), hint=hint)
 
     def named(self, name: str) -> str:
-        """What is wrong, where the parameter is called something else. Of what is missing no value is told."""
+        """The message with another name for the parameter; without a value if that is missing."""
         if self.problem.startswith("is missing"):
             return f"{name} {self.problem}"
         return f"{name} = {_shortened(HIDDEN if _is_table(self.value) else self.value)} {self.problem}"
@@ -153,11 +153,11 @@ class MismatchedPromises(GiveOrTakeError, ValueError):
 
 
 class Unprovable(GiveOrTakeError, ValueError):
-    """The statement that was asked for does not follow from the promise at hand."""
+    """What was asked for does not follow from the promise or the record at hand."""
 
 
 class NotFound(GiveOrTakeError, LookupError):
-    """A file or folder that a command needs is not there."""
+    """Something that was named does not exist, or is not the asker's: a file, a table, a release, an analyst."""
 
 
 class ForeignReports(GiveOrTakeError, ValueError):
@@ -177,11 +177,11 @@ class NotFitted(GiveOrTakeError, ValueError, AttributeError):
 
 
 class SensitiveValue(GiveOrTakeError, TypeError):
-    """Something other than a mechanism tried to look inside a protected value."""
+    """Something other than a mechanism tried to read a protected value."""
 
 
 class QueryRefused(GiveOrTakeError, ValueError):
-    """A question holds something that is not answered. No data was touched, and nothing charged."""
+    """A question holds something that is not answered. No row was read, and nothing was charged."""
 
 
 FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
@@ -190,8 +190,8 @@ FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other
 class QueryFailed(GiveOrTakeError, RuntimeError):
     """The engine gave up on a question that was charged; the charge stands.
 
-    `cause` is all that is told: the memory or the time was used up, the table changed while it was read, the answer
-    could not be stored, or something else. What the engine says may quote rows.
+    `cause` is all that is shown: memory or time ran out, the table changed while it was read, the answer could not be
+    stored, or something else. The engine's own message may quote rows, and is left out.
     """
 
     def __init__(self, message: str, *, cause: FailureCause = "other", hint: str | None = None) -> None:
@@ -212,7 +212,7 @@ class BudgetExceeded(GiveOrTakeError):
 
 
 class Unpriced(BudgetExceeded):
-    """What ran has no price in the currency of a budget, however large that is. Nothing has changed."""
+    """An event has no price in the currency of a budget, however large the budget is. Nothing has changed."""
 
 
 class Unavailable(GiveOrTakeError, ConnectionError):
@@ -224,7 +224,7 @@ class LedgerError(GiveOrTakeError):
 
 
 class LedgerMissing(LedgerError, LookupError):
-    """The ledger that a mark speaks of is not there. It is never re-created silently."""
+    """The ledger that a mark belongs to is missing. It is never re-created silently."""
 
 
 class LedgerForeign(LedgerError, ValueError):
@@ -232,11 +232,11 @@ class LedgerForeign(LedgerError, ValueError):
 
 
 class LedgerDamaged(LedgerError, RuntimeError):
-    """What is stored contradicts its own hashes."""
+    """The stored content contradicts its own hashes."""
 
 
 class LedgerRolledBack(LedgerError, RuntimeError):
-    """The ledger has forgotten entries that its mark remembers, as an old backup has."""
+    """The ledger lacks entries that its mark remembers, like an old backup."""
 
 
 class LedgerTooNew(LedgerError, RuntimeError):
@@ -252,7 +252,7 @@ class LedgerUnavailable(LedgerError, OSError):
 
 
 class LedgerMismatch(LedgerError, ValueError):
-    """Something was opened again with another budget, unit or domain than the ledger holds."""
+    """Something was opened again with another budget, unit, domain or table than the ledger holds."""
 
 
 class SameTable(LedgerError, ValueError):
@@ -264,11 +264,11 @@ class IdempotencyConflict(LedgerError, ValueError):
 
 
 class AccessDenied(LedgerError, PermissionError):
-    """The analyst was revoked. What somebody else may ask is `NotFound`, as what nobody may."""
+    """The asker has no access, for example after they were revoked. What belongs to others is `NotFound`."""
 
 
 class AllowanceExceeded(LedgerError, PermissionError):
-    """More questions have failed than may, or more were asked than were granted. Nothing was charged."""
+    """More questions have failed than are allowed, or more were asked than were granted. Nothing was charged."""
 
 
 class ApprovalRequired(LedgerError, PermissionError):
@@ -289,7 +289,7 @@ class ApprovalDenied(LedgerError, PermissionError):
 
 
 class PopulationClosed(LedgerError, RuntimeError):
-    """After a restore it is unknown what was spent; the custodian has to set the budget anew."""
+    """After a restore it is unknown what was spent; the custodian has to set the budget again."""
 
 
 def _shortened(value: object, limit: int = 60) -> str:
@@ -305,7 +305,7 @@ def _written(value: object) -> str:
 
 
 def _fraction(value: Fraction) -> str:
-    """As people write it: a decimal of few digits if it is one, else a fraction.
+    """A number as people write it: a decimal with few digits if that is exact, else a fraction.
 
     >>> _fraction(Fraction(1)), _fraction(Fraction(1, 10**8)), _fraction(Fraction(1, 3))
     ('1', '1e-8', '1/3')

@@ -1,4 +1,4 @@
-"""What takes longer than a second says so, to people who watch a terminal, and to nobody else."""
+"""Progress of work that takes longer than a second, shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ _PATIENCE = 1.0  # seconds
 
 @final
 class Progress:
-    """A line on standard error: what is being done, how far it is, and for how long it has been going on."""
+    """A line on standard error: what is being done, how much of it is done, and for how long."""
 
     def __init__(self, bar: Any = None) -> None:
         self._bar = bar
 
     def says(self, text: str) -> None:
-        """From now on this is being done."""
+        """Show another text for what is being done."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], description=text)
 
     def reaches(self, done: int, total: int) -> None:
-        """So many of so many are done."""
+        """Show that `done` of `total` parts are done."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)
 
     def advance(self) -> None:
-        """One of all is done."""
+        """Show that one more part is done."""
         if self._bar is not None:
             self._bar.advance(self._bar.task_ids[0])
 
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Progress]:
-    """Progress while something is being done, of which there are `total` parts if that is known.
+    """Show progress while something is done that has `total` parts, if that is known.
 
-    It is shown on a terminal only, after a second, and is gone in the end: whatever is written to standard output or
-    to a file is the same without it.
+    It is shown on a terminal only, after a second, and removed in the end: it never changes what is written to
+    standard output or to a file.
     """
     if not sys.stderr.isatty():
         yield Progress()
@@ -70,14 +70,14 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
 
 @contextmanager
 def rounds_shown(text: str) -> Iterator[Callable[[int, int], None]]:
-    """The same for rounds of which nobody knows beforehand how many there will be."""
+    """Show progress of rounds whose number is not known beforehand; call the result with done and total."""
     with progress(text, 0) as bar:
         yield bar.reaches
 
 
 @contextmanager
 def rows_shown(text: str) -> Iterator[Callable[[int], None]]:
-    """The same for rows of which nobody knows how many there are."""
+    """Show the number of rows read, if the total is not known; call the result with that number."""
     with progress(text) as shown:
         yield lambda rows: shown.says(f"{text}: {rows:,} rows")
 

@@ -1,4 +1,4 @@
-"""The client of a service: the face of a local session, and no row on this side.
+"""The client of a service: the interface of a local session, without any rows on this side.
 
 `gt.connect(url, token=…)` gives a session whose questions are answered elsewhere.
 """

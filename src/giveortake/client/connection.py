@@ -1,4 +1,4 @@
-"""Requests to a service: a key for each that costs something, kept through retries, and errors as they are locally."""
+"""Requests to a service: retries use the same key, so that they cost once; errors are those of a local session."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weakref import WeakSet
 from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, shown
 from giveortake.wire.causes import error_of
 
-_PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent once more
+_PAUSES = (0.2, 1.0, 3.0)  # seconds before each retry
 _MOST = 1 << 30  # bytes of a reply
 
 
 @final
 class _Own:
-    """The connection of one thread, which is closed with it."""
+    """The connection of one thread, which is closed when the thread ends."""
 
     __slots__ = ("__weakref__", "busy", "http")
 
@@ -39,7 +39,7 @@ class Connection:
     def __init__(self, url: str, token: str, timeout: float) -> None:
         parts = urlsplit(url if hasattr(url, "encode") else "")
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
-            said = HIDDEN if "@" in str(url) else shown(url)  # a password may stand before it
+            said = HIDDEN if "@" in str(url) else shown(url)  # a password may precede the @
             raise InvalidParameter(
                 "url", said, "is not the address of a service", hint="it begins with http:// or https://"
             )
@@ -52,20 +52,20 @@ class Connection:
         self._prefix = parts.path.rstrip("/")
         self._token, self._timeout = token, float(timeout)
         self._own = threading.local()
-        self._all: WeakSet[_Own] = WeakSet()  # of every thread that lives
+        self._all: WeakSet[_Own] = WeakSet()  # of all threads that are alive
         self._adding = threading.Lock()
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
-        """What the service tells."""
+        """Send a GET request, and return the document of the reply."""
         return self._sent("GET", path, {name: value for name, value in query.items() if value is not None}, None)
 
     def post(self, *path: str, body: dict[str, Any], **query: Any) -> dict[str, Any]:
-        """What it answers. The body has a key if it costs something, so that sending it again is safe."""
+        """Send a POST request, and return the document of the reply. If it costs something, the body has a key."""
         said = {name: value for name, value in query.items() if value is not None}
         return self._sent("POST", path, said, json.dumps(written(body)).encode())
 
     def close(self) -> None:
-        """Let go of every thread's connection; of those on which an answer is under way, when their threads end."""
+        """Close the connections of all threads; those with a request under way, when their threads end."""
         with self._adding:
             found = list(self._all)
         for each in found:
@@ -97,7 +97,7 @@ class Connection:
                 if not again or pause is None:
                     raise refusal
             time.sleep(pause)
-        raise AssertionError  # the last turn returns or raises
+        raise AssertionError  # the last attempt returns or raises
 
     def _once(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
         own = self._connection()
@@ -110,7 +110,7 @@ class Connection:
                 reply = own.http.getresponse()
                 return reply.status, reply.read(_MOST)
             except BaseException:
-                own.http.close()  # whatever is still to come on it is the answer to nothing
+                own.http.close()  # a late reply must not be read as the next one
                 raise
 
     def _connection(self) -> _Own:
@@ -127,7 +127,7 @@ class Connection:
 
 
 def written(value: Any) -> Any:
-    """A value as JSON keeps it exactly: fractions and decimals are texts.
+    """A value that JSON can hold exactly: fractions and decimals become texts.
 
     >>> written({"epsilon": Fraction(1, 3), "margin": Decimal("0.5"), "n": 3})
     {'epsilon': '1/3', 'margin': '0.5', 'n': 3}
@@ -141,7 +141,7 @@ def written(value: Any) -> Any:
             return [written(each) for each in value]
         case None | bool() | int() | float() | str():
             return value
-    item = getattr(value, "item", None)  # a number of numpy
+    item = getattr(value, "item", None)  # a numpy number
     if callable(item):
         return written(item())
     raise InvalidParameter("terms", value, f"hold a {type(value).__name__}, which cannot be sent")

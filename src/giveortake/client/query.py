@@ -1,4 +1,4 @@
-"""Questions that a service answers: the face of `session.Query`."""
+"""Questions that a service answers, with the interface of `session.Query`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def new_key() -> str:
-    """A key that nobody else has: it makes a retry safe."""
+    """A random key, which makes a retry safe."""
     return secrets.token_hex(16)
 
 
 def said_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """The terms that are stated; a name that is none is refused here, as locally."""
+    """The stated terms; unknown names are refused here, as in a local session."""
     known = (*TERMS, *CAP_TERMS)
     for name, value in terms.items():
         if name not in known:
@@ -55,18 +55,18 @@ class RemoteQuery:
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
-        """What an answer would cost and how sure it would be. No data is touched, and nothing spent."""
+        """What an answer would cost, and its margins. No row is read, and nothing is charged."""
         return quote_of(self.session.post("quote", {**self.said, "terms": said_terms(terms)}))
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
-        """The answer. `key` makes a retry safe beyond this call; within it, retries have one in any case."""
+        """The answer. `key` makes a retry in another call safe; retries within this call always are."""
         body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
         return self.session.answered(self.session.post("answer", body))
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
-        """The answer as a stream of answers about some keys each, for tables that are too large to be held at once."""
+        """The answer as a stream of answers about some keys each, for tables that are too large for memory."""
         body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
 
         def portions() -> Iterator[Answer]:
@@ -89,6 +89,6 @@ class RemoteQuery:
 
 
 def answer_of(document: dict[str, Any], refine: Any) -> Answer:
-    """The answer that a document speaks of, which can be refined there."""
+    """The answer in a document; `refine` refines it at the service."""
     columns, provenance = documents.from_json(json.dumps(document), "answer")
     return Answer(columns, refine=refine, **provenance)

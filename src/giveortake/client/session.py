@@ -1,4 +1,4 @@
-"""A session with a service: the face of `gt.protect(…)`'s, for somebody who has a token and no data."""
+"""A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _BESIDE_THE_DATA = frozenset(
 def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = None) -> RemoteSession:
     """A session with the service at an address, for whoever has the token.
 
-    If the token may ask several data sets, `dataset` says which is meant. Nothing but questions goes there and nothing
-    but answers comes back; use https wherever the way is not this machine's own.
+    If the token is for several data sets, `dataset` says which is meant. Only questions are sent, and only answers come
+    back; use https unless the service is on this machine.
     """
     connection = Connection(url, token, timeout)
     try:
@@ -74,12 +74,12 @@ def _connected(connection: Connection, dataset: str | None) -> RemoteSession:
 
 @final
 class RemoteSession:
-    """Tables behind a budget, elsewhere; made by `gt.connect`. It has the face of a local session.
+    """Tables behind a budget at a service; made by `gt.connect`. It has the interface of a local session.
 
-    What needs rows at hand (`gt.learn`, `gt.synth`, counters, partitions) is refused by name.
+    What needs the rows (`gt.learn`, `gt.synth`, counters, partitions) is refused by name.
 
-    Questions are read here, by what the custodian has declared, so that most mistakes are told without a request; the
-    service reads them again.
+    Questions are parsed here, with the custodian's declarations, so that most mistakes are found without a request; the
+    service parses them again.
     """
 
     is_remote = True
@@ -97,12 +97,12 @@ class RemoteSession:
 
     @property
     def budget(self) -> Guarantee:
-        """What the asker may spend, as it is now: the custodian may change it."""
+        """The asker's current budget, which the custodian may change."""
         return promise_from_json(self._connection.get("datasets", self.name)["promise"])
 
     @property
     def caps(self) -> Caps:
-        """How much of one person counts, unless a question says less, or something else where it may."""
+        """The custodian's caps: how much of one person counts, unless a question states allowed caps of its own."""
         said = self._described["caps"]
         return Caps() if said is None else Caps.of(**said)
 
@@ -129,7 +129,7 @@ class RemoteSession:
         return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
-        written = json.dumps(question_to_json(question, self._origin))  # a text: plans nest deeper than bodies may
+        written = json.dumps(question_to_json(question, self._origin))  # a text: plans may nest deeper than bodies
         return RemoteQuery(self, question, {"plan": written})
 
     def _named(self, name: str | None) -> str:
@@ -142,7 +142,7 @@ class RemoteSession:
     def batch(
         self, queries: Sequence[RemoteQuery | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
-        """Answers to questions that are declared together: one charge for the whole batch."""
+        """Answers to several questions under one charge for the whole batch."""
         asked = asked_together(self, queries)
         body = {"questions": [query.said for query in asked], "terms": said_terms(terms), "key": key or new_key()}
         found = self.post("batch", body)["answers"]
@@ -170,14 +170,14 @@ class RemoteSession:
         most_rows: Number | None = None,
         key: str | None = None,
     ) -> Profile:
-        """How many rows people have, found privately: this costs ε, once; the ledger keeps it."""
+        """Release a profile: how many rows people have, with noise. It costs ε, once; the ledger keeps it."""
         said = {"table": self._named(table), "epsilon": epsilon, "by": list(by), "columns": list(columns)}
         more = {} if most_rows is None else {"most_rows": most_rows}
         document = self.post("profile", {**said, **more, "key": key or new_key()})
         return profile_of(document, self._origin.uncapped[document["table"]])
 
     def profiles(self, table: str | None = None) -> list[Profile]:
-        """The profiles of a table that were paid for, the newest first; all as they were, and free."""
+        """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
         name = self._named(table)
         found = self.get("profiles")["profiles"]
         return [profile_of(each, self._origin.uncapped[name]) for each in found if each["table"] == name]
@@ -186,12 +186,12 @@ class RemoteSession:
 
     @property
     def spent(self) -> Any:
-        """How much of the budget is used: by questions, and of a custodian's also what was `given` to analysts."""
+        """How much of the budget is used: by questions, and for a custodian also what was `given` to analysts."""
         return amount_of(self.get("budget")["spent"])
 
     @property
     def given(self) -> Fraction:
-        """Which part of the budget the custodian has given to analysts, used or not; 0 of an analyst's own."""
+        """The part of the budget that the custodian has given to analysts, used or not; 0 for an analyst's own."""
         return fraction(self.get("budget")["given_exactly"])
 
     @property
@@ -208,7 +208,7 @@ class RemoteSession:
     # -- what was asked -----------------------------------------------------------------------------------------
 
     def history(self, after: int | None = None, limit: int | None = None) -> History:
-        """What the ledger says of the asker, in order; after an entry's number, and at most so many, if said."""
+        """The ledger's entries about the asker, in order; those `after` a number, and at most `limit`, if stated."""
         found = History(neighbours=self._described["neighbours"])
         more, most = True, sys.maxsize if limit is None else limit
         while more and len(found) < most:
@@ -219,7 +219,7 @@ class RemoteSession:
         return found
 
     def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
-        """What was asked and paid for, the oldest first; `after` is the id of the last one that was seen."""
+        """The asker's paid releases, oldest first; `after` is the id of the last one that was seen."""
         order = "newest" if newest_first else None
         found = Releases()
         while len(found) < limit:
@@ -235,7 +235,7 @@ class RemoteSession:
         return self.answered(self.get("releases", release_id, place=place), place)
 
     def release_record(self, release_id: str) -> ReleaseRecord:
-        """What the ledger keeps of one release, as `releases` lists it."""
+        """The ledger's record of one release, as `releases` lists it."""
         after = None
         while found := self.releases(after, _PAGE, newest_first=True):
             for each in found:
@@ -245,15 +245,15 @@ class RemoteSession:
         raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
 
     def release_tables(self, release_id: str) -> list[Answer]:
-        """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
+        """All tables released under an id, in order: one for a question, several for a batch or a workload."""
         count = self.release_record(release_id).tables
-        places = range(count) if count > 1 else [None]  # the service says what holds none, and why
+        places = range(count) if count > 1 else [None]  # if there is no table, the service says why
         return [self.release(release_id, place=place) for place in places]
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
     ) -> Answer:
-        """Ask once more what was released under an id, and combine all answers."""
+        """Ask a released question again, at a further price, and combine all answers."""
         if not isinstance(release_id, str):
             raise InvalidParameter(
                 "release_id", release_id, "is not an id", hint="answer.release_id, or answer.refine(…)"
@@ -262,18 +262,18 @@ class RemoteSession:
         path = ("datasets", self.name, "releases", release_id, "refine")
         return self.answered(self._connection.post(*path, body=body, place=place), place)
 
-    # -- the way there ------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------------
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
-        """What the service tells about this data set."""
+        """Send a GET request about this data set, and return the document of the reply."""
         return self._connection.get("datasets", self.name, *path, **query)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What it answers."""
+        """Send a POST request about this data set, and return the document of the reply."""
         return self._connection.post("datasets", self.name, *path.split("/"), body=body)
 
     def answered(self, document: dict[str, Any], place: int | None = None) -> Answer:
-        """An answer that can be refined by its id, if it has one."""
+        """The answer in a document, which can be refined if it has a release id."""
         release = document["release_id"]
         return answer_of(document, None if release is None else partial(self.refine, release, place=place))
 

@@ -50,7 +50,7 @@ class RemoteWorkload:
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
-        """What an answer would cost, and how sure every table would be."""
+        """What an answer would cost, and the margins of every table."""
         found = self._session.post("workload/quote", {"workload": self._said, "terms": said_terms(terms)})
         cost = cost_of(found)
         assert cost is not None  # noqa: S101 (a workload always asks rows)
@@ -77,7 +77,7 @@ class RemoteWorkload:
 
 @final
 class RemoteWorkloadAnswer(StackedFaces):
-    """The tables that were asked for, by the names of their columns: `r["age", "sex"]`, and `r[()]` for the total."""
+    """The requested tables, by the names of their columns: `r["age", "sex"]`, and `r[()]` for the total."""
 
     def __init__(self, session: RemoteSession, document: dict[str, Any]) -> None:
         self.release_id: str = document["release_id"]
@@ -97,7 +97,7 @@ class RemoteWorkloadAnswer(StackedFaces):
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of every table that was asked for."""
+        """The columns of every requested table."""
         return tuple(self._tables)
 
     def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
@@ -119,6 +119,6 @@ class RemoteWorkloadAnswer(StackedFaces):
 
 
 def _grouping(names: tuple[str, ...], answer: Answer) -> str:
-    """What names a table among others: its columns, of ranges as they are there."""
+    """The label of a table: its columns, with `_below` after the column of a range."""
     there = {column.name for column in answer.columns}
     return " × ".join(name if name in there else f"{name}_below" for name in names) or "total"

@@ -1,6 +1,6 @@
 """From a question to a measurement: what the engine is asked, how much noise it gets, and what that costs.
 
-Everything here is a function of the question, the schema and the custodian's bounds; no row is looked at.
+Everything here is a function of the question, the schema and the custodian's bounds; no row is read.
 """
 
 from giveortake.compile.caps import Caps, CustodianCaps

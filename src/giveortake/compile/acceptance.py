@@ -1,8 +1,8 @@
-"""Which quotients of two noisy numbers may be the true one, within what is known of it.
+"""Confidence intervals for a quotient of two noisy numbers: all r that may be the true one, within its known bounds.
 
 A quotient r is judged by how likely noise is to move over − r·under as far from zero as it is. Without bounds this is
-Fieller's theorem [Fie54]. Where the noise took the quotient out of its bounds, no r within them may look likely; there
-the r that looks likeliest is the yardstick, as in the ordering of Feldman and Cousins [FC98].
+Fieller's theorem [Fie54]. If noise took the quotient out of its bounds, perhaps no r within them looks likely; then
+each r is compared with the likeliest one, as in the ordering of Feldman and Cousins [FC98].
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_HALVINGS = 44  # of a stretch that ends are searched in
+_HALVINGS = 44  # of the interval in which an end is searched for
 _DOUBLINGS = 80
-_LEAST = 1e-280  # chances below it are no numbers any more
+_LEAST = 1e-280  # smaller probabilities underflow
 
 
 @final
@@ -45,9 +45,9 @@ class Acceptance:
     ) -> tuple[Floats, Floats, Floats]:
         """The quotient, and the ends of what is accepted between `low` and `high`; rounding may add `slack`.
 
-        Where what was released as `under` is not above zero, nothing is known but the bounds. Nor is it where the
-        noise took the quotient out of them and all between them is accepted: the middle stands there, because a bound
-        would look like an estimate. `cut_off` judges every r at the same level, as the first rules did.
+        If the released `under` is not above zero, only the bounds are known. The same holds if noise took the quotient
+        out of them and everything between them is accepted: then the value is their middle, because a bound would look
+        like an estimate. `cut_off` judges every r at the same level, as the first rules did.
         """
         known = self._under > 0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,10 +80,10 @@ class Acceptance:
         return away, strays
 
     def _ends(self, start: Floats, levels: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-        """The r below and above `start`, which is accepted, where that stops; the limits where it never does.
+        """The least and greatest accepted r around `start`, which is accepted; or the limits, if all are accepted.
 
-        |over − r·under| is linear on each side and the bound on the noise is convex in r, so that what is not accepted
-        is one stretch, and halving finds its edge. Both edges are searched for at once.
+        |over − r·under| is linear on each side and the bound on the noise is convex in r, so that the rejected r on a
+        side are one interval, and halving finds its edge. Both edges are searched for at once.
         """
         size = start.size
         over, under, level = (np.concatenate([each, each]) for each in (self._over, self._under, levels))
@@ -104,7 +104,7 @@ class Acceptance:
 
 
 def _far_enough(accepted: Callable[[Floats], npt.NDArray[np.bool_]], start: Floats, limits: Floats) -> Floats:
-    """Limits, and where they are infinite something beyond the edge, if there is one."""
+    """The limits, with infinite ones replaced by a number beyond the edge, if there is an edge."""
     finite = np.isfinite(limits)
     step = np.where(limits > 0, 1.0, -1.0) * np.maximum(np.abs(start), 1.0)
     far: Floats = np.where(finite, limits, start + step)

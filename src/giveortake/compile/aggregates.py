@@ -1,4 +1,4 @@
-"""How answers follow from measures: the formula of every output, and the measures that it takes, each once."""
+"""How answers are computed from measures: the formula of every output, and the measures it needs, each once."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Measures:
     question: Question
     stability: Stability
     rules: Rules
-    pure: bool  # whether the noise keeps a pure promise, for which other matrices are best
+    pure: bool  # whether the noise is Laplace noise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
     basis: Basis = PLAIN
     _domains: dict[int, tuple[Expression, Domain]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sums: dict[tuple[int, bool], tuple[Expression, ValueSum]] = field(
         default_factory=dict, init=False, repr=False, compare=False
-    )  # by the very expression, which is held so that no other gets its place
+    )  # by the id of the expression, which is held so that the id stays unique
 
     def formula(self, output: Output) -> Formula:
-        """How an output follows from the measures."""
+        """The formula that computes an output from the measures."""
         match output:
             case Fraction():
                 return Linear({}, output)
@@ -69,7 +69,7 @@ class Measures:
         raise QueryRefused(f"no answer is computed of a {type(output).__name__}")
 
     def _share_of_total(self, left: Formula, right: Formula) -> ShareOf | None:
-        """A multiple of a number of things over the total of that number, which is its share of it."""
+        """The share of a count in its own total, if the quotient of both formulas is a multiple of that."""
         if not isinstance(left, Linear) or not isinstance(right, WindowOf) or not right.is_plain_total:
             return None
         of = right.of
@@ -147,14 +147,14 @@ class Measures:
         )
 
     def _moment(self, of: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
-        """A mean over a number of values that is known already."""
+        """A mean over values whose number is measured already."""
         over = self._total(of, centred=True, number=number)
         return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
 
     def _mean(self, of: Expression) -> Ratio:
         """The sum over the number of values.
 
-        Where only the mean is asked for, values count from the middle of the bounds: half the sensitivity, same mean.
+        If only the mean is asked for, values are centred at the middle of the bounds: half the sensitivity, same mean.
         """
         asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())
         return self._ratio(of, centred=not asked)
@@ -178,7 +178,7 @@ class Measures:
         )
 
     def _sample_variance(self, of: Expression) -> Formula:
-        """The variance times n / (n − 1), where n is the number of values that is released for the variance anyway."""
+        """The variance times n / (n − 1), with the number n of values that is released for the variance anyway."""
         found = self._variance(of)
         return found if isinstance(found, Linear) else Apply("of a sample", (found, self._values(of)))
 
@@ -199,9 +199,9 @@ class Measures:
         return QuantileOf(self._place(sums), quantile, sums.whole)
 
     def _share(self, ratio: Ratio) -> Ratio:
-        """A multiple of a number of rows, values or persons over the number of all rows is bounded: none counts more.
+        """Bound the ratio of a number of rows, values or persons to the number of all rows, by 0 and its factor.
 
-        A person's values and the person count in the same parts as their rows (`giveortake.engines.questions`).
+        A person's values, and the person, count in the same parts as their rows (`giveortake.engines.questions`).
         """
         rows = {self.listed.index(each): Fraction(1) for each in self.listed if isinstance(each, RowCount)}
         rows = rows if self.basis.rows is None else dict(self._rows().weights)
@@ -216,13 +216,13 @@ class Measures:
     # -- measures -----------------------------------------------------------------------------------------------
 
     def _rows(self, *, whole: bool = False) -> Linear:
-        """Measured, or read from the sides of values, with the rows that have none."""
+        """The number of rows: measured, or computed from the sides of values and the rows without a value."""
         if self.basis.rows is None:
             return self._linear(RowCount.within(self.stability), whole=whole)
         return self._sides(self.basis.rows, *self._sided(self.basis.rows).rows, whole=whole)
 
     def _values(self, of: Expression, *, whole: bool = False) -> Linear:
-        """Where no value can be missing, there are as many as rows."""
+        """The number of values; if none can be missing, the number of rows."""
         if not self._domain(of).nullable:
             return self._rows(whole=whole)
         if of in self.basis.sided:
@@ -230,13 +230,13 @@ class Measures:
         return self._linear(ValueCount.within(self.stability, of), whole=whole)
 
     def _persons(self) -> Linear:
-        """Where rows protect themselves, each is a person."""
+        """The number of persons; if rows are protected, each row is one."""
         if self.question.relation.person is None:
             return self._rows(whole=True)
         return self._linear(PersonCount.within(self.stability), whole=True)
 
     def _total(self, of: Expression, *, centred: bool, whole: bool = False, number: Linear | None = None) -> Linear:
-        """The sum of values; `centred` counts them from the middle of their bounds, and adds that times the number."""
+        """The sum of values; `centred` measures distances from the middle, and adds the middle times the number."""
         if of in self.basis.sided:
             return self._sides(of, *self._sided(of).total, whole=whole)
         centred = centred or of in self.basis.centred
@@ -248,7 +248,7 @@ class Measures:
         return Linear(summed.weights, summed.constant, whole)
 
     def _moved(self, of: Expression) -> Fraction:
-        """How far values of an expression may be from their places on the lattice."""
+        """How far rounding to the lattice may move the values of an expression."""
         return self._sum(of, centred=False).moved(self._domain(of))
 
     def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
@@ -264,7 +264,7 @@ class Measures:
         return Sides.within(self.stability, of, domain, missing=domain.nullable and self.basis.rows == of)
 
     def _sides(self, of: Expression, *weights: Fraction, whole: bool) -> Linear:
-        """So much of each side; the sides stand one after the other."""
+        """A linear combination of the sides of values, with the given weights."""
         places = [self._place(each) for each in self._sided(of).measures]
         return Linear({place: each for place, each in zip(places, weights, strict=False) if each}, Fraction(0), whole)
 
@@ -280,19 +280,19 @@ class Measures:
 
 
 def _square(of: Expression, middle: Fraction, reach: Fraction) -> Expression:
-    """(x − c)², at most the square of what is farthest from the middle c."""
+    """The square (x − c)², clamped to the greatest square that is possible within the bounds."""
     away = Call("subtract", (of, Constant(middle)))
     return Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
 
 
 def _there(of: Expression, other: Expression, domain: Domain) -> Expression:
-    """A value of the rows in which another is there as well."""
+    """A value, missing in rows in which another value is missing."""
     if not domain.nullable:
         return of
     return Call("case", (Call("is_null", (other,)), Constant(None), of))
 
 
-_SQUARES = {  # of which of x and y a function of moments takes the squares
+_SQUARES = {  # whether a function of moments needs the squares of x, and of y
     "covariance": (False, False),
     "sample covariance": (False, False),
     "correlation": (True, True),
@@ -303,7 +303,7 @@ _NUMBERS_OF_THINGS = (RowCount, ValueCount, PersonCount, DistinctCount)
 
 
 def _divisor(output: Quotient) -> Output:
-    """What is divided by: a division by zero is missing anyway, so that NULLIF(x, 0) is x there."""
+    """The divisor of a quotient, without NULLIF(x, 0): a division by zero is missing anyway."""
     right = output.right
     if output.operation == "divide" and isinstance(right, Computed) and right.function == "nullif":
         return right.parts[0] if right.parts[1] == 0 else right
@@ -311,7 +311,7 @@ def _divisor(output: Quotient) -> Output:
 
 
 def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
-    """Sums, multiples and quotients of linear formulas stay exact ones; the rest is bounded part by part."""
+    """The formula of an operation: exact for sums, multiples and quotients of linear formulas, else part by part."""
     constant = right.constant if isinstance(right, Linear) and not right.weights else None
     if operation in {"add", "subtract"} and isinstance(left, Linear) and isinstance(right, Linear):
         return left.plus(right.times(Fraction(-1 if operation == "subtract" else 1)))

@@ -1,4 +1,4 @@
-"""Bases: in which measures the number and the sum of the same values are measured."""
+"""Bases: which measures the number and the sum of the same values are computed from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Which sums count from the middle of their bounds, and which are read from two sides together with their number.
+    """The sums that are centred at the middle of their bounds, and those computed from two sides with their number.
 
-    `rows` are the values from whose sides the number of rows is read. Any basis gives the same answers, apart from
+    `rows` are the values from whose sides the number of rows is computed. All bases give the same answers, apart from
     the noise.
     """
 
@@ -23,4 +23,4 @@ class Basis:
     rows: Expression | None = None
 
 
-PLAIN = Basis()  # every number and every sum by itself; sums from the middle only where nothing but a mean is asked for
+PLAIN = Basis()  # each number and each sum by itself; sums are centred only where only a mean is asked for

@@ -1,4 +1,4 @@
-"""How many values fall into bins, measured so that quantiles follow: one measure for each of the rules."""
+"""Numbers of values in bins, from which quantiles are computed: one measure for each version of the rules."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-DEPTH = 10  # levels of the tree of bins by the first rules, so 1,024 bins at most
-MOST = {False: 1024, True: 1000}  # bins at most with Gaussian and with pure noise: a tree of ten by ten by ten is full
+DEPTH = 10  # levels of the tree of bins under the first rules: 1,024 bins at most
+MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
 _NARROWEST = Fraction(1, 2**60)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PrefixSums(MeasureOfValues):
-    """How many values fall into bins from `low` on, through the matrix of a strategy for running totals.
+    """The numbers of values in bins from `low` on, times the matrix of a strategy for running totals.
 
     A value may count in parts of 1 / `fineness`. None is above `high`.
     """
@@ -120,7 +120,7 @@ class PrefixSums(MeasureOfValues):
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
     ) -> Combined:
         unit = float(self.granularity)
-        (tail,) = tails  # what does not average is never released twice for one answer
+        (tail,) = tails  # a measure that cannot be averaged has one release
         ends = float(self.low), float(self.width), float(self.high)
         totals = RunningTotals(self.strategy, steps, tail.times(1 / unit), unit, *ends, self.whole)
         return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=totals)
@@ -133,7 +133,7 @@ class PrefixSums(MeasureOfValues):
 @final
 @dataclass(frozen=True, slots=True)
 class BinCounts(MeasureOfValues):
-    """How many values fall into each of 2^`depth` bins, and all sums of their tree: level by level.
+    """The numbers of values in 2^`depth` bins, and the sums at all nodes of a binary tree over them, level by level.
 
     A value may count in parts of 1 / `fineness`.
     """

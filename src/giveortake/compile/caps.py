@@ -1,4 +1,4 @@
-"""Caps, from what a custodian and an analyst say to the rows of each person that count in one question."""
+"""Caps: from those of the custodian and the analyst to the rows of each person that count in one question."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "nothing_to_c
 
 CapsRole: TypeAlias = Literal["default", "maximum"]
 
-_USUAL = 4  # groups, and rows in each, by the first rules where nothing was stated
+_USUAL = 4  # groups, and rows in each, under the first rules if nothing was stated
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CustodianCaps:
-    """What a custodian says about caps: what counts where a question says nothing, and perhaps the most that may.
+    """The custodian's caps: defaults for questions that state none, or maxima for all questions.
 
     Guarantee: whatever caps a question has, its noise follows from them. So these are a matter of taste, or of how
     much noise one question may get for its price, and not of privacy.
@@ -39,11 +39,11 @@ class CustodianCaps:
     caps: Caps
     tables: tuple[str, ...]
     are_maxima: bool = False
-    of_persons: bool = True  # where rows protect themselves, there is nothing to cap
+    of_persons: bool = True  # if single rows are protected, there is nothing to cap
 
     @classmethod
     def of(cls, caps: Caps, tables: Collection[str], role: object, *, of_persons: bool = True) -> CustodianCaps:
-        """Checked against the tables there are."""
+        """The custodian's caps, checked against the tables."""
         if role not in {"default", "maximum"}:
             raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
         if role == "maximum" and not caps.stated:
@@ -61,10 +61,10 @@ class CustodianCaps:
         return f"{self.caps}{'; no question may say more' if self.are_maxima else ', unless a question says otherwise'}"
 
     def of_question(self, said: Caps, rules: Rules = LATEST) -> Caps:
-        """The caps of a question that states some of its own: each takes the place of the custodian's.
+        """The caps of a question: those that it states, and the custodian's where it states none.
 
-        A table of one row a person stays one if rows are stated for all tables together; by its name it may get more.
-        By the first rules a question states nothing, and a custodian who states nothing means four groups of four rows.
+        A table with a custodian's cap of one row per person keeps it, unless the question names the table. Under the
+        first rules a question states nothing, and a custodian who states nothing gets four groups of four rows.
         """
         if said.stated and not self.of_persons:
             raise nothing_to_cap()
@@ -118,7 +118,7 @@ def _of_the_first_rules(caps: Caps) -> Caps:
 
 
 def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
-    """The same, with tables named as they are called, whatever the case of letters."""
+    """The caps with the exact names of the tables, which may be stated in any case of letters."""
     if not isinstance(caps.rows_per_person, Mapping):
         return caps
     known = {each.casefold(): each for each in tables}
@@ -134,9 +134,9 @@ def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
 
 
 def capped(question: Question, caps: Caps) -> Question:
-    """The question about tables of which each person keeps as many rows as the caps say.
+    """The question with tables in which each person has at most as many rows as the caps say.
 
-    Tables that are read whole stay as they are. What follows from the caps, as the bounds of a person's sums, is
+    Scans of a whole table stay as they are. What follows from the caps, such as the bounds of a person's sums, is
     derived again, and a join that would multiply a person's rows too often is refused.
     """
     made: dict[int, Relation] = {}
@@ -152,7 +152,7 @@ def capped(question: Question, caps: Caps) -> Question:
 
 
 def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps: Caps) -> Relation:
-    """The same step of capped sources; the very object if nothing changes."""
+    """The relation with capped sources; the same object if nothing changes."""
     if isinstance(relation, Scan):
         most = (
             relation.most_rows_of_person
@@ -173,9 +173,9 @@ _WAYS = "{cap}, or {caps_in_groups}"
 
 
 def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
-    """The refusal of a question in which nothing bounds what one person contributes, with the lines to write.
+    """The refusal of a question in which nothing bounds what one person contributes, with a hint how to bound it.
 
-    `ways` say it with the question, if that can be said there.
+    `ways` are hints for stating the cap in the question itself.
     """
     everywhere = "{for_all} can say it for all questions, and {profiles} helps to choose"
     return QueryRefused(
@@ -185,11 +185,11 @@ def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
 
 
 def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
-    """How caps name a question in the ledger.
+    """The caps as part of a question's name in the ledger.
 
-    Where the first rules could say the same it is said as by them, so that what was paid then is free: `[groups, rows,
-    total]`, with four groups of four rows where nothing was said, and all rows of a person the same in every table.
-    Whatever they could not say looks otherwise.
+    Caps that the first rules could express are written as they wrote them, so that answers paid for then are free:
+    `[groups, rows, total]`, with four groups of four rows if nothing was stated, and one cap on all rows of a person
+    for every table. All other caps are written in another form.
     """
     groups, rows = caps.groups_per_person, caps.rows_per_group
     total: Any = caps.rows_per_person

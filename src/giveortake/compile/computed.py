@@ -1,4 +1,4 @@
-"""Functions of answers, with intervals: what holds the arguments is carried through to what holds the value.
+"""Functions of answers: the interval of the value is computed from the intervals of the arguments.
 
 Guarantee: each part's interval gets its share of the probability to miss, so all of them hold together (union bound).
 Where they hold, so does the interval of the value: a function that never falls takes both ends along, one that falls
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_WIDENING = {"round", "to_integer"}  # ends go to the next step
-_KEEPING = {"greatest", "least", "abs"}  # none of them moves farther than its arguments do
+_WIDENING = {"round", "to_integer"}  # ends are rounded outwards
+_KEEPING = {"greatest", "least", "abs"}  # these move no farther than their arguments
 _LARGEST = 2.0**62
 
 
 @dataclass(frozen=True, slots=True)
 class OverRows(Formula):
-    """Something that is computed of several rows of the answer."""
+    """A formula that is computed from several rows of the answer."""
 
     @abstractmethod
     def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
@@ -100,7 +100,7 @@ class FunctionOf(Formula):
 
 
 def _leaves(part: Formula) -> int:
-    """A number that is written out is always right."""
+    """The number of intervals that a part needs: none for a constant."""
     return 0 if isinstance(part, Linear) and not part.weights else part.leaves
 
 
@@ -115,8 +115,8 @@ def could_be_missing(
 ) -> npt.NDArray[np.bool_]:
     """For each key, whether the true value may be missing; wrongly denied with probability at most `miss`.
 
-    Sums and counts never are. A quotient is where its divisor is zero; a function, where a part of it is, or where
-    what holds its value has no end.
+    Sums and counts never are. A quotient is missing if its divisor is zero; a function, if a part of it is, or if its
+    interval is unbounded.
     """
     match formula:
         case Linear():
@@ -143,7 +143,7 @@ def _floats(part: Evaluated) -> Evaluated:
 
 
 def whole(found: Evaluated) -> Evaluated:
-    """The same as integers, if all of them are some."""
+    """The values and ends as integers, if all of them fit."""
     arrays = (found.values, found.low, found.high)
     if all(bool((np.abs(each) < _LARGEST).all()) for each in arrays):
         return Evaluated(*(each.astype(np.int64) for each in arrays))
@@ -170,7 +170,7 @@ def _null_if(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _rising(function: Callable[[Floats], Floats]) -> Callable[[Evaluated], Evaluated]:
-    """A function that never falls, where it has a value at all."""
+    """Apply a function that never falls, wherever it has a value."""
 
     def applied(a: Evaluated) -> Evaluated:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -180,7 +180,7 @@ def _rising(function: Callable[[Floats], Floats]) -> Callable[[Evaluated], Evalu
 
 
 def _root(a: Evaluated) -> Evaluated:
-    """Of what may be below zero in truth, the value may be missing; what it is if it is there starts at zero."""
+    """The square root: missing for a negative value; the ends are those of the part that is not negative."""
     with np.errstate(invalid="ignore"):
         return Evaluated(np.sqrt(a.values), np.sqrt(np.maximum(a.low, 0.0)), np.sqrt(np.maximum(a.high, 0.0)))
 
@@ -208,7 +208,7 @@ def _extreme(pick: Any) -> Callable[..., Evaluated]:
 
 
 def _rounded(a: Evaluated, digits: Fraction) -> Evaluated:
-    """Halves go up; ends go outwards, so that the interval holds what was rounded as well."""
+    """Round halves up, and the ends outwards, so that the interval holds the rounded value as well."""
     scale = 10.0 ** int(digits)
     with np.errstate(over="ignore", invalid="ignore"):
         return Evaluated(
@@ -217,7 +217,7 @@ def _rounded(a: Evaluated, digits: Fraction) -> Evaluated:
 
 
 def _power(a: Evaluated, exponent: Fraction) -> Evaluated:
-    """A power with a constant exponent, missing where there is none."""
+    """A power with a constant exponent; missing where it is not defined."""
     power, whole = float(exponent), exponent.denominator == 1
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         base = a.values if whole else np.where(a.values >= 0, a.values, np.nan)
@@ -227,7 +227,7 @@ def _power(a: Evaluated, exponent: Fraction) -> Evaluated:
         ends = np.power(low, power), np.power(high, power)
         least, greatest = np.minimum(*ends), np.maximum(*ends)
         across = (low <= 0) & (high >= 0)
-        if exponent < 0:  # has no bound near zero
+        if exponent < 0:  # unbounded near zero
             below = -np.inf if whole and exponent % 2 else 0.0
             return Evaluated(value, np.where(across, below, least), np.where(across, np.inf, greatest))
         if whole and exponent % 2 == 0 and exponent:

@@ -1,4 +1,4 @@
-"""Keys that were found in the data: how they are named to engines, and in which order they are answered."""
+"""Keys that were found in the data: their form for engines, and their order in answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
-    """The keys that were found, as positions among all combinations of their values if these fit into 64 bits."""
+    """Found keys, as positions among all combinations of their values if these fit into 64 bits."""
     listed = in_order(found)
     values = [_ordered({row[i] for row in listed}) for i in range(len(made.columns))]
     if math.prod(len(each) for each in values) >= WIDEST:
@@ -34,12 +34,12 @@ def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
 
 
 def in_order(rows: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
-    """Keys in the order of their values; what is missing comes last."""
+    """Keys ordered by their values; missing values come last."""
     return sorted(rows, key=lambda row: [(value is None, value) for value in row])
 
 
 def listed_keys(made: Measurement, found: Found) -> Keys:
-    """Keys that were found, as a list."""
+    """Found keys, as a list."""
     return Keys(made.columns, found=found)
 
 

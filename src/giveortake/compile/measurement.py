@@ -57,16 +57,16 @@ if TYPE_CHECKING:
 Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place of their measure
 
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
-_AT_ONCE = 1 << 17  # integers that get their noise between two looks at the clock: about a tenth of a second
+_AT_ONCE = 1 << 17  # integers that get noise between two checks of the time limit: about 0.1 s
 _MOST_NUMBERS = 1 << 25  # integers of one answer, where keys are known
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows.
+    """What the engine will be asked, the noise, and the price. It is made without reading rows.
 
-    `keys` are those of the answer; where there is a `selection`, they are to be found in the data, and have no values.
+    `keys` are those of the answer; if there is a `selection`, they have to be found in the data, and have no values.
     """
 
     question: Question
@@ -80,8 +80,8 @@ class Measurement:
     selection: Selection | None
     rules: Rules
     basis: Basis
-    shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
-    binding_caps: Caps | None  # those that bear on the answer; None if everything counts
+    shares: tuple[Fraction, ...]  # of the spend on values, for each vector of measures
+    binding_caps: Caps | None  # those that affect the answer; None if everything counts
     _priced: list[Event] = field(default_factory=list, init=False, repr=False, compare=False)  # `event`, once asked for
 
     @property
@@ -96,13 +96,13 @@ class Measurement:
 
     @property
     def event(self) -> Event:
-        """Everything that is released, as one event."""
+        """The event of the whole release."""
         if not self._priced:
             self._priced.append(self._event(self.measures, self.selection))
         return self._priced[0]
 
     def event_if_added(self) -> Event:
-        """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
+        """The event of the whole release under add-remove, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
         added = replace(self.stability, neighbours="add-remove")
@@ -124,16 +124,16 @@ class Measurement:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The places of the measures that are asked for at the keys: all but the one that decided about keys."""
+        """The places of the measures to ask for at the keys: all but the one that decided which keys are shown."""
         decides = None if self.selection is None else self.selection.decides
         return tuple(place for place in range(len(self.measures)) if place != decides)
 
     def promise(self, unit: Unit) -> Guarantee:
-        """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend.
+        """The promise of the whole release. Found keys and Gaussian values compose to (ε, δ), at the δ of the spend.
 
-        A spend of ε and δ is that promise itself: `require_within` has shown that the event is within it. The first
-        rules told it as converted, rounded up. Where keys are found by Gaussian noise, μ² of it adds to that of the
-        values before they meet.
+        A spend of ε and δ is that promise itself: `require_within` has checked that the event is within it. The first
+        rules stated the converted event, rounded up. If keys are found by Gaussian noise, its μ² adds to that of the
+        values before both are converted.
         """
         spend = self.spend
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
@@ -153,7 +153,7 @@ class Measurement:
         return found.guarantee(**terms).compose(values.approximate(left))
 
     def digest(self) -> str:
-        """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""
+        """A hash that identifies the question: relation, keys, measures and bounds; post-processing is left out."""
         content = [
             self.question.relation.to_json(),
             [[name, key.to_json()] for name, key in self.question.keys],
@@ -166,13 +166,13 @@ class Measurement:
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
     def named(self) -> list[Any]:
-        """What names the question at its price."""
+        """What identifies the question at its price."""
         return [self.digest(), self.spend.to_json()]
 
     def record(self, question: Question, origin: Origin) -> dict[str, Any]:
-        """What it is made of, so that it can be made again: the question as it was asked, the spend, caps and rules."""
+        """What the measurement can be made from again: the question as it was asked, the spend, caps and rules."""
         return {
-            "plan": json.dumps(question_to_json(question, origin)),  # a text: plans nest deeper than entries
+            "plan": json.dumps(question_to_json(question, origin)),  # a text: plans may nest deeper than entries allow
             "spend": self.spend.to_json(),
             "caps": self.caps.to_json(),
             "rules": int(self.rules),
@@ -181,7 +181,7 @@ class Measurement:
     # -- running it ---------------------------------------------------------------------------------------------
 
     def asked(self) -> Iterator[Asked]:
-        """Everything that an engine will be asked for, with the keys that are known."""
+        """All questions to an engine, with the keys that are known."""
         if self.selection is not None:
             yield self.selection.question(self.question.relation, self.keys)
         yield from self._inquiry(self.keys).questions()
@@ -193,12 +193,12 @@ class Measurement:
         return inquiry
 
     def units(self, engine: Engine) -> Iterator[Sensitive[FoundUnits]]:
-        """The keys that occur and the units of each, some at a time: what decides which of them are shown."""
+        """The keys that occur and the units of each, some at a time: from these, the keys to show are selected."""
         assert self.selection is not None  # noqa: S101 (asked only then)
         return engine.persons(self.selection.question(self.question.relation, self.keys))
 
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
-        """The keys that enough units have, some at a time; if the number that decides is an answer, with that."""
+        """The keys that enough units have, some at a time; each with its deciding number, if that is an answer."""
         assert self.selection is not None  # noqa: S101 (asked only then)
         for units in self.units(engine):
             with own_work():
@@ -206,7 +206,7 @@ class Measurement:
             yield shown
 
     def parted(self, rows: list[tuple[Value, ...]]) -> tuple[list[tuple[Value, ...]], Counted | None]:
-        """What `find_keys` gives, as keys alone, and the numbers that decided about them if they are an answer."""
+        """The results of `find_keys`, split into keys and, if they are an answer, the deciding numbers."""
         if self.selection is None or self.selection.decides is None:
             return rows, None
         place = self.selection.decides
@@ -217,7 +217,7 @@ class Measurement:
     def release(
         self, engine: Engine, keys: Keys, entropy: Entropy | None = None, *, counted: Counted | None = None
     ) -> Release:
-        """Ask the engine and add the noise, each integer once."""
+        """Ask the engine and add noise, once to each integer."""
         (only,) = self.releases(engine, keys, max(keys.size, 1), entropy, counted=iter([counted or {}]))
         return only
 
@@ -230,10 +230,10 @@ class Measurement:
         *,
         counted: Iterator[Counted] | None = None,
     ) -> Iterator[Release]:
-        """The same for so many keys at a time. Each part is drawn when it is taken, once.
+        """Ask the engine and add noise, for `size` keys at a time. Each portion is drawn when it is taken, once.
 
-        `counted` are the numbers that decided about these keys, if they are an answer. After the last part, what was
-        drawn from a table that changed meanwhile is refused.
+        `counted` are the numbers that decided about these keys, if they are an answer. After the last portion, an
+        error is raised if the table has changed meanwhile.
         """
         nothing: Iterator[Any] = repeat({}, -(-max(keys.size, 1) // size))
         start = 0
@@ -247,7 +247,7 @@ class Measurement:
             raise failure("changed")
 
     def _noisy(self, place: int, exactly: Sensitive[Any], length: int, entropy: Entropy | None) -> npt.NDArray[Any]:
-        """The integers of so many keys with noise, some at a time: between two portions a question's time may end."""
+        """Noisy integers of `length` keys, drawn in portions, between which the time limit is checked."""
         measure, noise = self.measures[place], self.noises[place]
         some = max(1, _AT_ONCE // measure.integers)
         drawn = []
@@ -258,11 +258,11 @@ class Measurement:
         return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
     def read(self, content: Any) -> Release:
-        """A release of it as it was stored."""
+        """A stored release of this measurement."""
         return self.released(arrays_from_json(content, len(self.measures)))
 
     def released(self, arrays: tuple[npt.NDArray[Any], ...]) -> Release:
-        """Noisy integers as what they are."""
+        """Noisy integers as a release of this measurement."""
         if self.selection is None or self.selection.decides is None:
             return Release(arrays, self.noises)
         known = Deciding(self.selection.mechanism.threshold, bounded=self.stability.bounding is not None)
@@ -272,10 +272,9 @@ class Measurement:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Everything about a measurement that no amount decides: the rows that count, the keys, measures and their shares.
+    """The part of a measurement that does not depend on the amount spent: rows that count, keys, measures and shares.
 
-    It is made of values that cannot change. One that is kept is found again by the very question that it is made of,
-    never by one that claims to equal it.
+    It is immutable. A cached one is found by the identity of its question, never by equality.
     """
 
     question: Question
@@ -288,7 +287,7 @@ class Prepared:
     binding_caps: Caps | None
 
     def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
-        """The measurement that a spend buys; the δ for finding keys, if none is said, is a part of the `key_pot`.
+        """The measurement that a spend buys; the δ for finding keys is a part of the `key_pot`, unless stated.
 
         Guarantee: the parts of an answer compose sequentially ([PDP21, L1.2]; μ² adds [DRS22, Cor. 3.3]) to no more
         than the spend, which is checked again on the event that will be charged.
@@ -346,7 +345,7 @@ def prepared(
     basis: Basis | None = None,
     pure: bool,
 ) -> Prepared:
-    """What is measured for a question; with `known` keys, which are public then, none are looked for.
+    """What is measured for a question. With `known` keys, which are public then, no keys have to be found.
 
     Guarantee: known keys are values of the question's own keys. What one person contributes is bounded for these; at
     the keys of another question one person could count in as many of them as they have rows.
@@ -373,10 +372,10 @@ def prepared(
     chosen = design(question, stability, rules, pure=pure, basis=basis)
     if discovered:
         plain = plain_design(question, stability, rules, pure=pure)
-        if KeySearch.of(question, stability, plain).decides(pure=pure):  # which no other design beats
+        if KeySearch.of(question, stability, plain).decides(pure=pure):  # then no other design is better
             chosen = plain
     measures = chosen.measures
-    if not measures:  # as the variance of a constant
+    if not measures:  # such as the variance of a constant
         raise QueryRefused(
             "nothing in the question depends on a row: its answer is known without asking",
             hint="ask for COUNT(*) as well",
@@ -393,7 +392,7 @@ def prepared(
 
 
 def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
-    """The values of each key column, as far as the rules know them beforehand."""
+    """The values of each key column that are known beforehand, under the rules; None for columns to search."""
     domains = question.key_domains()
     if rules is Rules.FIRST:
         return [domain.keys_of_first_rules() for domain in domains]
@@ -401,18 +400,21 @@ def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | N
 
 
 def finds_keys(question: Question, rules: Rules) -> bool:
-    """Whether some keys are to be found in the data, by the rules."""
+    """Whether some keys have to be found in the data, under the rules."""
     return None in known_values(question, rules)
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
-    """Measures that only HAVING or ORDER BY need."""
+    """Add the measures that only HAVING or ORDER BY need."""
     for aggregate in question.aggregates():
         found.formula(Measured(aggregate))
 
 
 def _dearest(parts: Sequence[Event]) -> Event:
-    """The price of a vector: one unit moves it, each coordinate in units of its own sensitivity, by at most one."""
+    """The event of a vector of measures: that of the coordinate with the least noise multiplier.
+
+    One unit moves the vector, each coordinate divided by its sensitivity, by at most one.
+    """
     if len(parts) == 1:
         return parts[0]
     return min(
@@ -422,7 +424,7 @@ def _dearest(parts: Sequence[Event]) -> Event:
 
 
 def _noises(chosen: Design, selection: Selection | None, rest: Spend | None, rules: Rules) -> tuple[RoundedNoise, ...]:
-    """Every vector gets its share, every level of a tree an equal share of that; what decided has its noise."""
+    """The noise of each measure: by its vector's share, split evenly among levels; a deciding measure has its own."""
     decides = None if selection is None else selection.decides
     found: list[RoundedNoise] = []
     for place, (each, parts) in enumerate(chosen.parts(without=decides)):
@@ -437,7 +439,7 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None, rul
 @final
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Measurements that are charged together: all that they release as one event, their names, and what they ask."""
+    """Measurements that are charged together: one event, their names, and a description."""
 
     event: Event
     names: list[Any]
@@ -445,18 +447,18 @@ class Joint:
 
 
 def joint(asked: Sequence[Measurement]) -> Joint:
-    """What a ledger writes down of measurements."""
+    """Several measurements as one charge."""
     words = described([each.question for each in asked])
     return Joint(event_of(asked), [each.named() for each in asked], words)
 
 
 def event_of(asked: Iterable[Measurement]) -> Event:
-    """Everything that several measurements release, as one event."""
+    """The event of several measurements together."""
     return composed(each.event for each in asked)
 
 
 def composed(parts: Iterable[Event]) -> Event:
-    """Several events as one, flat."""
+    """Several events as one, without nesting."""
     flat: list[Event] = []
     for part in parts:
         flat.extend(part.events if isinstance(part, events.Composed) else [part])

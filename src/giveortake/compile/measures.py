@@ -1,7 +1,6 @@
-"""The integers that are measured for an answer, and what an engine is asked for them together.
+"""Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
 
-Each kind of measure knows how an engine is asked for it, how much one unit moves it, what it is called, and how
-releases of it are read.
+Each kind of measure knows how to ask an engine for it, its sensitivity, its name, and how to read its releases.
 """
 
 from __future__ import annotations
@@ -37,44 +36,44 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-STEPS = 2**30  # that the greatest value of a real column has
-FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
-_FINEST = Fraction(1, 2**960)  # step: noise that is as small is still a double with all its digits
+STEPS = 2**30  # of the lattice, up to the greatest value of a real column
+FINE = 2**10  # parts of a contribution, if only some of them may count
+_FINEST = Fraction(1, 2**960)  # least step: noise that small is still a normal double
 
 
 @dataclass(frozen=True, slots=True)
 class Measure(ABC):
-    """Integers, one for each key (and bin), of which one unit moves all together by at most `l1` and `l2` steps."""
+    """Integers, one for each key (and bin); one unit moves all of them together by at most `l1` and `l2` steps."""
 
     l1: Fraction
     l2: Fraction
 
-    kind: ClassVar[str]  # as ledgers name it
-    averages: ClassVar[bool] = True  # whether several releases of it average to a better one
+    kind: ClassVar[str]  # the name in ledgers
+    averages: ClassVar[bool] = True  # whether several releases can be averaged
 
     @property
     @abstractmethod
     def granularity(self) -> Fraction:
-        """What one step is worth."""
+        """The value of one step."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """For recipes."""
+        """The name in recipes."""
 
     @property
     def joined(self) -> bool:
-        """Whether it is released in one vector with the measure before it, and so at no further price."""
+        """Whether it is released in one vector with the measure before it, at no further price."""
         return False
 
     @property
     def sections(self) -> tuple[int, ...] | None:
-        """How many of a key's integers each part has, where there are several; each part has these sensitivities."""
+        """The number of a key's integers in each part, if there are several; each part has the same sensitivities."""
         return None
 
     @property
     def levels(self) -> int:
-        """How many parts of it are released; each has these sensitivities."""
+        """The number of parts that are released; each has the same sensitivities."""
         return 1 if self.sections is None else len(self.sections)
 
     @property
@@ -84,28 +83,28 @@ class Measure(ABC):
 
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        """Say what an engine has to be asked for it; `index` is its place among the measures."""
+        """Add the question for this measure to an inquiry; `index` is its place among the measures."""
 
     def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
-        """What the engine said, as noise is added to it."""
+        """The engine's result in the form to which noise is added."""
         return exact
 
     def event(self, noise: RoundedNoise) -> Event:
-        """What it costs to release it with that noise."""
+        """The event of a release with the given noise."""
         return noise.event_within(self.l1, self.l2)
 
     def described(self, noise: RoundedNoise) -> str:
-        """Its noise in words."""
+        """The noise in words."""
         return noise.told(self.granularity)
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
-        """What is released where there are no keys."""
+        """The released array if there are no keys."""
         return np.zeros(0, dtype=np.int64)
 
     def combined(
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
     ) -> Combined:
-        """The average of releases, in steps, read as values. `only` is the one release, if there was but one."""
+        """The average of releases, converted from steps to values. `only` is the release, if there is just one."""
         unit = float(self.granularity)
         if only is not None and self.granularity == 1:
             return Combined(steps, tails, unit / 2, *only)
@@ -113,7 +112,7 @@ class Measure(ABC):
 
     @abstractmethod
     def to_json(self) -> list[Any]:
-        """What names it in a ledger. This is a stored format: what is written for a measure never changes."""
+        """What identifies the measure in a ledger. This is a stored format: it never changes."""
 
     def _written(
         self,
@@ -152,7 +151,7 @@ class _Counted(Measure):
 
 @dataclass(frozen=True, slots=True)
 class MeasureOfValues(Measure):
-    """Something about the values of an expression."""
+    """A measure of the values of an expression."""
 
     of: Expression
 
@@ -195,7 +194,7 @@ class RowCount(_Counted):
 
     @classmethod
     def within(cls, stability: Stability) -> RowCount:
-        """The number of rows of a question with that stability."""
+        """The number of rows of a question with the given stability."""
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), fine)
 
@@ -211,7 +210,7 @@ class ValueCount(MeasureOfValues):
 
     @classmethod
     def within(cls, stability: Stability, of: Expression) -> ValueCount:
-        """The number of values in a question with that stability."""
+        """The number of values in a question with the given stability."""
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), of, fine)
 
@@ -235,7 +234,7 @@ class PersonCount(_Counted):
 
     @classmethod
     def within(cls, stability: Stability) -> PersonCount:
-        """The number of persons in a question with that stability; in one group nobody is counted in part."""
+        """The number of persons in a question with the given stability; without groups everybody counts in full."""
         fine = fineness_of(stability) if stability.grouped else 1
         return cls(*stability.of_persons(fine), fine)
 
@@ -249,12 +248,12 @@ class ValueSum(MeasureOfSteps):
 
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, centred: bool) -> ValueSum:
-        """The sum of values of that domain; `centred` counts them from the middle of their bounds."""
+        """The sum of values of a domain; `centred` measures them from the middle of their bounds."""
         quantum = quantum_of(domain, of, centred=centred)
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
-        l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
+        l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # if a column can hold just one value
         return cls(l1, l2, of, quantum, fine)
 
     @property
@@ -263,7 +262,7 @@ class ValueSum(MeasureOfSteps):
         return self.quantum.shift * self.quantum.granularity
 
     def moved(self, domain: Domain) -> Fraction:
-        """How far a value may be from its place on the lattice; those that lie on it by their type are not moved."""
+        """How far rounding to the lattice may move a value; 0 if all values of the type lie on it."""
         quantum = self.quantum
         on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
         return Fraction(0) if on_it else quantum.granularity / 2
@@ -278,7 +277,7 @@ class DistinctCount(MeasureOfValues):
 
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain) -> DistinctCount:
-        """The number of distinct values of that domain."""
+        """The number of distinct values of a domain."""
         if domain.kind is Kind.REAL:
             raise QueryRefused(
                 "real numbers are not counted as distinct values", hint="COUNT(DISTINCT BUCKET(x, width))"
@@ -317,7 +316,7 @@ def quantum_of(domain: Domain, of: Expression, *, centred: bool) -> Quantum:
 
 
 def _too_small(of: Expression) -> QueryRefused:
-    """Bounds so near to zero that steps below them are no doubles."""
+    """The refusal of bounds so near to zero that doubles cannot hold their steps."""
     columns = ", ".join(f"`{name}`" for name in dict.fromkeys(of.columns()))
     return QueryRefused(
         f"the bounds of {columns or 'a number'}, or their squares, are too near to zero to be added up",
@@ -326,13 +325,13 @@ def _too_small(of: Expression) -> QueryRefused:
 
 
 def fineness_of(stability: Stability) -> int:
-    """Into how many parts a contribution is cut."""
+    """The number of parts into which a contribution is divided."""
     return FINE if stability.scales else 1
 
 
 @final
 class Inquiry:
-    """Questions about the keys of a relation, which measures add to. Each measure is known by its place."""
+    """The questions to an engine about the keys of a relation. Measures add to it, each under its place."""
 
     def __init__(self, relation: Relation, keys: Keys, bounding: Bounding | None) -> None:
         self.relation = relation
@@ -342,20 +341,20 @@ class Inquiry:
         self._others: dict[int, Bins | Distinct] = {}
 
     def add_summand(self, index: int, summand: Summand) -> None:
-        """A measure that is a sum over rows or persons."""
+        """Add a measure that is a sum over rows or persons."""
         self._summands[index] = summand
 
     def add(self, index: int, question: Bins | Distinct) -> None:
-        """A measure that is asked for by itself."""
+        """Add a measure that needs a question of its own."""
         self._others[index] = question
 
     def questions(self) -> list[Tally | Bins | Distinct]:
-        """What an engine is asked: the tally first, if anything is summed."""
+        """The questions: the tally first, if anything is summed."""
         tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
         return [*([tally] if self._summands else []), *self._others.values()]
 
     def parts(self, engine: Engine, size: int) -> Iterator[dict[int, Sensitive[Any]]]:
-        """The exact integers of all measures, for so many keys at a time."""
+        """The exact integers of all measures, for `size` keys at a time."""
         for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
             found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
             yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))

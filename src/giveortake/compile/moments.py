@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Moments(Formula):
     """A function of the moments of pairs (u, v): means, means of products, and how many pairs there are.
 
-    Of the parts that a function does not need there are none, so that they take no share of the confidence.
+    Parts that a function does not need are absent, so that they take no share of the confidence.
     """
 
     function: str
@@ -46,7 +46,7 @@ class Moments(Formula):
     vv: Ratio | None = None
     number: Linear | None = None
     middles: tuple[float, float] = (0.0, 0.0)
-    reach: float = np.inf  # that no covariance of values between these bounds exceeds
+    reach: float = np.inf  # the greatest possible covariance of values within these bounds
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         share = miss / self.leaves
@@ -94,7 +94,7 @@ def _minus(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _times(a: Evaluated, b: Evaluated) -> Evaluated:
-    """The product; where an end is zero and the other has none, the product of the two is zero."""
+    """The product; zero times an infinite end is zero."""
     with np.errstate(invalid="ignore"):
         products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     corners = np.array([np.where(np.isnan(each), 0.0, each) for each in products])
@@ -102,7 +102,7 @@ def _times(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _over(a: Evaluated, b: Evaluated) -> Evaluated:
-    """A quotient by something that is not negative; without an end where that may be zero."""
+    """A quotient by a number that is not negative; unbounded where that may be zero."""
     apart = b.low > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = np.where(apart, 1 / b.high, 0.0), np.where(apart, 1 / b.low, np.inf)
@@ -127,7 +127,7 @@ def _correlation(covariance: Evaluated, of_x: Evaluated, of_y: Evaluated) -> Eva
 
 
 def _bessel(number: Evaluated) -> Evaluated:
-    """N / (n − 1), which falls; without an end where n may be one."""
+    """The factor n / (n − 1), which falls in n; unbounded where n may be one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(number.values > 1, number.values / (number.values - 1), np.nan)
         low = np.where(number.high > 1, number.high / (number.high - 1), 1.0)

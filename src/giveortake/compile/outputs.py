@@ -31,49 +31,49 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
-_GREATEST = 2**400  # that a constant in an answer may be: doubles hold it times any sum with its noise
+_GREATEST = 2**400  # constant in an answer: doubles hold it times any noisy sum
 
 
 @dataclass(frozen=True, slots=True)
 class _Formula(ABC):
-    """How a column of an answer follows from the measures."""
+    """How a column of an answer is computed from the measures."""
 
     @abstractmethod
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         """The values for `size` keys, and intervals that miss with probability at most `miss` each."""
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
-        """Half the width of its interval, where no row decides it; `number` is that of the values, if it is known."""
+        """Half the width of the interval; None if it depends on rows. `number` is the number of values, if known."""
         return None
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
-        """What can be said of it where rows decide it."""
+        """The margin in words, if it depends on rows."""
         return None
 
     def bound(self, rows: AnswerRows) -> Formula:
-        """The same, of the rows that there are; most formulas are of one row, and need no other."""
+        """The formula with the rows of the answer; most formulas need only their own row, and stay as they are."""
         return self
 
     @property
     def counts(self) -> bool:
-        """Whether it is a number of things."""
+        """Whether the formula is a count."""
         return False
 
     @property
     def leaves(self) -> int:
-        """How many intervals it takes, which share the confidence."""
+        """The number of intervals that share the confidence."""
         return 1
 
     @property
     def has_interval(self) -> bool:
-        """Whether its values have intervals that hold; a place in the noisy order, say, has none."""
+        """Whether its values have valid intervals; a place in the noisy order, for example, has none."""
         return True
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Linear(_Formula):
-    """Σ weight · measure + constant; `whole` says that it counts things."""
+    """The sum Σ weight · measure + constant; `whole` says that it is a count."""
 
     weights: Mapping[int, Fraction]
     constant: Fraction
@@ -84,7 +84,7 @@ class Linear(_Formula):
             raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^400")
 
     def plus(self, other: Linear) -> Linear:
-        """The sum of two."""
+        """The sum of two linear formulas."""
         weights = dict(self.weights)
         for index, weight in other.weights.items():
             weights[index] = weights.get(index, Fraction(0)) + weight
@@ -92,7 +92,7 @@ class Linear(_Formula):
         return Linear(kept, self.constant + other.constant, self.whole and other.whole)
 
     def times(self, factor: Fraction) -> Linear:
-        """A multiple."""
+        """The formula times a factor."""
         weights = {index: weight * factor for index, weight in self.weights.items() if weight * factor}
         return Linear(weights, self.constant * factor, self.whole and factor.denominator == 1)
 
@@ -112,9 +112,9 @@ class Linear(_Formula):
 @final
 @dataclass(frozen=True, slots=True)
 class Ratio(_Formula):
-    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add.
+    """The quotient over / under, which lies between `low` and `high` if given; `slack` is what rounding may add.
 
-    `cut_off` is how the first rules dealt with bounds.
+    `cut_off` treats bounds as the first rules did.
     """
 
     over: Linear
@@ -125,14 +125,14 @@ class Ratio(_Formula):
     cut_off: bool = False
 
     def times(self, factor: Fraction) -> Ratio:
-        """A multiple."""
+        """The formula times a factor."""
         ends = [None if end is None else end * factor for end in (self.low, self.high)]
         low, high = ends if factor >= 0 else reversed(ends)
         over, slack = self.over.times(factor), self.slack * abs(factor)
         return replace(self, over=over, low=low, high=high, slack=slack)
 
     def shifted(self, constant: Fraction) -> Ratio:
-        """The same plus a constant."""
+        """The quotient plus a constant."""
         low = None if self.low is None else self.low + constant
         high = None if self.high is None else self.high + constant
         return replace(self, over=self.over.plus(self.under.times(constant)), low=low, high=high)
@@ -153,7 +153,7 @@ class Ratio(_Formula):
         return f"{self._margin(measures, miss, 1.0):.4g} / n"
 
     def _margin(self, measures: Mapping[int, Combined], miss: float, number: float) -> float:
-        """About half the width of the interval, were `under` equal to that number."""
+        """About half the width of the interval if `under` were equal to `number`."""
         ends = [end for end in (self.low, self.high) if end is not None] or [Fraction(0), Fraction(1)]
         widest = max(margin(self.over.plus(self.under.times(-end)), measures, miss) for end in ends)
         return widest / number + float(self.slack)
@@ -229,7 +229,7 @@ def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, s
 
 
 def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:
-    """The half-width of the interval of a linear formula: no row decides it."""
+    """Half the width of the interval of a linear formula; it does not depend on rows."""
     if not formula.weights:
         return 0.0
     strays, slack = _strays(formula, measures)
@@ -237,7 +237,7 @@ def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> fl
 
 
 def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
-    """The noises that a linear formula adds up, and how far rounding may move it."""
+    """The noise terms of a linear formula, and how far rounding may move it."""
     found: list[tails.Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():
@@ -250,7 +250,7 @@ def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tai
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
     decided = [measures[index] for index in formula.weights if measures[index].decided is not None]
-    if decided:  # what decided is never a part of another formula
+    if decided:  # a deciding measure is never part of another formula
         return _decided(formula, measures, decided[0], miss, size)
     return _undecided(formula, measures, miss, size)
 
@@ -258,10 +258,10 @@ def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size
 def _decided(
     formula: Linear, measures: Mapping[int, Combined], combined: Combined, miss: float, size: int
 ) -> Evaluated:
-    """The interval of a number that was shown because it was large; with later releases, what both leave over.
+    """The interval of a number that was shown because it was large, intersected with that of later releases.
 
     Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
-    together. Where they have nothing in common, one of them has missed: the one with less noise stands.
+    together. If they do not intersect, one of them has missed: then the one with less noise is taken.
     """
     assert combined.decided is not None  # noqa: S101 (asked only then)
     if combined.decided.alone:
@@ -329,7 +329,7 @@ def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _of_sample(variance: Evaluated, n: Evaluated) -> Evaluated:
-    """Variance · n / (n − 1): no bound above, and no value, where n may be one."""
+    """Variance · n / (n − 1); where n may be one, the upper end is infinite, and the value may be missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         least, value, most = (np.where(x > 1, x / (x - 1), np.nan) for x in (n.high, n.values, n.low))
         high = np.where(n.low > 1, variance.high * most, np.inf)
@@ -353,7 +353,7 @@ def _times(a: Evaluated, b: Evaluated) -> Evaluated:
         corners = np.array([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
         low = np.where(np.isnan(corners), np.inf, corners).min(axis=0)
         high = np.where(np.isnan(corners), -np.inf, corners).max(axis=0)
-    crossed = low > high  # nothing but zero times something without bounds
+    crossed = low > high  # zero times an unbounded interval
     return Evaluated(a.values * b.values, np.where(crossed, -np.inf, low), np.where(crossed, np.inf, high))
 
 

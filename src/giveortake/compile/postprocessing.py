@@ -1,7 +1,7 @@
-"""From noisy integers to an answer, and to the words that go with it: all of it is post-processing, and free.
+"""From noisy integers to an answer and its notes: all of it is post-processing, and free.
 
-Key columns, the formulas with their intervals, and what HAVING, ORDER BY and LIMIT leave of them; then what the answer
-promises, what was done and by whose theorems.
+Key columns, the formulas with their intervals, HAVING, ORDER BY and LIMIT; then the promise of the answer, its recipe
+and the citations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FACES: dict[Kind, Face] = {
     Kind.TIMESTAMP: "time",
 }
 
-_AS_WIDE = 0.95  # of the bounds: an interval from there on says nothing
+_AS_WIDE = 0.95  # of the bounds: an interval that wide says nothing
 
 ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
 
@@ -57,7 +57,7 @@ ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, wh
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What an answer says that its releases do not tell."""
+    """What an answer says beyond its releases."""
 
     unit: Unit
     confidence: Confidence
@@ -77,13 +77,13 @@ def answer_of(
     limit: int | None = None,
     refine: Callable[..., Answer] | None = None,
 ) -> Answer:
-    """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
+    """The answer from all releases. Its guarantee covers all of them together, its cost is that of the last one."""
     cost = made.promise(around.unit)
     guarantee = cost
     joint: tuple[str, ...] = ()
     if around.promised:
         guarantee = together([*around.promised, cost])
-        numbers, _, _ = str(guarantee).partition(":")  # and the sentence
+        numbers, _, _ = str(guarantee).partition(":")  # without the sentence
         joint = (f"together with what it refines, it keeps {numbers}",)
     columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
@@ -116,9 +116,9 @@ def answer_of(
 def answer_columns(
     made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Confidence, limit: int | None = None
 ) -> list[Column]:
-    """The columns that follow from all releases of the same measures, keys first or as they were named.
+    """The columns computed from all releases of the same measures, keys first or in the stated order.
 
-    `limit` is how many rows are wanted at most, besides what the question says.
+    `limit` is a maximum of rows, in addition to that of the question.
     """
     rows = keys.rows()
     miss = confidence.miss(len(rows) * len(made.formulas))
@@ -154,7 +154,7 @@ def answer_columns(
 
 
 def known_columns(question: Question, keys: Keys) -> list[Column]:
-    """The columns of keys alone, in the order asked for."""
+    """An answer's columns if it has only keys, in the order asked for."""
     rows = keys.rows()
     columns = _key_columns(question, keys, rows)
     by_name = {column.name: column for column in columns}
@@ -189,12 +189,12 @@ def _listed(values: Any) -> Any:
 
 
 def _present(values: Iterable[Any]) -> list[Any]:
-    """Plain values; what is not a number is missing."""
+    """Plain values, with None for NaN."""
     return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
 
 
 def face(value: Value) -> Any:
-    """A key as answers show it."""
+    """A key in the form that answers show."""
     return exact_decimal(value) if isinstance(value, Fraction) else value
 
 
@@ -270,7 +270,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-# -- where it comes from ---------------------------------------------------------------------------------------------
+# -- provenance ------------------------------------------------------------------------------------------------------
 
 
 def _citations(made: Measurement) -> list[str]:
@@ -289,7 +289,7 @@ def caps_in_words(made: Measurement) -> str | None:
 
 
 def of_units(made: Measurement, text: str) -> str:
-    """What is said of persons, said of rows where these protect themselves; 0.1 did not."""
+    """A text about persons, or about rows if single rows are protected; 0.1 always said persons."""
     of_persons = made.question.relation.person is not None or made.rules is Rules.FIRST
     return text if of_persons else text.replace("person", "row")
 
@@ -306,7 +306,7 @@ def _recipe(made: Measurement) -> dict[str, object]:
 
 
 def _empty(made: Measurement, keys: Keys) -> list[str]:
-    """What may help where no key was found."""
+    """A remark with advice if no key was found."""
     if made.selection is None or keys.size:
         return []
     more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
@@ -314,14 +314,14 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
 
 
 def _missing(made: Measurement, columns: list[Column]) -> list[str]:
-    """Which keys are missing in a group: tables show a dash there."""
+    """Notes on the key columns that have a group of missing values, which tables show as a dash."""
     names = {name for name, _ in made.question.keys}
     found = [each.name for each in columns if each.name in names and any(value is None for value in each)]
     return [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
-    """Which quotients, as means of hardly any rows, may be about anything that they ever could."""
+    """Notes on quotients whose intervals say nothing, such as means of very few rows."""
     by_name = {column.name: column for column in columns}
     found: list[str] = []
     for name, formula in made.formulas:
@@ -341,7 +341,7 @@ def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
 
 
 def _notes(made: Measurement) -> tuple[str, ...]:
-    """What a reader of the answer should know about what it leaves out."""
+    """Notes on what the answer leaves out."""
     found = []
     if made.selection is not None:
         least = made.selection.least

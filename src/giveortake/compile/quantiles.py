@@ -1,4 +1,4 @@
-"""Quantiles from noisy numbers of values in bins, with an interval of all values that may be the quantile."""
+"""Quantiles from noisy counts in bins, each with an interval of all values that may be the quantile."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_MANY = 2048  # keys whose running totals are held at once
+_MANY = 2048  # keys whose running totals are in memory at once
 
 
 class Distribution(ABC):
-    """What was released about the values of every key, from which quantiles follow."""
+    """Released counts of the values of every key, from which quantiles are computed."""
 
     __slots__ = ()
 
@@ -37,13 +37,13 @@ class Distribution(ABC):
 
     @abstractmethod
     def rank_margin(self, quantile: Fraction, miss: float) -> float:
-        """By how many values the count at a border may be off: no row decides it."""
+        """By how many values the count at a border may be off; it does not depend on rows."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningTotals(Distribution):
-    """Released integers of a strategy for running totals; `unit` is what one step of the bins counts.
+    """Released integers of a strategy for running totals; `unit` is the count that one step stands for.
 
     `whole` says that values are whole numbers, of which every bin holds `width`; none is above `high`.
     """
@@ -92,7 +92,7 @@ class RunningTotals(Distribution):
         return float(self._reach(quantile, miss).max())
 
     def _reach(self, quantile: Fraction, miss: float) -> Floats:
-        """How far off D may be at every border, rounding included."""
+        """The margin of D at every border, rounding included."""
         match self.tail:
             case tails.NormalTail():
                 noise, slack = _normal_reach(self.strategy, quantile)
@@ -110,7 +110,7 @@ def _crossing(difference: Floats) -> Floats:
     """Where an increasing function that is known up to noise crosses zero, in bins.
 
     The sum of all values up to a border is least there: that is where the closest increasing function crosses. Within
-    the bin the crossing is where a straight line has it.
+    the bin, the crossing is interpolated linearly.
     """
     rows = np.arange(len(difference))
     sums = np.zeros((len(difference), difference.shape[1] - 1))
@@ -129,7 +129,7 @@ def _weights(strategy: PrefixStrategy) -> Floats:
 
 
 def _difference_weights(strategy: PrefixStrategy, quantile: Fraction) -> Floats:
-    """How much every released integer counts in D at every border."""
+    """The weight of every released integer in D, at every border."""
     weights = _weights(strategy)
     difference: Floats = weights - float(quantile) * weights[-1:]
     return difference
@@ -144,7 +144,7 @@ def _normal_reach(strategy: PrefixStrategy, quantile: Fraction) -> tuple[Floats,
 
 @lru_cache(maxsize=64)
 def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) -> tuple[Floats, Floats]:
-    """How far D strays with probability `miss` for noise of scale one, and how far rounding to steps may move it."""
+    """The margin of D for noise of scale one, which is exceeded with probability `miss`, and that of rounding."""
     weights = _difference_weights(strategy, quantile)
     return laplace_sums.quantiles(weights, miss), np.abs(weights).sum(axis=1) / 2
 
@@ -152,7 +152,7 @@ def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) ->
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryTree(Distribution):
-    """The levels of a binary tree over bins, as they were released by the first rules."""
+    """The levels of a binary tree over bins, as the first rules released them."""
 
     levels: list[Floats]
     tails: tuple[Tail, ...]
@@ -180,7 +180,7 @@ class BinaryTree(Distribution):
         return np.minimum(low, value), value, np.maximum(high, value)
 
     def rank_margin(self, quantile: Fraction, miss: float) -> float:
-        """At every border one node of each level counts and one more, weighted by at most one."""
+        """At every border, one node of each level and one more count, each with a weight of at most one."""
         depth = len(self.levels)
         strays = [tail for tail in self.tails for _ in range(depth + 1)]
         return tails.quantile(strays, miss / depth) + self.slack * 2 * depth

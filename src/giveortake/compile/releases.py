@@ -1,4 +1,4 @@
-"""What was released, as it is kept, and several releases of the same measures combined into better ones."""
+"""Releases: how they are stored, and how several releases of the same measures are combined."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What is known of a number that decided: its threshold, and whether a unit's keys were bounded.
+    """What is known of a deciding number: its threshold, and whether the number of a unit's keys was bounded.
 
-    If they were, of all its keys; later releases bound a unit among the shown keys, and count something else.
+    If so, it was bounded among all keys; later releases bound it among the shown keys, so they count something else.
     """
 
     threshold: int
@@ -44,7 +44,7 @@ class Deciding:
 class Release:
     """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got.
 
-    `decided` has what is known of each measure whose noisy number decided which keys are shown.
+    `decided` is about the measures whose noisy number decided which keys are shown.
     """
 
     arrays: tuple[npt.NDArray[Any], ...]
@@ -52,12 +52,12 @@ class Release:
     decided: Mapping[int, Deciding] = field(default_factory=dict)
 
     def to_json(self) -> list[Any]:
-        """Compact and exact."""
+        """The arrays as compact and exact JSON."""
         return [packed(array) for array in self.arrays]
 
 
 def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
-    """What `Release.to_json` wrote, for so many measures."""
+    """The arrays that `Release.to_json` wrote, one for each of `count` measures."""
     if not isinstance(content, list) or len(content) != count:
         raise LedgerDamaged("a stored answer does not have the measures of its question")
     return tuple(unpacked(each) for each in content)
@@ -66,9 +66,9 @@ def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
-    """Numbers that were shown because they reached a threshold, with the law of their noise before that.
+    """Numbers that were shown because they reached a threshold, with the law of their noise before that condition.
 
-    `alone` says that nothing else was released of them.
+    `alone` says that there is no later release of them.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -80,7 +80,7 @@ class Decided:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Combined:
-    """One measure in units of its values: what all releases together say, and what noise is left in it."""
+    """The combined releases of one measure, in units of its values, and the noise that is left."""
 
     values: Floats
     tails: tuple[Tail, ...]
@@ -99,7 +99,7 @@ class Combined:
 def combined(
     measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05, rules: Rules = LATEST
 ) -> Mapping[int, Combined]:
-    """Of every measure the average of its releases, each of which weighs as its inverse variance.
+    """For each measure, the average of its releases, weighted by their inverse variances.
 
     Guarantee of accuracy: no release widens the interval, at this `miss`, of the average of those before it, nor is one
     worth less than it would be alone: which are averaged is chosen by the laws of their noises, and by no number drawn.
@@ -111,12 +111,12 @@ def combined(
 
 
 def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
-    """The noise alone, for margins before anything is released."""
+    """Combined releases that hold only the noise, to compute margins before anything is released."""
     return combined(measures, [Release(tuple(each.of_no_keys() for each in measures), tuple(noises))])
 
 
 def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float | None) -> Combined:
-    """Later releases of a number that decided are averaged among themselves: its own law is another one."""
+    """The combined releases of one measure; the deciding one, whose law differs, is not averaged with later ones."""
     deciding = next((release for release in releases if index in release.decided), None)
     if deciding is None:
         return _averaged(measure, index, releases, miss)
@@ -148,7 +148,7 @@ def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: f
 
 
 def worthwhile(laws: Sequence[Tail], miss: float) -> list[int]:
-    """The places of the noises that are averaged: one after the other, each with those before it, alone, or not."""
+    """The places of the noises to average, one by one: each joins the chosen ones, replaces them, or is left out."""
     best, width = [0], quantile(laws[:1], miss)
     for later in range(1, len(laws)):
         for places in ([*best, later], [later]):
@@ -165,7 +165,7 @@ def _shares(laws: Sequence[Tail]) -> list[float]:
 
 
 def packed(array: npt.NDArray[Any]) -> Any:
-    """Whole numbers as a ledger stores them: compact, and exact however large they are."""
+    """Whole numbers as a ledger stores them: compact, and exact for any size."""
     if array.dtype == object:
         listed = [str(value) for value in array.ravel().tolist()]
         return listed if array.ndim == 1 else {"shape": list(array.shape), "wide": listed}
@@ -174,7 +174,7 @@ def packed(array: npt.NDArray[Any]) -> Any:
 
 
 def unpacked(content: Any) -> npt.NDArray[Any]:
-    """What `packed` wrote."""
+    """The whole numbers that `packed` wrote."""
     if isinstance(content, list):
         return _wide(content)
     if "wide" in content:

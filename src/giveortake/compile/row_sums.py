@@ -1,4 +1,4 @@
-"""How far the sum of a linear formula over several keys may be off.
+"""Margins of sums of a linear formula over several keys.
 
 Guarantee: the noise of k keys is k independent copies of one, so with the logarithm K(s) of a noise's moment-generating
 function P[|Σ| > t] ≤ 2·e^(k·K(s) − s·t) for every s > 0 (Chernoff): t = min over s of (ln(2/miss) + k·K(s)) / s misses
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_ROUNDING = 1 / 64  # of the probability to miss, for what rounding adds
+_ROUNDING = 1 / 64  # of the probability to miss, for rounding
 _FEW = 8  # Laplace terms whose law is added up exactly
 _GRID = np.linspace(0.002, 0.998, 400)
 
 
 def sum_margins(formula: Linear, measures: Mapping[int, Combined], counts: Floats, miss: float) -> Floats:
-    """For each number of keys, how far the sum of the formula over as many may be off; none where there are none."""
+    """For each number of keys, the margin of the sum of the formula over that many keys; 0 for none."""
     strays: list[Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():

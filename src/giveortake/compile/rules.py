@@ -6,10 +6,10 @@ from enum import IntEnum
 
 
 class Rules(IntEnum):
-    """Which caps, measures, noise and way of finding keys a question gets.
+    """A version of the rules for caps, measures, noise and the search for keys.
 
-    What is stored is noisy integers, which only those rules can read by which they were drawn. So a rule that was ever
-    used stays: a session looks for an answer by the older rules first, and reads it by them.
+    Ledgers store noisy integers, which can be read only by the rules under which they were drawn. So all rules that
+    were ever used stay: a session looks for an answer under the older rules first, and reads it by them.
     """
 
     FIRST = 1  # of 0.1

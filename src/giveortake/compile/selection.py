@@ -1,4 +1,4 @@
-"""How keys are found in the data: what an engine is asked for, the noise, the threshold, and the price of it."""
+"""Ways to find keys in the data: the question to the engine, the noise, the threshold, and the price."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Norm: TypeAlias = Literal["l1", "l2", "greatest"]
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A way to find keys. Of each unit at most `touched` keys count; `sensitivity` is in the mechanism's own terms.
+    """A way to find keys. Of each unit at most `touched` keys count; `sensitivity` is that of the mechanism.
 
-    `decides` is the place of the measure that the deciding number is the answer to: then keys come with it.
+    `decides` is the place of the measure that the deciding number also answers, if any: then keys come with it.
     """
 
     mechanism: Any
@@ -45,65 +45,65 @@ class Selection(ABC):
 
     @abstractmethod
     def event(self) -> DiscoveredKeys | GaussianKeys:
-        """What it costs."""
+        """The event that is charged for finding keys."""
 
     @abstractmethod
     def as_added(self) -> Self:
-        """The same as it looks when a unit is added or removed."""
+        """The same selection under add-remove neighbours."""
 
     @abstractmethod
     def named(self) -> list[Any]:
-        """What it adds to a question's name. This is a stored format; the first rules' way adds nothing."""
+        """What it adds to a question's name. This is a stored format; the way of the first rules adds nothing."""
 
     @abstractmethod
     def moves(self) -> list[tuple[str, Fraction, Norm]]:
-        """How far one unit moves what decides: all keys together, and each."""
+        """How far one unit moves the deciding numbers: of all keys together, and of each."""
 
     @property
     @abstractmethod
     def changed(self) -> int:
-        """How many keys one unit brings or takes away at most."""
+        """How many keys one unit can add or remove at most."""
 
     @property
     @abstractmethod
     def scale(self) -> Fraction:
-        """The scale of what stands between units and what is shown."""
+        """The noise scale of the selection."""
 
     @property
     @abstractmethod
     def told(self) -> str:
-        """What has to happen for a key to be shown."""
+        """In words, when a key is shown."""
 
     @property
     @abstractmethod
     def least(self) -> int:
-        """How many units a key needs for an even chance, at the least."""
+        """The least number of units with which a key has an even chance to be shown."""
 
     @property
     def scratch_name(self) -> str:
-        """What tells the file of found keys from others until they are settled."""
+        """A name for the file of found keys, until they are settled."""
         return repr(self)
 
     def question(self, relation: Relation, keys: Keys) -> Persons:
-        """What an engine is asked."""
+        """The question to an engine."""
         return Persons(relation, keys, self.touched)
 
     def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
-        """The keys that are shown."""
+        """Draw the keys to show."""
         shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
         return shown
 
     def noise(self, fineness: int) -> RoundedNoise:
-        """The noise of the number that decided, in parts of 1 / `fineness`; asked only where it is an answer."""
+        """The noise of the deciding number, in parts of 1 / `fineness`; only for one that is an answer."""
         raise NotImplementedError(f"{type(self).__name__} has no number to show")
 
 
 @dataclass(frozen=True, slots=True)
 class _Counted(Selection):
-    """A way whose deciding number may be the answer."""
+    """A way to find keys whose deciding number may also be an answer."""
 
     def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
-        """The keys that are shown, each followed by its noisy number if that is an answer."""
+        """Draw the keys to show, each followed by its noisy number if that is an answer."""
         if self.decides is None:
             shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
             return shown
@@ -113,7 +113,7 @@ class _Counted(Selection):
 
 @dataclass(frozen=True, slots=True)
 class _OfUnits(Selection):
-    """A way that counts units: `sensitivity` is how many keys one unit moves, each by one."""
+    """A way to find keys by counting units: `sensitivity` is how many keys one unit moves, each by one."""
 
     def moves(self) -> list[tuple[str, Fraction, Norm]]:
         one: Norm = "greatest"
@@ -157,7 +157,7 @@ class NoisyCounts(_Counted, _OfUnits):
 
     @property
     def scratch_name(self) -> str:
-        """As 0.1 wrote it, where it is 0.1's way."""
+        """The name that 0.1 wrote, if this is the selection of 0.1."""
         if self.decides is not None:
             return repr(self)
         return f"Selection(mechanism={self.mechanism!r}, touched={self.touched!r}, sensitivity={self.sensitivity!r})"
@@ -169,7 +169,7 @@ class NoisyCounts(_Counted, _OfUnits):
 @final
 @dataclass(frozen=True, slots=True)
 class OptimalChances(_OfUnits):
-    """Each key with the greatest chance that its number of units allows; one unit touches `sensitivity` keys."""
+    """Shows each key with the greatest probability its number of units allows; a unit touches `sensitivity` keys."""
 
     mechanism: KeySelection
 
@@ -198,7 +198,7 @@ class OptimalChances(_OfUnits):
 @final
 @dataclass(frozen=True, slots=True)
 class NoisyWeights(_Counted):
-    """Gaussian noise on weights that each unit shares out; `sensitivity` is 2 under change-one, else 1."""
+    """Gaussian noise on weights that each unit splits among its keys; `sensitivity` is 2 under change-one, else 1."""
 
     mechanism: WeightedKeys
 

@@ -1,4 +1,4 @@
-"""Which way of finding keys a question gets, and how much of the spend: by the rules and the spend, never by a row."""
+"""Choose how keys are found, and with which part of the spend: by the question, rules and spend, never by rows."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from giveortake.compile.weights import Design
     from giveortake.plan import Question
 
-DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
-LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 of it, cut by less than one
+DEGREE = 50  # keys of a person that count in a search by weights: fewer ignore more, more raise the threshold
+LENGTH = 1 << 16  # L2 norm of a person's weights; each of 50 keys gets 9,268, rounded down by less than one
 _TWO_MARGINS = 2 * log(1 / 0.05)  # of Laplace noise of scale one, at 95 %
-_PARTS = 64  # shares of a spend are rounded to
+_PARTS = 64  # shares of a spend are multiples of 1 / 64
 _DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys
-_ALIKE = 1e-6  # of a threshold: more than doubles are wrong by
+_ALIKE = 1e-6  # of a threshold: above the error of doubles
 _LEAST_ROUGH = 1e-4  # below it differences of doubles are not exact enough
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class KeySearch:
-    """A question whose keys have to be found, and what is measured at those that are."""
+    """A question whose keys have to be found, and the measures at the found keys."""
 
     question: Question
     stability: Stability
@@ -50,11 +50,11 @@ class KeySearch:
 
     @classmethod
     def of(cls, question: Question, stability: Stability, chosen: Design) -> KeySearch:
-        """The keys of a question that is measured by a design."""
+        """The search for the keys of a question with the measures of a design."""
         return cls(question, stability, chosen.measures, (*chosen.formulas, *chosen.hidden))
 
     def selection(self, spend: Spend, rules: Rules) -> tuple[Selection, Spend | None]:
-        """How keys are found, and what is left for the values; None if the number that decides is all there is."""
+        """The way to find keys, and the spend left for the values; None if the deciding number is the only answer."""
         relation = self.question.relation
         if relation.person is None and relation.most_rows != 1:
             raise QueryRefused(
@@ -75,10 +75,10 @@ class KeySearch:
             return self._first(spend, spend.keys)
         return self._pure(spend, spend.keys) if spend.is_pure else self._gaussian(spend, spend.keys)
 
-    # -- 0.1's way ----------------------------------------------------------------------------------------------
+    # -- the rules of 0.1 ---------------------------------------------------------------------------------------
 
     def _first(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend]:
-        """An equal share for the search and for every measure, Laplace noise whatever the spend."""
+        """Equal shares for the search and every measure; the search uses Laplace noise for every kind of spend."""
         share = Fraction(1, len(self.measures) + 1)
         if spend.epsilon is not None:
             epsilon = spend.epsilon * share
@@ -97,7 +97,7 @@ class KeySearch:
     # -- a pure ε -----------------------------------------------------------------------------------------------
 
     def _pure(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
-        """One Laplace count for both purposes where it can serve both; else whichever way needs fewer persons."""
+        """One Laplace count that finds keys and is the answer, if possible; else the way that needs fewer persons."""
         assert spend.epsilon is not None  # noqa: S101 (it is pure)
         count = self._deciding_count()
         if count is not None:
@@ -124,7 +124,7 @@ class KeySearch:
     # -- Gaussian noise -----------------------------------------------------------------------------------------
 
     def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
-        """Weights that persons share out; of one key a person, the number of persons, which may be the answer."""
+        """Weights that persons split among keys; with one key per person, a count that may also be the answer."""
         rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
         square = rest.squared_mu()
         count = self._deciding_count() if self.decides(pure=False) else None
@@ -146,13 +146,13 @@ class KeySearch:
         return NoisyWeights(mechanism, degree, self._sides(), count), left
 
     def _degree(self) -> int:
-        """How many keys of a unit count while keys are looked for: more than are measured afterwards."""
+        """How many keys of a unit count in the search: more than are measured afterwards."""
         return DEGREE if self.stability.rows is None else min(DEGREE, self.stability.rows)
 
     # -- shares -------------------------------------------------------------------------------------------------
 
     def _share(self, height: float, noise: float) -> Fraction:
-        """The share of the spend that finds keys, at least as large as each measure's.
+        """The share of the spend for finding keys, at least as large as each measure's.
 
         A share s lowers the threshold and raises the noise of the values. With thresholds `height` / s and noise
         `noise` / (1 − s), in the units in which the spend adds up (ε, or μ²), both are the same where
@@ -167,7 +167,7 @@ class KeySearch:
         return sum(each.levels for each in self.measures if not each.joined)
 
     def _rows(self) -> int:
-        """How many rows of a person count in a group, where rows are measured and not persons."""
+        """How many rows of a person count in a group; 1 if only persons are measured."""
         bounding = self.stability.bounding
         if bounding is None or all(isinstance(each, PersonCount) for each in self.measures):
             return 1
@@ -179,11 +179,11 @@ class KeySearch:
     # -- the number that decides --------------------------------------------------------------------------------
 
     def decides(self, *, pure: bool) -> bool:
-        """Whether one number may serve both purposes."""
+        """Whether one number can both find keys and be the answer."""
         return self._deciding_count() is not None and (pure or self.stability.touched == 1)
 
     def _deciding_count(self) -> int | None:
-        """The place of a measure that is the number of units of a key, and an answer as it is."""
+        """The place of a measure that counts the units of a key and is an answer by itself; None if there is none."""
         for place, measure in enumerate(self.measures):
             if self._counts_units(measure) and all(_is_alone(place, formula) for _, formula in self.formulas):
                 return place
@@ -201,9 +201,9 @@ class KeySearch:
 
 
 def _is_alone(place: int, formula: Formula) -> bool:
-    """Whether a measure is the whole of a formula, or no part of it; a formula of an unknown kind may hold every one.
+    """Whether a formula is just this measure, or does not use it; formulas of unknown kinds may use every measure.
 
-    Only then the law of a number that decided is known.
+    Only then is the law of a deciding number known.
     """
     match formula:
         case Linear():
@@ -217,10 +217,10 @@ def _is_alone(place: int, formula: Formula) -> bool:
 
 
 def key_delta(spend: Spend, most: Fraction) -> Fraction:
-    """How much of a stated δ finds keys, `most` at most: as much as lowers the threshold of weights most.
+    """The part of a stated δ for finding keys, at most `most`: the one with the lowest threshold of weights.
 
-    The threshold is about z(δ_keys) / μ(ε, δ − δ_keys): both factors are public. Doubles tell the choice, unless two
-    parts serve nearly alike: a question that was answered is found again by the exact one.
+    The threshold is about z(δ_keys) / μ(ε, δ − δ_keys): both factors are public. Doubles decide, unless two parts are
+    nearly equal; then exact numbers do, so that an answered question is always found again.
     """
     if spend.delta is None or spend.epsilon is None:
         return most
@@ -243,14 +243,14 @@ def key_delta(spend: Spend, most: Fraction) -> Fraction:
 def _rough_mu(epsilon: Fraction, delta: Fraction) -> float:
     mu = rough_mu(float(epsilon), float(delta))
     if not _LEAST_ROUGH < mu < 1 / _LEAST_ROUGH:
-        raise ArithmeticError(mu)  # doubles do not tell
+        raise ArithmeticError(mu)  # doubles are not exact enough
     return mu
 
 
 def with_key_delta(spend: Spend, pot: Fraction | None, rules: Rules) -> Spend:
-    """The spend with a δ for finding keys: the one that it says, else a tenth of the pot.
+    """The spend with a δ for finding keys: the stated one, else a tenth of the pot.
 
-    Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
+    If the spend has a δ, it is a part of that: at most half under the first rules, the best part under the others.
     """
     if spend.keys is not None or pot is None:
         return spend

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Side(MeasureOfSteps):
-    """The distances of values from one end of their bounds, summed; from the upper end they are negative."""
+    """The sum of the distances of values from one end of their bounds; from the upper end they are negative."""
 
     upper: bool
 
@@ -90,7 +90,7 @@ class MissingCount(MeasureOfValues):
 @final
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The measures that one release of sides consists of, and what number and sum are in them."""
+    """The measures of one release of sides, and the weights that give the number and the sum of values."""
 
     low: Side
     high: Side
@@ -98,7 +98,7 @@ class Sides:
 
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
-        """The sides of values of that domain; with `missing`, the rows without a value beside them."""
+        """The sides of values of a domain; with `missing`, also the number of rows without a value."""
         quantum = quantum_of(domain, of, centred=False)
         least, most = quantum.least, quantum.most
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
@@ -112,32 +112,32 @@ class Sides:
 
     @property
     def measures(self) -> tuple[Side | MissingCount, ...]:
-        """In the order in which they stand among the measures, one after the other."""
+        """The measures, in the order in which they follow one another."""
         return (self.low, self.high) if self.missing is None else (self.low, self.high, self.missing)
 
     @property
     def number(self) -> tuple[Fraction, Fraction]:
-        """What the number of values has of either side."""
+        """The weights of both sides in the number of values."""
         width = (self.high.quantum.shift - self.low.quantum.shift) * self.low.quantum.granularity
         return 1 / width, -1 / width
 
     @property
     def rows(self) -> tuple[Fraction, ...]:
-        """What the number of rows has of either side, and of the rows without a value."""
+        """The weights of both sides, and of the rows without a value, in the number of rows."""
         return self.number if self.missing is None else (*self.number, Fraction(1))
 
     @property
     def total(self) -> tuple[Fraction, Fraction]:
-        """What the sum of values has of either side."""
+        """The weights of both sides in the sum of values."""
         least = self.low.quantum.shift * self.low.quantum.granularity
         one, other = self.number
         return 1 + least * one, least * other
 
 
 def has_sides(of: Expression, domain: Domain) -> bool:
-    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits.
+    """Whether values can be measured by sides: they have two different bounds, at most 2^62 steps apart.
 
-    Nor so near together that one over their distance is no double.
+    Nor may the steps be so small that doubles cannot hold one over the distance.
     """
     quantum = quantum_of(domain, of, centred=False)
     return 0 < quantum.most - quantum.least <= FARTHEST and quantum.granularity >= _NEAREST

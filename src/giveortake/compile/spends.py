@@ -1,6 +1,6 @@
-"""What an analyst is willing to spend: in one of four currencies, as a margin to be reached, or as a share.
+"""Spends: in one of four currencies, as a margin to be reached, or as a share of the budget.
 
-What is going to be charged is priced anew here, and compared with what was to be spent.
+The event that will be charged is priced again here, and compared with the spend.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Spend:
         return gaussian_mu(self.epsilon, self.delta)
 
     def squared_mu(self) -> Fraction:
-        """The μ² that may be spent on values; of a stated ρ that is 2ρ, exactly."""
+        """The μ² that may be spent on values; for a stated ρ it is exactly 2ρ."""
         return 2 * self.rho if self.rho is not None else self.gaussian() ** 2
 
     def noise(self, l1: Fraction, l2: Fraction, parts: Fraction, rules: Rules = LATEST) -> RoundedNoise:
-        """The least noise, for integers that one unit moves by at most so much, that costs one part in `parts`.
+        """The least noise that costs one part in `parts`, for integers with sensitivities `l1` and `l2`.
 
-        ε adds, and so does μ². A filter rounds no part up to more than it may cost, so that all parts together fit what
-        is spent even where that is all there is; by the first rules it may.
+        ε adds up, and so does μ². No filter rounds a part up to more than its share, so that all parts together fit the
+        spend even if that is all that is left; under the first rules it may.
         """
         if self.is_pure:
             assert self.epsilon is not None  # noqa: S101 (is_pure)
@@ -79,7 +79,7 @@ class Spend:
         return Gaussian(l2 * noise_multiplier(self.squared_mu() / parts))
 
     def promise(self) -> Guarantee:
-        """What is spent at most, apart from `keys`."""
+        """The promise of the spend, apart from `keys`."""
         if self.mu is not None:
             return GaussianDP(self.mu)
         if self.rho is not None:
@@ -88,7 +88,7 @@ class Spend:
         return PureDP(self.epsilon) if self.delta is None else ApproxDP(self.epsilon, self.delta)
 
     def to_json(self) -> dict[str, str]:
-        """What names it in the ledger."""
+        """What identifies the spend in the ledger."""
         parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "mu": self.mu, "keys": self.keys}
         return {name: str(number) for name, number in parts.items() if number is not None}
 
@@ -98,7 +98,7 @@ class Spend:
 
 
 def require_within(event: Event, spend: Spend) -> None:
-    """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
+    """Check that the price of an event, computed again from the event itself, does not exceed the spend."""
     charged = charges_of(event)
     keys, laplace, squares = charged.keys, charged.laplace, charged.squares
     if spend.is_pure:
@@ -117,7 +117,7 @@ def require_within(event: Event, spend: Spend) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """What an event adds up to: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
+    """The totals of an event: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
 
     keys: Fraction
     laplace: Fraction
@@ -126,7 +126,7 @@ class Charges:
 
 
 def charges_of(event: Event) -> Charges:
-    """The parts of an event, added up in the currency of each."""
+    """The totals of an event, each in its own currency."""
     keys = laplace = squares = delta = Fraction(0)
     for each in _single_events(event):
         match each:
@@ -163,7 +163,7 @@ def spend_of(
     mu: Number | None,
     key_delta: Number | None,
 ) -> Spend | None:
-    """The spend as it was stated, or None if nothing was."""
+    """The stated spend, or None if there is none."""
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) > 1:
         raise InvalidParameter(
@@ -200,9 +200,9 @@ _ALL_TERMS = (*TERMS, *CAP_TERMS)
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What `AskTerms` say, checked: a spend, a margin or a share; how sure; what is known beforehand; and caps.
+    """The checked `AskTerms`: a spend, a margin or a share; the confidence; what is known beforehand; and caps.
 
-    `caps` are those that the question states itself; `best_caps` says that a profile is to choose the others.
+    `caps` are those that the question states itself; `best_caps` says that a profile chooses the others.
     """
 
     spend: Spend | None
@@ -218,7 +218,7 @@ class Terms:
     def of(
         cls, said: Mapping[str, Any], *, confidence: Confidence = _USUAL_CONFIDENCE, without: Collection[str] = ()
     ) -> Terms:
-        """The terms as they were said; `without` are those that have no meaning where they were said."""
+        """Check the stated terms; `without` are names that are not allowed here."""
         taken = [name for name in _ALL_TERMS if name not in without]
         given = {name: value for name, value in said.items() if value is not None or name not in _ALL_TERMS}
         for name, value in given.items():

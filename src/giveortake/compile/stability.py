@@ -1,4 +1,4 @@
-"""How much one unit can move what is measured: the stability of a question, turned into sensitivities."""
+"""The stability of a question, and the sensitivities of its measures: how much one unit can move them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How a unit's rows reach the aggregates.
+    """How many rows and groups of one unit reach the aggregates.
 
-    `rows` of them at most, by the structure of the question and the rows that count in its tables; in at most `groups`
-    groups, of at most `rows_in_group` in each. None where nothing bounds them: whatever needs that bound is refused.
-    `is_cut` says that an engine has to keep the last two, because the rest does not.
+    At most `rows`, by the structure of the question and the caps on its tables; in at most `groups` groups, with at
+    most `rows_in_group` in each. None means that nothing bounds the number: whatever needs the bound is refused.
+    `is_cut` says that the engine has to enforce the last two, because nothing else does.
     """
 
     rows: int | None
@@ -38,10 +38,10 @@ class Stability:
     def of(
         cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None, rules: Rules = LATEST
     ) -> Stability:
-        """Derived from the structure of the question, with the rows that count in its tables; caps only lower it.
+        """The stability from the structure of the question and the caps on its tables; further caps only lower it.
 
-        By the first rules they lower nothing where the structure bounds a person's rows altogether, and only they bound
-        those in a group.
+        Under the first rules, these lower nothing if the structure bounds all rows of a person, and only they bound
+        the rows in a group.
         """
         relation = question.relation
         grouped = bool(question.keys)
@@ -58,11 +58,11 @@ class Stability:
 
     @property
     def bounding(self) -> Bounding | None:
-        """What an engine has to keep. Where nobody asked for rows, and persons alone are counted, one row will do."""
+        """The bounds that an engine has to enforce; one row per group is enough if only persons are counted."""
         return Bounding(self.touched, self.rows_in_group or 1) if self.is_cut else None
 
     def binding_caps(self, caps: Caps, relation: Relation, *, rows_count: bool) -> Caps | None:
-        """Those of the caps that bear on an answer; None if everything counts. `rows_count` unless persons alone do."""
+        """The caps that affect an answer; None if everything counts. `rows_count` is False if only persons count."""
         read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
         rows = {name: most for name, most in read.items() if most is not None}
         total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
@@ -76,12 +76,12 @@ class Stability:
 
     @property
     def scales(self) -> bool:
-        """Whether a contribution may have to be cut to a part of itself."""
+        """Whether only a part of a contribution may count."""
         return self.is_cut
 
     @property
     def touched(self) -> int:
-        """How many keys one unit can have."""
+        """How many groups one unit can be in."""
         if self.groups is None:
             raise unbounded("groups")
         return self.groups
@@ -94,7 +94,7 @@ class Stability:
         return self.rows_in_group
 
     def sensitivity(self, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of sums of values between `least` and `most` steps.
+        """The L1 and L2 sensitivity of sums of values between `least` and `most` steps.
 
         Guarantee ([Fre18], global sensitivity of count and bounded sum; [Har25], histograms under both relations):
         with X = max(|least|, |most|), a unit of at most s rows moves sums by at most s·X when it is added or removed;
@@ -124,7 +124,7 @@ class Stability:
         return Fraction(2 * reach), max(reach * sqrt_up(Fraction(2)), Fraction(spread))
 
     def _counted(self) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of how many rows of a unit count in each group, where engines cut what is more.
+        """The L1 and L2 norm of the numbers of rows of a unit that count in each group, if the engine cuts the rest.
 
         Guarantee: with R rows in each of G groups and n = min(s, G·R) of the s that a unit has, n in L1 and the root of
         ⌊n/R⌋·R² + (n mod R)² in L2. Proof: a unit with c rows in each of m groups counts t = min(c, R) there, times
@@ -140,13 +140,13 @@ class Stability:
         return Fraction(most), l2
 
     def of_persons(self, fineness: int) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of numbers of persons: one for each group that they touch."""
+        """The L1 and L2 sensitivity of numbers of persons: a person counts one in each of their groups."""
         touched = self.touched if self.grouped else 1
         twice = 2 if self.neighbours == "change-one" and self.grouped else 1
         return Fraction(twice * touched * fineness), twice * fineness * sqrt_up(Fraction(touched))
 
     def of_distinct(self) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of numbers of distinct values: one for each value that a unit has in a group."""
+        """The L1 and L2 sensitivity of numbers of distinct values: one for each value of a unit in a group."""
         twice = 2 if self.neighbours == "change-one" else 1
         if self.is_cut:
             l1, l2 = self._counted()
@@ -156,6 +156,6 @@ class Stability:
 
 
 def _least(one: int | None, other: int | None) -> int | None:
-    """The lesser of two bounds, where there are any."""
+    """The lesser of two bounds; None stands for no bound."""
     known = [each for each in (one, other) if each is not None]
     return min(known) if known else None

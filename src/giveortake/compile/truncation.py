@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Whole: TypeAlias = npt.NDArray[np.int64]
 
 _FAR = 40  # scales beyond which no noise is plausible
-_SLACK = 1e-9  # of doubles, against the interval
+_SLACK = 1e-9  # for the error of doubles: makes the interval wider
 
 
 def truncated_interval(decided: Decided, miss: float) -> tuple[Whole, Whole]:
@@ -54,7 +54,7 @@ def truncated_interval(decided: Decided, miss: float) -> tuple[Whole, Whole]:
 
 
 def _first(holds: Callable[[Whole], npt.NDArray[np.bool_]], low: Whole, high: Whole) -> Whole:
-    """The least n between two ends from which on something holds; it holds at the upper one."""
+    """The least n between two ends from which on a condition holds; it holds at the upper end."""
     while (low < high).any():
         middle = low + (high - low) // 2
         inside = holds(middle)
@@ -63,7 +63,7 @@ def _first(holds: Callable[[Whole], npt.NDArray[np.bool_]], low: Whole, high: Wh
 
 
 def _log_tail(tail: Tail, steps: Whole) -> Floats:
-    """Ln P[rounded noise ≥ steps] = ln P[noise ≥ steps − ½]."""
+    """The logarithm of P[rounded noise ≥ steps] = P[noise ≥ steps − ½]."""
     x = (steps - 0.5) / tail.scale
     with np.errstate(divide="ignore"):
         match tail:

@@ -1,4 +1,4 @@
-"""How the spend is shared out between the measures of one answer: by the question and its bounds, never by its rows.
+"""The shares of the spend for the measures of one answer: chosen by the question and its bounds, never by rows.
 
 Of every output let V be the variance of the noise in it, as a function of the shares w of the measures. A measure of
 share w has variance proportional to 1/w² with Laplace noise, to 1/w with Gaussian noise. For a mean between declared
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
     from giveortake.compile.stability import Stability
     from giveortake.plan import Question
 
-Squares: TypeAlias = "dict[int, Fraction]"  # by the places of measures
-Term: TypeAlias = "tuple[float, dict[int, float]]"  # how much an output counts, and what every measure adds to its V
+Squares: TypeAlias = "dict[int, Fraction]"  # by the place of the measure
+Term: TypeAlias = "tuple[float, dict[int, float]]"  # the weight of an output, and what each measure adds to its V
 
 _STEPS = 60
-_KEPT = 256  # choices remembered: the search for a spend makes the same one many times
+_KEPT = 256  # cached choices: the search for a spend needs the same one many times
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
 _WIDEST_BITS = 900
-_WIDEST = 2.0**_WIDEST_BITS  # square that is reckoned with in doubles
-_WORTHWHILE = 0.01  # of the width of intervals: for less, nothing is changed
+_WIDEST = 2.0**_WIDEST_BITS  # the greatest square that is computed in doubles
+_WORTHWHILE = 0.01  # of the width of intervals: a smaller gain changes nothing
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is measured for a question, how outputs follow from that, and the share of every vector of measures."""
+    """The measures of a question, the formulas of its outputs, and the share of every vector of measures."""
 
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
@@ -62,9 +62,9 @@ class Design:
     shares: tuple[Fraction, ...]
 
     def parts(self, *, without: int | None = None) -> Iterator[tuple[Measure, Fraction]]:
-        """Every measure, and one over the part of the spend that each of its levels has.
+        """Every measure, with the inverse of the part of the spend that each of its levels gets.
 
-        `without` is the place of a measure that has noise already: the others share its part.
+        `without` is the place of a measure that has noise already: the others get its part, too.
         """
         paid = list(zip(vectors(self.measures), self.shares, strict=True))
         whole = sum((share for vector, share in paid if without not in vector), Fraction(0))
@@ -85,13 +85,13 @@ def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
 
 
 def plain_design(question: Question, stability: Stability, rules: Rules, *, pure: bool) -> Design:
-    """Every number and every sum by itself, at equal shares, as the first rules have it."""
+    """The design of the first rules: every number and every sum by itself, with equal shares."""
     plain = _Candidate(question, stability, rules, PLAIN, pure=pure)
     return plain.design(plain.equal)
 
 
 def design(question: Question, stability: Stability, rules: Rules, *, pure: bool, basis: Basis | None = None) -> Design:
-    """The measures and shares that make the narrowest intervals; with a `basis`, in that."""
+    """The measures and shares that make the narrowest intervals; with a `basis`, only in that basis."""
     chosen, shares = choice(question, stability, rules, basis, pure=pure)
     return _Candidate(question, stability, rules, chosen, pure=pure).design(shares)
 
@@ -100,7 +100,7 @@ def design(question: Question, stability: Stability, rules: Rules, *, pure: bool
 def choice(
     question: Question, stability: Stability, rules: Rules, basis: Basis | None, *, pure: bool
 ) -> tuple[Basis, tuple[Fraction, ...]]:
-    """The basis and the shares alone: what is remembered decides about accuracy only, sensitivities are never kept."""
+    """The basis and shares of the best design. Only these are cached: they affect accuracy, never sensitivities."""
     plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
     best, shares = plain, plain.equal
     if rules is Rules.FIRST or not plain.measures or not plain.is_judged:
@@ -136,15 +136,15 @@ class _Candidate:
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether every vector of measures is seen in some output, and doubles hold what is compared."""
+        """Whether every vector of measures affects some output, and doubles can hold the numbers."""
         if not self._is_within_doubles:
             return False
         return {place for _, adds in self._terms for place in adds} == set(range(len(self._vectors)))
 
     def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
-        """The shares of the minimum, or of as much of the way from equal shares to it as is allowed; None if none is.
+        """The shares at the minimum, or as far towards it from equal shares as is allowed; None if none are.
 
-        At the minimum, a share is the mean over outputs of the part that its measure has in V. Every step goes there.
+        At the minimum, a share is the mean over outputs of its measure's part of V. Each step of the search uses that.
         """
         shares = [1.0 / len(self._vectors) for _ in self._vectors]
         rest = 2 if self._pure else 1
@@ -174,24 +174,24 @@ class _Candidate:
         return logarithms / whole
 
     def extremes(self, shares: tuple[Fraction, ...]) -> list[float]:
-        """V of every output, where it is a mean at the ends and in the middle of its bounds."""
+        """V of every output; for a mean, at both ends and in the middle of its bounds."""
         numbers = [float(share) for share in shares]
         return [_total(self._noise(adds, numbers).values()) for adds in self._extremes]
 
     def _noise(self, adds: dict[int, float], shares: Sequence[float]) -> dict[int, float]:
-        """What every vector adds to V at its share."""
+        """What every vector adds to V, given its share."""
         if self._pure:
             return {place: each / (shares[place] * shares[place]) for place, each in adds.items()}
         return {place: each / shares[place] for place, each in adds.items()}
 
     @cached_property
     def _leaves(self) -> list[list[_Leaf]]:
-        """Of every output its parts."""
+        """The parts of every output."""
         return [list(_leaves(formula)) for formula in self._judged]
 
     @cached_property
     def _terms(self) -> list[Term]:
-        """What every vector adds to V of every output, were the whole spend its own."""
+        """What every vector would add to V of every output if it had the whole spend."""
         return [(1 / len(leaves), self._by_vector(leaf.average)) for leaves in self._leaves for leaf in leaves]
 
     @cached_property
@@ -208,7 +208,7 @@ class _Candidate:
 
     @cached_property
     def _is_within_doubles(self) -> bool:
-        """Whether doubles hold V of every output, and what it is made of."""
+        """Whether doubles can hold V of every output, and its terms."""
         squares = [
             square
             for leaves in self._leaves
@@ -225,18 +225,18 @@ class _Candidate:
 
     @cached_property
     def _reaches(self) -> list[Fraction]:
-        """How far one unit moves every measure, in its own values."""
+        """How far one unit moves every measure, in units of its values."""
         return [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
 
     @cached_property
     def _units(self) -> list[float]:
-        """The variance of every measure, up to a factor, were the whole spend its own."""
+        """The variance of every measure, up to a factor, if it had the whole spend."""
         levels = [each.levels**2 if self._pure else each.levels for each in self.measures]
         return [float(reach * reach) * times for reach, times in zip(self._reaches, levels, strict=True)]
 
 
 def _bases(plain: _Candidate) -> Iterator[Basis]:
-    """Ways of measuring: everything by itself; sums from the middle wherever their number is measured too; sides."""
+    """The bases to compare: everything by itself; sums centred wherever their number is measured too; and sides."""
     yield PLAIN
     schema = plain.question.relation.schema
     rows = any(isinstance(each, RowCount) for each in plain.measures)
@@ -262,7 +262,7 @@ def _bases(plain: _Candidate) -> Iterator[Basis]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """By what the noise of every measure is multiplied, squared, in an output or a part of one."""
+    """The squared factors of every measure's noise in an output, or in a part of one."""
 
     average: Squares
     extremes: tuple[Squares, ...]
@@ -274,7 +274,7 @@ class _Leaf:
 
     @classmethod
     def of_ratio(cls, ratio: Ratio) -> _Leaf:
-        """(over − r · under)², averaged over all r between the bounds of the ratio; between 0 and 1 if it has none."""
+        """The squares of over − r · under, averaged over all r between the ratio's bounds, or between 0 and 1."""
         low, high = (Fraction(0), Fraction(1)) if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)
         middle = (low + high) / 2
         at_low, at_middle, at_high = (
@@ -291,7 +291,7 @@ class _Leaf:
 
 
 def _leaves(formula: Formula) -> Iterator[_Leaf]:
-    """The noise in an output, or in each of its parts."""
+    """The leaf of an output, or those of its parts."""
     match formula:
         case Linear():
             if formula.weights:
@@ -306,7 +306,7 @@ def _leaves(formula: Formula) -> Iterator[_Leaf]:
 
 
 def parts_of(formula: Formula) -> Iterator[Formula]:
-    """The formulas that a function of formulas is made of, whichever function it is."""
+    """The formulas that a function of formulas is made of."""
     for each in fields(formula):
         value = getattr(formula, each.name)
         for part in value if isinstance(value, tuple) else (value,):
@@ -315,12 +315,12 @@ def parts_of(formula: Formula) -> Iterator[Formula]:
 
 
 def _is_too_wide(square: Fraction) -> bool:
-    """Whether it is above the widest; what the lengths of its numbers rule out is not compared."""
+    """Whether a square exceeds `_WIDEST`; bit lengths decide first, which is faster."""
     return square.numerator.bit_length() - square.denominator.bit_length() >= _WIDEST_BITS and square > _WIDEST
 
 
 def _total(numbers: Iterable[float]) -> float:
-    """One by one: `sum` rounds in other ways from one version of Python to the next."""
+    """The sum, added one by one: the rounding of `sum` differs between versions of Python."""
     total = 0.0
     for number in numbers:
         total += number

@@ -45,9 +45,9 @@ _OWN_SHARE = 7 / 8  # of the probability to miss, for a row's own number in its 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerRows:
-    """The rows of an answer: their keys, and which of them HAVING leaves.
+    """The rows of an answer: their keys, and which of them HAVING keeps.
 
-    `chosen` says that which rows there are depends on noise: HAVING, or a search for keys.
+    `chosen` says that noise decides which rows there are: by HAVING, or by a search for keys.
     """
 
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class AnswerRows:
     chosen: bool
 
     def column(self, name: str) -> list[Value]:
-        """The values of a key."""
+        """The values of a key column."""
         place = self.names.index(name)
         return [row[place] for row in self.keys]
 
@@ -64,7 +64,7 @@ class AnswerRows:
 @final
 @dataclass(frozen=True, slots=True)
 class WindowOf(OverRows):
-    """A function of rows of the answer; `rows` are there once there is one."""
+    """A window function over rows of the answer; `rows` is None until there is an answer."""
 
     window: Window
     of: Formula | None
@@ -87,7 +87,7 @@ class WindowOf(OverRows):
 
     @property
     def is_plain_total(self) -> bool:
-        """Whether it is a sum over rows of which the row itself is always one."""
+        """Whether it is a sum over rows that always include the row itself."""
         return self.window.function == "sum" and self.window.frame is None and not self.by_noise
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
@@ -113,7 +113,7 @@ class WindowOf(OverRows):
         return None if self.has_interval else "no interval"
 
     def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
-        """Of numbers that are always there, only what has no row is missing, which is known."""
+        """Counts and sums are missing only where a frame has no row, which is known; anything else may be missing."""
         if isinstance(self.of, Linear) or self.of is None:
             return np.isnan(np.asarray(self.evaluate(measures, miss, size).values, dtype=np.float64))
         return np.ones(size, dtype=bool)
@@ -147,8 +147,8 @@ class WindowOf(OverRows):
         low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
         least, most = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         for group in groups.listed:
-            before = np.searchsorted(np.sort(high[group]), low[group], side="left")  # whose intervals end earlier
-            perhaps = np.searchsorted(np.sort(low[group]), high[group], side="right")  # the row itself among them
+            before = np.searchsorted(np.sort(high[group]), low[group], side="left")  # rows whose intervals end earlier
+            perhaps = np.searchsorted(np.sort(low[group]), high[group], side="right")  # including the row itself
             least[group] = np.minimum(before, 1) if self.window.function == "dense_rank" else before
             most[group] = perhaps
         return Evaluated(values, np.minimum(least + 1, values), np.maximum(most, values))
@@ -194,7 +194,7 @@ class ShareOf(OverRows):
         return replace(self, total=self.total.bound(rows))
 
     def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
-        """Where all may be zero."""
+        """A share is missing where the total may be zero."""
         return np.asarray(self.total.evaluate(measures, miss, size).low) <= 0
 
     @property
@@ -214,7 +214,7 @@ def _floats(part: Evaluated) -> Evaluated:
 
 
 class _Groups:
-    """The rows that are kept, apart by the keys of a window, each part in its order."""
+    """The kept rows, partitioned by the keys of a window, each group in its order."""
 
     def __init__(self, of: WindowOf, measures: Mapping[int, Combined], size: int) -> None:
         rows, window = of.rows, of.window
@@ -234,7 +234,7 @@ class _Groups:
         return np.array(places, dtype=np.int64)
 
     def peers(self, group: Places) -> Places:
-        """For each place of a group, the number of its stretch of equal rows."""
+        """For each place of a group, the number of its run of equal rows."""
         numbers = np.zeros(len(group), dtype=np.int64)
         for at in range(1, len(group)):
             same = all(values[group[at]] == values[group[at - 1]] for values in self._ordered)
@@ -259,7 +259,7 @@ class _Groups:
         return np.zeros(count, dtype=np.int64), ends
 
     def totals(self, values: Floats) -> Floats:
-        """For each row the sum over its frame, what is missing left out."""
+        """For each row, the sum over its frame, without missing values."""
         found = np.full(self.size, np.nan)
         for group in self.listed:
             first, last = self.stretches(group)
@@ -274,7 +274,7 @@ class _Groups:
         return found
 
     def ranks(self, function: str) -> Places:
-        """The place of each row; rows that are equal have one rank."""
+        """The rank of each row; equal rows have the same rank, except for ROW_NUMBER."""
         found = np.zeros(self.size, dtype=np.int64)
         for group in self.listed:
             numbers = self.peers(group)
@@ -297,7 +297,7 @@ def _sorting_values(
 
 
 def in_order(values: Sequence[Any], places: list[int], order: Order) -> list[int]:
-    """Places in the order of their values; those that are equal stay as they are."""
+    """Places, sorted by their values; the sort is stable."""
     present = [place for place in places if values[place] is not None]
     missing = [place for place in places if values[place] is None]
     present.sort(key=lambda place: values[place], reverse=order.descending)
@@ -339,7 +339,7 @@ def _taken(groups: _Groups, window: Window, cells: Evaluated, size: int) -> Eval
 
 
 def _extremes(groups: _Groups, cells: Evaluated, function: str, size: int) -> Evaluated:
-    """The least or greatest of each frame; most frames begin with the first row, and grow."""
+    """The least or greatest value of each frame; most frames begin with the first row, and grow."""
     pick = np.fmin if function == "minimum" else np.fmax
     arrays = (cells.values, cells.low, cells.high)
     found = [np.full(size, np.nan) for _ in arrays]

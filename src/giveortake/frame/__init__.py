@@ -1,4 +1,4 @@
-"""Questions in Python: the other front end to a plan, which builds the same questions as SQL.
+"""Questions in Python: the second front end to a plan, which builds the same questions as SQL.
 
 >>> from giveortake import frame
 >>> frame.col("amount") > 0

@@ -1,4 +1,4 @@
-"""Aggregates, arithmetic over their answers, and conditions on those."""
+"""Aggregates, arithmetic over their answers, and conditions on answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Agg:
-    """An aggregate, or arithmetic of aggregates and numbers, which is free."""
+    """An aggregate, or arithmetic over aggregates and numbers, which is free."""
 
     output: Output
 
@@ -84,27 +84,27 @@ class Agg:
         return _arithmetic("multiply", -1, self)
 
     def abs(self) -> Agg:
-        """The answer without its sign."""
+        """The absolute value."""
         return _computed("abs", self)
 
     def sign(self) -> Agg:
-        """−1, 0 or 1."""
+        """The sign: −1, 0 or 1."""
         return _computed("sign", self)
 
     def floor(self) -> Agg:
-        """The greatest whole number that is not above."""
+        """The greatest whole number that is not above the answer."""
         return _computed("floor", self)
 
     def ceil(self) -> Agg:
-        """The least whole number that is not below."""
+        """The least whole number that is not below the answer."""
         return _computed("ceil", self)
 
     def round(self, digits: int = 0) -> Agg:
-        """Rounded to so many digits after the point; the interval is rounded outwards."""
+        """The answer rounded to digits after the point; the interval is rounded outwards."""
         return _computed("round", self, constant=digits)
 
     def to_integer(self) -> Agg:
-        """The nearest whole number, as one."""
+        """The nearest whole number, as an integer."""
         return _computed("to_integer", self)
 
     def sqrt(self) -> Agg:
@@ -120,15 +120,15 @@ class Agg:
         return _computed("exp", self)
 
     def power(self, exponent: Number) -> Agg:
-        """The answer to a power."""
+        """The answer raised to a power."""
         return _computed("power", self, constant=exponent)
 
     def coalesce(self, *others: Term) -> Agg:
-        """The first of several that is not missing."""
+        """The first answer that is not missing."""
         return _computed("coalesce", self, *others)
 
     def nullif(self, other: Term) -> Agg:
-        """Missing where the answer is that number."""
+        """The answer, but missing where it equals another."""
         return _computed("nullif", self, other)
 
     def greatest(self, *others: Term) -> Agg:
@@ -140,7 +140,7 @@ class Agg:
         return _computed("least", self, *others)
 
     def clamp(self, low: Term, high: Term) -> Agg:
-        """Moved between two others."""
+        """The answer, clamped between two others."""
         return self.greatest(low).least(high)
 
     def __eq__(self, other: Term) -> Check:  # type: ignore[override]  # (a condition, not a truth)
@@ -200,12 +200,12 @@ def count_if(condition: Operand) -> Agg:
 
 
 def sum(of: str | Expr) -> Agg:  # noqa: A001 (read as gt.sum)
-    """The sum."""
+    """The sum of values."""
     return _aggregate("sum", of)
 
 
 def mean(of: str | Expr) -> Agg:
-    """The mean."""
+    """The mean of values."""
     return _aggregate("mean", of)
 
 
@@ -215,7 +215,7 @@ def variance(of: str | Expr) -> Agg:
 
 
 def stddev(of: str | Expr) -> Agg:
-    """The standard deviation."""
+    """The standard deviation of all values: the root of `variance`."""
     return _aggregate("stddev", of)
 
 
@@ -225,12 +225,12 @@ def sample_variance(of: str | Expr) -> Agg:
 
 
 def sample_stddev(of: str | Expr) -> Agg:
-    """The standard deviation of a sample."""
+    """The standard deviation of a sample: the root of `sample_variance`."""
     return _aggregate("sample_stddev", of)
 
 
 def median(of: str | Expr) -> Agg:
-    """The value in the middle."""
+    """The median."""
     return _aggregate("median", of)
 
 
@@ -249,12 +249,12 @@ def corr(y: str | Expr, x: str | Expr) -> Agg:
 
 
 def covar_pop(y: str | Expr, x: str | Expr) -> Agg:
-    """The covariance, of the population."""
+    """The population covariance: divided by n."""
     return _aggregate("covar_pop", y, x)
 
 
 def covar_samp(y: str | Expr, x: str | Expr) -> Agg:
-    """The covariance, of a sample: n / (n − 1) times that of the population."""
+    """The sample covariance: divided by n − 1."""
     return _aggregate("covar_samp", y, x)
 
 
@@ -264,7 +264,7 @@ def regr_slope(y: str | Expr, x: str | Expr) -> Agg:
 
 
 def regr_intercept(y: str | Expr, x: str | Expr) -> Agg:
-    """The height of that line at x = 0."""
+    """The intercept of the line of least squares through y over x."""
     return _aggregate("regr_intercept", y, x)
 
 
@@ -290,12 +290,12 @@ def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
 
 
 def _aggregate(name: str, *of: str | Expr) -> Agg:
-    """What the plan's table of aggregates knows by that name."""
+    """The aggregate of a given name, from the plan's table `AGGREGATES`."""
     return Agg(Measured(AGGREGATES[name].of(*map(column_or_expression, of))))
 
 
 def term(value: Term) -> Output:
-    """What an aggregate or a number is, as a part of an answer."""
+    """An aggregate or a number as an output of the plan."""
     if isinstance(value, Agg):
         return value.output
     try:
@@ -325,17 +325,17 @@ def _check(operation: str, left: Term, right: Term) -> Check:
 
 
 def released(node: Output, relation: Relation) -> Output:
-    """Aggregates as they are released: extremes are quantiles, distinct persons are persons."""
+    """An output with its aggregates as they are released: extremes as quantiles, distinct persons as persons."""
     return with_aggregates(node, lambda aggregate: aggregate.released(relation.person))
 
 
 def released_order(order: Order, relation: Relation) -> Order:
-    """The same of an order."""
+    """An order with its aggregates as they are released."""
     return ordered_by(order, lambda aggregate: aggregate.released(relation.person))
 
 
 def released_condition(condition: Condition, relation: Relation) -> Condition:
-    """The same of a condition."""
+    """A condition with its aggregates as they are released."""
     parts = tuple(
         released_condition(part, relation)
         if isinstance(part, Condition)

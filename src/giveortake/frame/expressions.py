@@ -45,7 +45,7 @@ _INT64 = 1 << 63
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Expr:
-    """A value of each row. Operators make new ones; a comparison is an expression too, and has no truth of its own.
+    """A value of each row. Operators make new expressions; a comparison is one too, and cannot be used as a bool.
 
     >>> (col("amount") / 2 >= 10) & ~col("region").isin(["north"])
     (((amount / 2) >= 10) & not(in(region, 'north')))
@@ -145,14 +145,14 @@ class Expr:
         return _call("is_null", self)
 
     def isin(self, values: Iterable[Plain]) -> Expr:
-        """Whether the value is one of these."""
+        """Whether the value is in a list."""
         listed = list(values)
         if isinstance(values, str) or not listed:
             raise QueryRefused("isin needs a list of values", hint='isin(["north", "south"])')
         return _call("in", self, *listed)
 
     def between(self, low: Operand, high: Operand) -> Expr:
-        """Whether the value lies between two others, or is one of them."""
+        """Whether the value lies between two others, ends included."""
         return (self >= low) & (self <= high)
 
     def like(self, pattern: str) -> Expr:
@@ -160,7 +160,7 @@ class Expr:
         return _call("like", self, pattern)
 
     def ilike(self, pattern: str) -> Expr:
-        """Like `like`, whatever the case."""
+        """As `like`, ignoring the case of letters."""
         return _call("ilike", self, pattern)
 
     def clamp(self, low: Plain, high: Plain) -> Expr:
@@ -176,7 +176,7 @@ class Expr:
         return _call("coalesce", self, *others)
 
     def nullif(self, other: Operand) -> Expr:
-        """Missing where the value is that one."""
+        """The value, but missing where it equals another."""
         return _call("nullif", self, other)
 
     def greatest(self, *others: Operand) -> Expr:
@@ -188,27 +188,27 @@ class Expr:
         return _call("least", self, *others)
 
     def abs(self) -> Expr:
-        """The value without its sign."""
+        """The absolute value."""
         return _call("abs", self)
 
     def floor(self) -> Expr:
-        """The greatest whole number that is not above."""
+        """The greatest whole number that is not above the value."""
         return _call("floor", self)
 
     def ceil(self) -> Expr:
-        """The least whole number that is not below."""
+        """The least whole number that is not below the value."""
         return _call("ceil", self)
 
     def round(self, digits: int = 0) -> Expr:
-        """The nearest whole number, or the nearest of so many digits after the point."""
+        """The value rounded to digits after the point."""
         return _call("round", self) if digits == 0 else _call("round", self, digits)
 
     def power(self, exponent: Plain) -> Expr:
-        """The value to a power."""
+        """The value raised to a power."""
         return _call("power", self, exponent)
 
     def sign(self) -> Expr:
-        """−1, 0 or 1."""
+        """The sign: −1, 0 or 1."""
         return _call("sign", self)
 
     def sqrt(self) -> Expr:
@@ -236,11 +236,11 @@ class Expr:
         return _call("trim", self)
 
     def concat(self, *others: Operand) -> Expr:
-        """Texts one after another."""
+        """The text followed by others."""
         return _call("concat", self, *others)
 
     def substring(self, start: int, length: int | None = None) -> Expr:
-        """A part of the text, from a place that is counted from 1."""
+        """A part of the text; `start` is counted from 1."""
         return _call("substring", self, start) if length is None else _call("substring", self, start, length)
 
     def length(self) -> Expr:
@@ -292,19 +292,19 @@ class Expr:
         return _call("monthname", self)
 
     def add_days(self, days: int) -> Expr:
-        """The day so many days later, or earlier."""
+        """The date moved by a number of days; negative is earlier."""
         return _call("add_days", self, days)
 
     def add_months(self, months: int) -> Expr:
-        """The same day so many months later, or the last one of that month."""
+        """The date moved by a number of months; the last day of the month if it is too short."""
         return _call("add_months", self, months)
 
     def add_seconds(self, seconds: int) -> Expr:
-        """The moment so many seconds later, or earlier."""
+        """The time moved by a number of seconds; negative is earlier."""
         return _call("add_seconds", self, seconds)
 
     def date_diff(self, later: Operand, unit: str = "day") -> Expr:
-        """How many days, weeks, months, quarters, years, hours or minutes begin from this time to a later one."""
+        """How many days, weeks, months, quarters, years, hours or minutes begin between this time and a later one."""
         return _call("date_diff", unit, self, later)
 
     def date_trunc(self, part: str) -> Expr:
@@ -327,25 +327,25 @@ class When:
     condition: Expression | None = None
 
     def when(self, condition: Operand) -> When:
-        """The next condition."""
+        """Add the next condition."""
         if self.condition is not None:
             raise QueryRefused("when(…) is followed by then(…)")
         return When(self.branches, node_of(condition))
 
     def then(self, value: Operand) -> When:
-        """What holds where the condition is true."""
+        """Set the value where the condition is true."""
         if self.condition is None:
             raise QueryRefused("then(…) follows when(…)")
         return When((*self.branches, self.condition, node_of(value)))
 
     def otherwise(self, value: Operand) -> Expr:
-        """What holds where no condition is true."""
+        """Finish the CASE, with the value where no condition is true."""
         if self.condition is not None or not self.branches:
             raise QueryRefused("otherwise(…) follows then(…)")
         return Expr(Call("case", (*self.branches, node_of(value))))
 
     def end(self) -> Expr:
-        """Missing where no condition is true."""
+        """Finish the CASE; the value is missing where no condition is true."""
         return self.otherwise(None)
 
 
@@ -361,7 +361,7 @@ def col(name: str) -> Expr:
 
 
 def lit(value: Plain) -> Expr:
-    """A value itself.
+    """A literal value.
 
     >>> lit(3)
     3
@@ -380,12 +380,12 @@ def when(condition: Operand) -> When:
 
 
 def node_of(operand: Operand) -> Expression:
-    """The plan's expression behind an operand; plain values are literals."""
+    """The plan's expression for an operand; plain values become literals."""
     return operand.node if isinstance(operand, Expr) else Literal(_value(operand))
 
 
 def column_or_expression(of: str | Expr) -> Expression:
-    """What an aggregate or a key is of: a column by name, or an expression."""
+    """The plan's expression for a column name or an expression."""
     return of.node if isinstance(of, Expr) else col(of).node
 
 
@@ -397,7 +397,7 @@ def _call(name: str, *operands: Operand) -> Expr:
 
 
 def _value(value: object) -> Value:
-    """A plain value, numbers exactly: a float means its shortest decimal."""
+    """A plain value as the plan stores it; numbers are exact, and a float means its shortest decimal."""
     match value:
         case None | bool():
             return value

@@ -1,4 +1,4 @@
-"""What other libraries call the things that sessions, tables and questions have, and what to write instead."""
+"""Attribute names from other libraries that sessions, tables and questions lack, and what to write instead."""
 
 from __future__ import annotations
 
@@ -71,17 +71,17 @@ def instead_of_expression(name: str) -> str | None:
 
 
 def instead_of_session(name: str) -> str | None:
-    """The same for sessions."""
+    """What to write for an attribute that sessions do not have; None if nobody knows what was meant."""
     return _OF_SESSIONS.get(name)
 
 
 def instead_of_question(name: str) -> str | None:
-    """The same for questions; what an answer has is there once the question is answered."""
+    """What to write for an attribute that questions do not have; some of them belong to the answer."""
     if name in _OF_QUESTIONS or name.startswith("_") or not hasattr(Answer, name):
         return _OF_QUESTIONS.get(name)
     return f"a question is asked first: query.answer(epsilon=0.1).{name}"
 
 
 def by_name(column: str) -> str:
-    """How a column is named in a question."""
+    """A hint that shows how a question names a column."""
     return f'columns are named: table.agg(mean=gt.mean("{column}")), table.filter(gt.col("{column}") > 1)'

@@ -1,4 +1,4 @@
-"""A private table, and what may be derived from it and asked of it."""
+"""Private tables in Python: methods that derive tables, and methods that ask questions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _CONDITIONS = {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is
 @final
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows that belong to persons. Every method gives a new table; `agg` asks the question.
+    """Rows that belong to persons. Most methods return a new table; `agg` returns a question.
 
-    `ask` is what is done with a question: a session makes a query of it.
+    `ask` turns a plan into a question: a session makes a `Query` of it.
     """
 
     relation: Relation
@@ -84,7 +84,7 @@ class Table:
 
     @told_by_name(beyond='derive(double=gt.col("fee") * 2)')
     def derive(self, **named: Operand) -> Table:
-        """Further columns, or columns defined anew, whose old bounds are lost."""
+        """Add columns, or redefine columns, which lose their old bounds."""
         person = self.relation.person
         columns = {name: _column(name) for name in self.relation.schema if name != person}
         for name, operand in named.items():
@@ -96,11 +96,11 @@ class Table:
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
 
     def _read(self, operand: Operand) -> Expression:
-        """An expression about these rows, in which texts beside dates are dates."""
+        """An expression over these rows, in which literal texts compared with dates become dates."""
         return with_moments(node_of(operand), self.relation.schema)
 
     def select(self, *names: str, **named: Operand) -> Table:
-        """These columns alone; the person's is carried along."""
+        """Only these columns, and that of the person."""
         person = self.relation.person
         columns: dict[str, Expression] = {}
         for name in names:
@@ -124,11 +124,11 @@ class Table:
         how: str = "inner",
         where: Operand | None = None,
     ) -> Table:
-        """Each row with the row of a public table that has its key; `how="left"` keeps rows that find none.
+        """Join each row to the row of a public table with its key; `how="left"` keeps rows without a match.
 
-        `column` is the public table's, where it is not called as the one joined on. Columns whose names are taken
-        are called `table.column`. `how="semi"` keeps the rows that find one, `how="anti"` those that find none, and no
-        column is added; `where` is then a condition on rows of the public table.
+        `column` is the public table's column, if its name differs from `on`. Columns whose names are taken become
+        `table.column`. `how="semi"` keeps the rows with a match, `how="anti"` those without, and no column is added;
+        `where` is then a condition on rows of the public table.
         """
         table = self.catalog.find_public(public)
         if how not in {"inner", "left", "semi", "anti"}:
@@ -154,7 +154,7 @@ class Table:
         return replace(self, relation=joined)
 
     def join_person(self, other: Table, *, how: str = "inner") -> Table:
-        """Each row with every row of the same person in another private table."""
+        """Join each row to every row of the same person in another private table."""
         if how not in {"inner", "left"}:
             raise QueryRefused(f"how={how!r} is not a join", hint='how="inner" or how="left"')
         self._require_same_session(other)
@@ -162,17 +162,17 @@ class Table:
         return replace(self, relation=joined)
 
     def union(self, other: Table) -> Table:
-        """The rows of both."""
+        """The rows of both tables, one below the other."""
         self._require_same_session(other)
         return replace(self, relation=Union(self.relation, other.relation))
 
     def _require_same_session(self, other: Table) -> None:
-        """A part of a partition is charged as that part: rows of other parts, or of other data, are not in it."""
+        """Refuse a table of another session or part: the charge for a part covers no other rows."""
         if other.catalog is not self.catalog:
             raise QueryRefused("the two tables are of different sessions or parts", hint="take both from one session")
 
     def per_person(self, by: Sequence[str] = (), **features: Agg) -> Table:
-        """One row for each person, and for each of their values of the columns `by`."""
+        """One row per person, or per person and values of the columns `by`, with features of their rows."""
         if isinstance(by, str):
             by = [by]
         plain: list[tuple[str, Any]] = []
@@ -190,7 +190,7 @@ class Table:
         return replace(self, relation=PerPerson(self.relation, keys, tuple(plain)))
 
     def group_by(self, *keys: str, **named: str | Expr) -> Grouped:
-        """Groups: columns by name, or expressions with a name: `group_by("region", year=col("day").year())`."""
+        """Group by columns, or by named expressions: `group_by("region", year=col("day").year())`."""
         chosen = [(key, column_or_expression(key)) for key in keys]
         chosen += [(name, with_moments(column_or_expression(key), self.relation.schema)) for name, key in named.items()]
         if not chosen:
@@ -198,7 +198,7 @@ class Table:
         return Grouped(self, tuple(chosen))
 
     def distinct(self, *keys: str) -> Any:
-        """Ask which values declared columns may have: the domains tell it, so that it is free."""
+        """Ask which values declared columns may have: answered from the domains, and free."""
         chosen = tuple((key, column_or_expression(key)) for key in keys)
         return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
 
@@ -210,7 +210,7 @@ class Table:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Grouped:
-    """A table and its groups. What is said of the answer (`having`, `order_by`, `limit`) is free; `agg` asks."""
+    """A table with groups. `having`, `order_by` and `limit` act on the noisy answer, and are free; `agg` asks."""
 
     table: Table
     keys: tuple[tuple[str, Expression], ...]
@@ -237,7 +237,7 @@ class Grouped:
         return replace(self, order=(*self.order, *added))
 
     def limit(self, most: int) -> Grouped:
-        """The first rows of the answer."""
+        """Keep only the first rows of the answer."""
         if type(most) is not int or most < 0:
             raise QueryRefused("limit needs a whole number", hint="limit(10)")
         return replace(self, most=most)
@@ -265,7 +265,7 @@ class Grouped:
         return self.table.ask(question)
 
     def _by_value(self, order: Order, outputs: dict[str, Output]) -> Order:
-        """An aggregate that the answer shows is ordered by as that column."""
+        """The order by a column of the answer, if it shows the aggregate that is ordered by."""
         order = released_order(order, self.table.relation)
         shown = [name for name, output in outputs.items() if output == order.by]
         return replace(order, column=shown[0], by=None) if shown else order

@@ -1,4 +1,4 @@
-"""Functions of the rows of an answer: of the noisy numbers, and so free."""
+"""Window functions over the rows of a noisy answer, which are free."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def over(
     rows: tuple[int | None, int | None] | None = None,
     places: int = 1,
 ) -> Agg:
-    """A function of rows of the answer: `over("sum", count())` is the total, `over("rank", order_by=count())` a place.
+    """A window function: `over("sum", count())` is the total, `over("rank", order_by=count())` the rank.
 
-    `by` are keys whose groups stay apart; `order_by` keys by name, or aggregates. In an order, a sum runs up to the row
-    itself; `rows=(2, 0)` takes two rows before it and none after, and None means all. `places` is how far "lag" and
-    "lead" go, and into how many parts "ntile" divides.
+    `by` are keys to partition by; `order_by` are keys by name, or aggregates. With an order, a sum runs up to the row
+    itself; `rows=(2, 0)` takes two rows before it and none after, and None means all. `places` is the offset of "lag"
+    and "lead", and the number of parts of "ntile".
     """
     if function not in WINDOWS:
         raise QueryRefused(

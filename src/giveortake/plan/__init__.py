@@ -1,4 +1,4 @@
-"""Questions as values: columns with domains, expressions that cannot fail, relations in which each row is somebody's.
+"""Plans of questions: columns with domains, expressions that cannot fail, relations whose rows belong to units.
 
 A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
 """

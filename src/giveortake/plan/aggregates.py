@@ -1,4 +1,4 @@
-"""Aggregates: what is measured over the rows of a group, or computed of one person's rows."""
+"""Aggregates: measured over the rows of a group, or computed exactly from one person's rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AggregateKind(StrEnum):
-    """What is computed of the rows of a group."""
+    """The kinds of aggregates."""
 
     COUNT_ROWS = "count rows"
     COUNT_VALUES = "count values"
@@ -33,7 +33,7 @@ class AggregateKind(StrEnum):
     SAMPLE_VARIANCE = "sample variance"
     SAMPLE_DEVIATION = "sample standard deviation"
     QUANTILE = "quantile"
-    MINIMUM = "minimum"  # of a person's own rows: a feature, never released
+    MINIMUM = "minimum"  # exact only as a feature of one person's rows, never released
     MAXIMUM = "maximum"
     COVARIANCE = "covariance"
     SAMPLE_COVARIANCE = "sample covariance"
@@ -42,14 +42,14 @@ class AggregateKind(StrEnum):
     INTERCEPT = "intercept"
 
 
-_COUNTS = {  # which need no bounds
+_COUNTS = {  # these need no bounds
     AggregateKind.COUNT_ROWS,
     AggregateKind.COUNT_VALUES,
     AggregateKind.COUNT_PERSONS,
     AggregateKind.COUNT_DISTINCT,
 }
-_GREATEST = 2**500  # that a value may be: doubles hold the square of it
-_LONGEST = 6_000  # bits of a bound: Python writes no number of which the square has more than 4,300 digits
+_GREATEST = 2**500  # the greatest value: doubles can hold its square
+_LONGEST = 6_000  # bits of a bound: Python refuses to print its square beyond 4,300 digits
 _EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 _FEATURES = {
     AggregateKind.COUNT_ROWS,
@@ -65,9 +65,9 @@ _FEATURES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of an expression, or of pairs: with `beside`, which is x where `of` is y, as SQL has it.
+    """One aggregate of an expression; or of pairs (y, x), where `of` is y and `beside` is x, as in SQL.
 
-    `quantile` is its fraction where it is one.
+    `quantile` is the fraction of a quantile.
     """
 
     kind: AggregateKind
@@ -83,22 +83,22 @@ class Aggregate:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """What it is of."""
+        """The expressions that it aggregates."""
         return tuple(each for each in (self.of, self.beside) if each is not None)
 
     @property
     def is_distinct(self) -> bool:
-        """Whether every value has to be kept, to be told from the others."""
+        """Whether it counts distinct values, so that all of them have to be kept."""
         return self.kind is AggregateKind.COUNT_DISTINCT
 
     def require_releasable(self, schema: Schema) -> None:
-        """Refuse what cannot be released with a finite amount of noise, before any data is touched."""
+        """Refuse an aggregate that cannot be released with a finite amount of noise."""
         if self.kind in _EXTREMES:
             raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
         self._require_bounds(schema)
 
     def require_feature(self, schema: Schema) -> None:
-        """Refuse what is not computed within one person's rows."""
+        """Refuse an aggregate that is not available within one person's rows."""
         if self.kind not in _FEATURES:
             raise QueryRefused(
                 f"the {self.kind} is not available within one person's rows",
@@ -113,7 +113,7 @@ class Aggregate:
                 _require_bounded(_ENDS.get(self.quantile, self.kind), each, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
-        """What one person's value may be, of rows with that schema of which a person has at most so many."""
+        """The domain of one person's value, given the schema and the most rows a person can have."""
         rows = None if most_rows is None else Fraction(most_rows)
         if self.kind in _COUNTS:
             return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
@@ -126,7 +126,7 @@ class Aggregate:
         return Domain(Kind.REAL, least, greatest, nullable=True)
 
     def released(self, person: str | None) -> Aggregate:
-        """As it is released: extremes are quantiles, and distinct values of the person's column are persons."""
+        """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
         if self.kind in _EXTREMES:
             return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
         if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == ColumnReference(person):
@@ -134,7 +134,7 @@ class Aggregate:
         return self
 
     def where(self, condition: Expression) -> Aggregate:
-        """The same of the rows for which a condition is true."""
+        """The same aggregate over the rows for which a condition is true."""
         match self.kind:
             case AggregateKind.COUNT_PERSONS:
                 raise QueryRefused(
@@ -147,7 +147,7 @@ class Aggregate:
                 return replace(self, of=_when(condition, self.of))
 
     def to_json(self) -> Any:
-        """Nothing but lists, numbers and text."""
+        """The aggregate as plain lists, numbers and text."""
         of = None if self.of is None else self.of.to_json()
         beside = [] if self.beside is None else [self.beside.to_json()]
         return [str(self.kind), of, None if self.quantile is None else str(self.quantile), *beside]
@@ -165,10 +165,10 @@ def _when(condition: Expression, value: Expression) -> Expression:
 @final
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """An aggregate of one expression, or of two, as both languages know it."""
+    """An aggregate function of one or two expressions, for SQL and frames."""
 
     sql: tuple[str, ...]  # how SQL spells it
-    label: str  # what a column is called to which the question gives no name
+    label: str  # the name of a column without a stated one
     of: Callable[..., Aggregate]
     arguments: int = 1
 
@@ -180,7 +180,7 @@ def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
     return AggregateFunction((sql,), sql.lower(), of, arguments=2)
 
 
-AGGREGATES = {  # by the names that frames give them; counts of rows and distinct values and quantiles have own forms
+AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
     "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
     "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
     "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
@@ -247,7 +247,7 @@ def _as_bounds(of: Expression, domain: Domain) -> str | None:
 
 
 def span_of(text: str) -> tuple[str, str] | None:
-    """The ends of what is written like bounds, the lower one first; None if it is not.
+    """The ends of a text that looks like bounds, the lower one first; None if it does not.
 
     >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
     (('0', '5000'), None, None)

@@ -1,4 +1,4 @@
-"""What functions demand of their arguments, and how bounds of numbers are written down."""
+"""Checks of the arguments of functions, and domains of computed numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CSV_HINT = "a column of a CSV file is text until its domain is declared; CAST(x 
 
 
 def numbers(call: Call, domains: list[Domain]) -> list[Domain]:
-    """The domains, if all arguments are numbers."""
+    """Check that all arguments are numbers; return their domains."""
     for argument, domain in zip(call.arguments, domains, strict=True):
         if not domain.kind.is_number and not is_missing(argument):
             raise QueryRefused(
@@ -29,7 +29,7 @@ def numbers(call: Call, domains: list[Domain]) -> list[Domain]:
 
 
 def kinds_only(call: Call, domains: list[Domain], *kinds: Kind) -> list[Domain]:
-    """The domains, if all arguments are of these kinds."""
+    """Check that all arguments are of the given kinds; return their domains."""
     for argument, domain in zip(call.arguments, domains, strict=True):
         if domain.kind not in kinds and not is_missing(argument):
             raise QueryRefused(
@@ -40,13 +40,13 @@ def kinds_only(call: Call, domains: list[Domain], *kinds: Kind) -> list[Domain]:
 
 
 def require_written(call: Call) -> None:
-    """Refuse a function of NULL itself where engines do not know which of several functions is meant."""
+    """Refuse the literal NULL as an argument, for which engines cannot tell which of several functions is meant."""
     if any(map(is_missing, call.arguments)):
         raise QueryRefused(f"{call.name.upper()}(NULL) is always missing", hint="write NULL")
 
 
 def literal_number(call: Call, position: int) -> Fraction:
-    """An argument that must be a number written out."""
+    """The argument at a position, which must be a literal number."""
     value = call.arguments[position].value if isinstance(call.arguments[position], Literal) else None  # type: ignore[attr-defined]  # (mypy narrows no subscript)
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return Fraction(value)
@@ -54,7 +54,7 @@ def literal_number(call: Call, position: int) -> Fraction:
 
 
 def literal_text(call: Call, position: int) -> str:
-    """An argument that must be a text written out."""
+    """The argument at a position, which must be a literal text."""
     argument = call.arguments[position]
     if isinstance(argument, Literal) and isinstance(argument.value, str):
         return argument.value
@@ -62,7 +62,7 @@ def literal_text(call: Call, position: int) -> str:
 
 
 def is_int(domain: Domain) -> bool:
-    """Whole numbers that double arithmetic keeps whole."""
+    """Whether a domain holds bounded whole numbers, which double arithmetic keeps whole."""
     return domain.kind is Kind.INTEGER and domain.is_bounded
 
 

@@ -29,7 +29,7 @@ MOST_DIGITS = 9
 
 
 def add(call: Call, domains: list[Domain]) -> Domain:
-    """A + b; a day and a number of days."""
+    """The sum a + b, also of a day and a number of days."""
     dated = in_days(call, domains)
     if dated is not None:
         return moved(dated, [domains[0] if domains[0].kind in MOMENTS else domains[1]])
@@ -46,7 +46,7 @@ def _total(call: Call, domains: list[Domain]) -> Domain:
 
 
 def subtract(call: Call, domains: list[Domain]) -> Domain:
-    """A − b; a day less a number of days, or the days between two."""
+    """The difference a − b, also of a day and a number of days, or of two days."""
     dated = in_days(call, domains)
     if dated is not None and dated.name == "date_diff":
         return difference(dated, [domains[0], *reversed(domains)])
@@ -61,7 +61,7 @@ def _minus(bound: Bound) -> Bound:
 
 
 def multiply(call: Call, domains: list[Domain]) -> Domain:
-    """A · b."""
+    """The product a · b."""
     a, b = numbers(call, domains)
     if not (a.is_bounded and b.is_bounded):
         return Domain(Kind.REAL, nullable=True)
@@ -70,7 +70,7 @@ def multiply(call: Call, domains: list[Domain]) -> Domain:
 
 
 def divide(call: Call, domains: list[Domain]) -> Domain:
-    """A / b, missing where b is zero."""
+    """The quotient a / b, missing where b is zero."""
     a, b = numbers(call, domains)
     if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
@@ -91,7 +91,7 @@ def modulo(call: Call, domains: list[Domain]) -> Domain:
 
 
 def power(call: Call, domains: list[Domain]) -> Domain:
-    """A to a power that is written out, missing where there is none.
+    """A power with a literal exponent, missing where it is not defined.
 
     Whole powers are products, which engines round alike; each factor may move a bound by as much as one operation.
     """
@@ -132,7 +132,7 @@ def _exponent(call: Call) -> Fraction:
 
 
 def _root_or_power(a: Domain, exponent: Fraction, *, nullable: bool) -> Domain:
-    """e^(exponent · ln a), of which a double finds the bounds, widened."""
+    """The power e^(exponent · ln a), with bounds computed in doubles and widened."""
     zero = Fraction(0)
     if a.high is None or (exponent < 0 and (a.low is None or a.low <= 0)):
         return Domain(Kind.REAL, zero, nullable=True)
@@ -146,7 +146,7 @@ def _root_or_power(a: Domain, exponent: Fraction, *, nullable: bool) -> Domain:
 
 
 def sign(call: Call, domains: list[Domain]) -> Domain:
-    """−1, 0 or 1."""
+    """The sign of a: −1, 0 or 1."""
     (a,) = numbers(call, domains)
     low = -1 if a.low is None else _sign(a.low)
     high = 1 if a.high is None else _sign(a.high)
@@ -175,7 +175,7 @@ def absolute(call: Call, domains: list[Domain]) -> Domain:
 
 
 def rounded(rounding: Callable[[Fraction], int]) -> Rule:
-    """A bounded number made whole."""
+    """The rule for rounding a number to a whole one by the given function."""
 
     def rule(call: Call, domains: list[Domain]) -> Domain:
         (a,) = numbers(call, domains)
@@ -192,7 +192,7 @@ def rounded(rounding: Callable[[Fraction], int]) -> Rule:
 
 
 def rounded_to_digits(call: Call, domains: list[Domain]) -> Domain:
-    """A number made whole, or rounded to digits after the point, or before it where they are negative."""
+    """A number rounded to whole ones, or to digits after the point (before it, if negative)."""
     if len(call.arguments) == 1:
         return rounded(half_up)(call, domains)
     numbers(call, domains)
@@ -218,7 +218,7 @@ def square_root(call: Call, domains: list[Domain]) -> Domain:
 
 
 def logarithm(call: Call, domains: list[Domain]) -> Domain:
-    """Ln a, missing up to zero."""
+    """The natural logarithm, missing for a ≤ 0."""
     (a,) = numbers(call, domains)
     if a.low is None or a.high is None or a.low <= 0:
         return Domain(Kind.REAL, nullable=True)
@@ -241,14 +241,14 @@ def exponential(call: Call, domains: list[Domain]) -> Domain:
 
 
 def _float_bound(number: float, *, up: bool) -> Fraction:
-    """Libraries of engines may differ in the last bits; a millionth part is far more than they do."""
+    """A bound widened by a millionth: far more than the libraries of engines differ by."""
     exact = Fraction(number)
     slack = abs(exact) / 10**6 + Fraction(1, 10**9)
     return exact + slack if up else exact - slack
 
 
 def clamp(call: Call, domains: list[Domain]) -> Domain:
-    """A number moved between two bounds that are written out: that narrows its domain."""
+    """A number clamped to two literal bounds, which narrow its domain."""
     numbers(call, domains)
     low, high = literal_number(call, 1), literal_number(call, 2)
     if low > high:

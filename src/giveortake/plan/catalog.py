@@ -1,8 +1,8 @@
-"""The tables that a question may name, what columns are called when two of them meet, and where a question comes from.
+"""The tables that a question may name, the names of columns in joins, and the check of a question's origin.
 
 A plan is made of public values, and whoever holds one can make another: with another table, other bounds, another
-person, or a part of the data in the place of another. Sensitivities are derived from plans. So before a question is
-priced, every path from it to rows has to pass through one of the session's own relations, the very object, and
+person, or another part of the data. Sensitivities are derived from plans. So before a question is priced, every path
+from it to rows has to pass through one of the session's own relations (the same object, not an equal one), and
 everything on the way has to be a node that the plan knows.
 """
 
@@ -42,7 +42,7 @@ _LONGEST_NAME = 100
 @final
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Private relations and public tables by name. Names are found whatever their case."""
+    """Private relations and public tables by name, in any case of letters."""
 
     private: Mapping[str, Relation]
     public: Mapping[str, PublicTable] = field(default_factory=dict)
@@ -80,9 +80,9 @@ class Catalog:
 def meet_public(
     source: Relation, public: PublicTable, on: Expression, column: str, *, optional: bool
 ) -> tuple[JoinPublic, dict[str, str]]:
-    """The join with a public table, and what each of that table's columns is called in it.
+    """The join with a public table, and the names of that table's columns in it.
 
-    A name that is taken is written `table.column`. The column joined on is the left one where both are equal anyway.
+    A name that is taken becomes `table.column`. The column joined on is that of the left side, if both are equal.
     """
     names: dict[str, str] = {}
     for name in public.schema:
@@ -96,7 +96,7 @@ def meet_public(
 
 
 def meet_persons(left: Relation, right: Relation, *, optional: bool) -> tuple[JoinPersons, dict[str, str]]:
-    """The join of two private relations on the person, and what each column of the right one is called in it."""
+    """The join of two private relations on the person, and the names of the right one's columns in it."""
     names: dict[str, str] = {}
     prefix = right.tables()[0].name
     for name in right.schema:
@@ -109,7 +109,7 @@ def meet_persons(left: Relation, right: Relation, *, optional: bool) -> tuple[Jo
 
 
 def require_name(name: str) -> str:
-    """A name that every engine can write."""
+    """Check that every engine can write a name, and return it."""
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="choose another name")
     return name
@@ -135,9 +135,9 @@ _STEPS = {Filter, Derive, JoinPublic, SemiJoin, JoinPersons, Union, PerPerson, K
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The relations that questions may begin with, and the public tables that they may join, by name.
+    """The relations that questions may start from, and the public tables that they may join, by name.
 
-    `uncapped` are the private tables before any cap on rows, of which caps and bounds are found.
+    `uncapped` are the private tables without caps on rows, for profiles, which help to choose caps and bounds.
     """
 
     relations: Mapping[str, Relation]
@@ -151,7 +151,7 @@ class Origin:
         public: Iterable[PublicTable],
         rows_in: Callable[[str], int | None],
     ) -> Origin:
-        """Tables, of which `rows_in` says how many rows of a person count unless a question says otherwise."""
+        """The origin of the given tables; `rows_in` gives the default cap on rows per person."""
         tables = list(private)
         return cls(
             MappingProxyType({each.name: Scan(each, rows_in(each.name)) for each in tables}),
@@ -160,12 +160,12 @@ class Origin:
         )
 
     def narrowed(self, narrow: Callable[[Relation], Relation]) -> Origin:
-        """The same, of which only a part is seen."""
+        """This origin, restricted to a part of each relation."""
         relations = {name: narrow(relation) for name, relation in self.relations.items()}
         return Origin(MappingProxyType(relations), MappingProxyType({}), self.public)
 
     def require(self, question: Question) -> None:
-        """Refuse a question that was made of anything else."""
+        """Refuse a question that is not made from these relations and tables."""
         if type(question) is not Question:
             _refuse()
         self._require(question.relation)

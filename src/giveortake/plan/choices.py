@@ -19,7 +19,7 @@ def _truth(domains: list[Domain]) -> Domain:
 
 
 def comparable(one: Domain, other: Domain) -> bool:
-    """Whether values of the two may be compared."""
+    """Whether values of two domains may be compared."""
     moments = {Kind.DATE, Kind.TIMESTAMP}
     return one.kind is other.kind or (one.kind.is_number and other.kind.is_number) or {one.kind, other.kind} <= moments
 
@@ -56,13 +56,13 @@ def is_null(_call: Call, _domains: list[Domain]) -> Domain:
 
 
 def like(call: Call, domains: list[Domain]) -> Domain:
-    """A text against a pattern that is written out."""
+    """Whether a text matches a literal pattern."""
     literal_text(call, 1)
     return _truth(kinds_only(call, domains, Kind.TEXT))
 
 
 def case_of(call: Call, domains: list[Domain]) -> Domain:
-    """condition, value, condition, value, …, otherwise."""
+    """The domain of CASE; its arguments are condition, value, condition, value, …, otherwise."""
     conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
     if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
         other = next((each.kind for each in conditions if each.kind is not Kind.BOOLEAN), None)
@@ -95,7 +95,7 @@ def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: 
 
 
 def _longest(domains: list[Domain]) -> int | None:
-    """The width of the widest text, of texts."""
+    """The greatest width, if the domains are texts."""
     return max(domain.width for domain in domains) if domains[0].kind is Kind.TEXT else None
 
 

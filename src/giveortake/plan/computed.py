@@ -1,6 +1,6 @@
 """What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
 
-All of it is post-processing: it reads what was released, and is free. Both languages read the tables here.
+All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from giveortake.plan.questions import Order, Output
 
 MOST_DIGITS = 12
-_MOST_PLACES = 1_000_000  # that a window reaches, or LAG goes back
+_MOST_PLACES = 1_000_000  # rows that a window, or LAG, may reach
 
-# How many parts a function of answers takes; None: as many as one likes.
+# The least and greatest number of arguments of a function of answers; None: no limit.
 FUNCTIONS_OF_ANSWERS: dict[str, tuple[int, int | None]] = {
     "abs": (1, 1),
     "sign": (1, 1),
@@ -34,7 +34,7 @@ FUNCTIONS_OF_ANSWERS: dict[str, tuple[int, int | None]] = {
     "greatest": (2, None),
     "least": (2, None),
 }
-# Functions of the rows of an answer: whether each is of a number in them, and needs an order.
+# Functions of the rows of an answer: whether each takes a number, and whether it needs an order.
 WINDOWS: dict[str, tuple[bool, bool]] = {
     "sum": (True, False),
     "mean": (True, False),
@@ -81,9 +81,9 @@ class Computed:
 @final
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of a window around each row: so many before it and after it in its order, or all where there is None.
+    """The rows of a window around each row: how many before and after it in its order; None means all.
 
-    With `peers`, rows that are equal in the order go together, as they do where nothing is said.
+    With `peers`, rows that are equal in the order belong together, which is SQL's default.
     """
 
     before: int | None = None
@@ -98,10 +98,10 @@ class Frame:
 @final
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A function of rows of the answer: of those with the same keys `partition`, in an order, within a frame.
+    """A function of rows of the answer: those with equal keys `partition`, in an order, within a frame.
 
-    It is computed of the rows that HAVING leaves, before ORDER BY and LIMIT. `places` is how far LAG and LEAD go, and
-    into how many parts NTILE divides.
+    It is computed from the rows that HAVING keeps, before ORDER BY and LIMIT. `places` is the offset of LAG and LEAD,
+    and the number of parts of NTILE.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""HAVING as a value: which comparisons there are, and between what."""
+"""Checks of HAVING: which comparisons there are, and between what."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FAMILIES = {
 
 
 def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind | None:
-    """What kind of value a part has on every row; None if it is NULL."""
+    """The kind of value that a part has on every row; None if it is NULL."""
     match part:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""What a question can make an engine hold or compute: few steps, bounded texts of one row, few rows of one person.
+"""Limits on what a question can make an engine hold or compute: steps, texts of one row, rows of one person.
 
 Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
 that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from giveortake.plan.relations import Relation
     from giveortake.plan.tables import Schema
 
-MOST_MADE = 1 << 16  # characters of all texts that a question makes of one row
-MOST_KEPT = 1 << 14  # of those that it groups by or counts distinct values of
-MOST_JOINED = 1 << 24  # of these, in all rows that a join makes of one person's
+MOST_MADE = 1 << 16  # characters of all texts that a question makes from one row
+MOST_KEPT = 1 << 14  # characters of the texts that it groups by or counts distinct values of
+MOST_JOINED = 1 << 24  # characters of these, in all rows that a join makes for one person
 _MOST_STEPS = 200  # relations that one question is built of
 _MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
 _MOST_REPEATED = 100  # times that all joins and unions may repeat a row, where nothing bounds a person's rows
@@ -50,7 +50,7 @@ def require_short_texts(relation: Relation, expressions: Iterable[Expression]) -
 
 
 def require_few_kept(relation: Relation, kept: Iterable[Expression]) -> None:
-    """Refuse to group by, or to count distinct values of, texts that were made and could be too long together."""
+    """Refuse to group by, or count distinct, computed texts that could be too long together."""
     characters = _kept_of(kept, relation.schema) + _kept_by(relation)
     rows = (relation.most_rows or 1) if person_joins(relation) else 1
     if characters > MOST_KEPT or characters * rows > MOST_JOINED:
@@ -70,7 +70,7 @@ def _kept_by(relation: Relation) -> int:
 
 
 def _kept_of(expressions: Iterable[Expression], schema: Schema) -> int:
-    """The widths of texts that are made; stored ones take no more room than they do already."""
+    """The widths of computed texts; stored texts take no additional room."""
     return sum(each.domain(schema).made or 0 for each in expressions)
 
 
@@ -84,18 +84,18 @@ def _made_of(expressions: Iterable[Expression], schema: Schema) -> int:
 
 
 def _made_in(expression: Expression, schema: Schema) -> int:
-    """The widths of all texts that functions make, those inside of others included."""
+    """The widths of all texts that functions make, nested ones included."""
     if not isinstance(expression, Call):
         return 0
     made = sum(_made_in(argument, schema) for argument in expression.arguments)
-    if expression.name == "ilike":  # compares small letters, which are made first
+    if expression.name == "ilike":  # makes a text in lower case first
         return made + expression.arguments[0].domain(schema).width
     domain = expression.domain(schema)
     return made + domain.width if domain.kind is Kind.TEXT else made
 
 
 def require_few_steps(relation: Relation) -> None:
-    """Refuse a relation of many steps. One that stands in two places counts twice, as an engine would compute it."""
+    """Refuse a relation of too many steps. A step that is used twice counts twice, as engines would compute it."""
     sizes: dict[int, int] = {}
 
     def size(node: Relation) -> int:

@@ -1,6 +1,6 @@
-"""What can be said of a question without asking it: what it is about, and which values it looks for in vain.
+"""Descriptions of questions for people, and remarks on values that occur in no row.
 
-Questions and domains are public: nothing that is said here depends on a row.
+Questions and domains are public: nothing here depends on a row.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LONGEST = 300
 def described(questions: Sequence[Question]) -> str:
     """The questions of one charge, for whoever reads the ledger: aggregates, keys, tables and columns.
 
-    It is made of the questions alone. Constants in them are left out: the ledger need not know what somebody looked
-    for, and the question's name tells apart what differs in them.
+    It is made from the questions alone. Constants are left out: the ledger need not show what somebody looked for, and
+    questions that differ only in constants have different names anyway.
     """
     text = "; ".join(map(_described, questions))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
@@ -56,9 +56,9 @@ _COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def undeclared_values(question: Question) -> tuple[str, ...]:
-    """A sentence for each value that a column is compared with in vain, or nearly so.
+    """A sentence for each value that a column is compared with, but probably never equals.
 
-    NULL is never equal to anything, and what the declared categories of a column lack is mostly misspelt.
+    NULL is never equal to anything, and a value that is not among the declared categories is probably misspelt.
     """
     found = dict.fromkeys(_of_relation(question.relation))
     schema = question.relation.schema
@@ -71,7 +71,7 @@ def undeclared_values(question: Question) -> tuple[str, ...]:
 
 
 def rows_in_no_group(question: Question) -> tuple[str, ...]:
-    """A sentence for each key whose categories were declared: rows with another value are in no group of the answer."""
+    """A sentence for each key with declared categories: rows with other values are in no group of the answer."""
     declared = {each.categories for scan in question.relation.scans() for each in scan.schema.values()} - {None}
     found = []
     for name, key in question.keys:

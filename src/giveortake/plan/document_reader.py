@@ -1,9 +1,8 @@
-"""Questions from JSON: what `documents` wrote, of the tables at hand and of nothing else.
+"""Read questions from the JSON that `documents` wrote, with the session's own tables and no others.
 
-Whoever reads a document takes the tables that it names from the session at hand, the very objects, so that a document
-says nothing about who is protected, or within which bounds. What it says otherwise is checked as if it had been written
-here: every node checks itself when it is made, and what no node checks is checked in this file. A node of a kind that
-is not known here is refused by its kind.
+The tables that a document names are taken from the session, the same objects, so that a document cannot change who is
+protected, or the bounds. Everything else is checked as if it had been written here: every node checks itself when it
+is made, and what no node checks is checked in this file. Nodes of unknown kinds are refused.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
     from giveortake.plan.tables import PublicTable
 
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide"})
-_MOST_NODES = 20_000  # of one document, each relation, expression and output counted once
+_MOST_NODES = 20_000  # relations, expressions and outputs of one document
 _Item = TypeVar("_Item")
 
 
 def question_from_json(content: Json, origin: Origin) -> Question:
-    """The question that `question_to_json` wrote, of the tables of an origin.
+    """The question that `question_to_json` wrote, about the tables of an origin.
 
     Guarantee: what is returned is made of the origin's own tables and of nodes that have checked themselves; anything
     else is refused by a `QueryRefused`, before a row is read or a budget is looked at.
@@ -53,7 +52,7 @@ def question_from_json(content: Json, origin: Origin) -> Question:
 
 @final
 class _Reader:
-    """One reading. It counts nodes, so that no document takes long."""
+    """Reads one document. It counts nodes, so that no document takes long."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
@@ -100,7 +99,7 @@ class _Reader:
         return question
 
     def _require_plain(self, question: Question) -> None:
-        """What questions do not check themselves, because both languages cannot write it."""
+        """Check what questions do not check themselves, because SQL and frames cannot express it."""
         names = [*(name for name, _ in question.keys), *(name for name, _ in question.outputs)]
         if not set(question.shown) <= set(names) or len(set(question.shown)) < len(question.shown):
             _refuse("the plan shows columns that its answer does not have")
@@ -265,7 +264,7 @@ class _Reader:
 
 
 _OF_ONE, _OF_PAIRS = (True, False, False), (True, False, True)
-_SHAPES = {  # whether an aggregate is of something, has a fraction, and is of pairs
+_SHAPES = {  # whether an aggregate has an expression, a fraction, and a second expression
     AggregateKind.COUNT_ROWS: (False, False, False),
     AggregateKind.COUNT_PERSONS: (False, False, False),
     AggregateKind.QUANTILE: (True, True, False),
@@ -335,7 +334,7 @@ def _text(content: Json) -> str:
 
 
 def _number(content: Json) -> Fraction:
-    """A number in as many digits as are read anywhere: "1e30000000" would keep whoever reads it busy."""
+    """A number from text, with a limit on its digits: "1e30000000" would take very long."""
     try:
         return rational("number", _text(content))
     except InvalidParameter as error:

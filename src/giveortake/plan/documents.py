@@ -1,7 +1,7 @@
-"""Questions as JSON, exactly: what a ledger keeps of a question, and what a client sends. `document_reader` reads it.
+"""Write questions as JSON, exactly, for ledgers and clients. `document_reader` reads it.
 
-A document names the tables that it begins with, and their content if they are public; everything else is spelled out.
-The format is read from ledgers of every age.
+A document names its tables, with fingerprints of public ones; everything else is spelled out. Ledgers of all versions
+use this format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = 1
 
 
 def question_to_json(question: Question, origin: Origin) -> dict[str, Json]:
-    """A question that was made of the tables of an origin; nothing but lists, numbers and text."""
+    """A question about the tables of an origin, as plain lists, numbers and text."""
     return {
         "format": FORMAT,
         "relation": _relation_to_json(question.relation, origin),

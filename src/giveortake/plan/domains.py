@@ -1,4 +1,4 @@
-"""Domains: what a column may hold, said by the custodian and derived anew through every expression."""
+"""Domains: what a column may hold, declared by the custodian and derived for every expression."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
 
 Period: TypeAlias = Literal["year", "quarter", "month", "week", "day"]
 
-MOST_CHARACTERS = 1_000_000  # engines fail on rows, not on questions, where places are beyond 32 bits
-USUAL_CHARACTERS = 4_096  # that are read of a text whose domain states no maximum
+MOST_CHARACTERS = 1_000_000  # greatest position in a text: beyond 32 bits, engines fail while reading rows
+USUAL_CHARACTERS = 4_096  # read of a text whose domain states no maximum
 MOST_KEYS = 1_000_000  # keys of one answer
-_MOST_ENUMERATED = 5_000  # whole numbers or days that bounds alone make into keys
+_MOST_ENUMERATED = 5_000  # whole numbers or days: more than these are not listed as keys from bounds alone
 _INT64 = 1 << 63
 _DATES = 'write (date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")'
 
 
 class Kind(StrEnum):
-    """What kind of value a column holds."""
+    """The kinds of values that a column may hold."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        """Whether arithmetic is meant for it."""
+        """Whether values of this kind are numbers."""
         return self in {Kind.INTEGER, Kind.DECIMAL, Kind.REAL}
 
 
@@ -49,12 +49,11 @@ _FITTING = {Kind.DATE: "date", Kind.TIMESTAMP: "date or a time without a zone"}
 @final
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
+    """The values that a column may hold. Numbers outside are clamped, other keys left out: rows are never trusted.
 
     `low` and `high` bound numbers, and dates and times as days since the year 1; `categories` lists keys; `step` is
-    the lattice that a decimal lies on. `longest` is the maximum length of a text that was declared, `made` that of one
-    which a function makes. `span` says of dates that they are first days of a period, and between which days the dates
-    lay that they were made of.
+    the lattice that a decimal lies on. `longest` is the declared maximum length of a stored text, `made` that of a
+    computed one. `span` says that dates are first days of a period, and between which days the original dates lie.
     """
 
     kind: Kind
@@ -69,9 +68,9 @@ class Domain:
 
     @property
     def width(self) -> int:
-        """The most characters that a text can have. What is stored beyond them is cut off where it is read.
+        """The most characters that a text can have. Longer stored texts are cut when they are read.
 
-        A stored text that is longer than every category is still longer once it is cut, and so is none of them.
+        A stored text that is longer than every category is still longer after the cut, so it equals none of them.
         """
         if self.made is not None:
             return self.made
@@ -82,7 +81,7 @@ class Domain:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is a number between two bounds."""
+        """Whether values are numbers with two bounds."""
         return self.kind.is_number and self.low is not None and self.high is not None
 
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -101,7 +100,7 @@ class Domain:
         return (*listed, None) if listed is not None and self.nullable else listed
 
     def keys_of_first_rules(self) -> tuple[Value, ...] | None:
-        """The same as 0.1 told them, which had to find the periods of bounded dates in the data."""
+        """The keys under the rules of 0.1, which had to find the periods of bounded dates in the data."""
         return None if self.span is not None else self.keys()
 
     def _enumerated(self) -> tuple[Value, ...] | None:
@@ -118,18 +117,18 @@ class Domain:
         return None
 
     def complete(self) -> Domain:
-        """The same without missing values."""
+        """This domain without missing values."""
         return replace(self, nullable=False)
 
     def maybe_missing(self) -> Domain:
-        """The same with missing values, which are a key of their own."""
+        """This domain with missing values, which are a key of their own."""
         listed = self.categories
         if listed is not None and None not in listed:
             listed = (*listed, None)
         return replace(self, nullable=True, categories=listed)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the ledger keeps of it."""
+        """The domain as the ledger stores it."""
         content: dict[str, Any] = {"kind": str(self.kind), "nullable": self.nullable}
         for name in ("low", "high", "step"):
             number = getattr(self, name)
@@ -231,7 +230,7 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
 
 
 def _checked(name: str, said: Domain, physical: Domain) -> Domain:
-    """A domain that was made by hand, held to what is demanded of one that is declared."""
+    """Check a `Domain` object by the rules for declared domains."""
     domain = replace(physical, nullable=said.nullable)
     if said.categories is not None:
         domain = replace(_categorical(name, said.categories, physical), nullable=said.nullable)
@@ -247,7 +246,7 @@ def _checked(name: str, said: Domain, physical: Domain) -> Domain:
 
 
 def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
-    """Columns are read as what they are stored as: a cell that is something else could make a question fail."""
+    """Refuse a kind other than the stored one: a cell that cannot be converted could make a question fail."""
     if kind is not physical.kind:
         raise InvalidParameter(
             f"domains[{name!r}]",
@@ -317,7 +316,7 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
 
 
 def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> None:
-    """Categories are values that the column's type has: others would have to be compared inexactly."""
+    """Refuse categories that the column's type cannot hold: they could be compared only inexactly."""
     step = physical.step or Fraction(1)
     most = _INT64 if physical.kind is Kind.INTEGER else step * 10**38
     for number in numbers:
@@ -328,13 +327,13 @@ def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> N
 
 
 def compared(value: Value, kind: Kind) -> Any:
-    """A value as engines compare a column with it: numbers other than whole ones as doubles, however many digits."""
+    """A value in the form in which engines compare it with a column: numbers that are not whole as doubles."""
     is_double = kind.is_number and kind is not Kind.INTEGER and value is not None
     return float(value) if is_double else value  # type: ignore[arg-type]  # (the values of numbers are numbers)
 
 
 def plain_text_or_time(name: str, value: str | dt.date) -> str | dt.date:
-    """A text, a day or a time as every engine writes it, of Python's own kind and to the microsecond."""
+    """A text, day or time in a form that every engine can write: of Python's own type, to the microsecond."""
     match value:
         case str():
             return str.__str__(value)
@@ -348,9 +347,9 @@ def plain_text_or_time(name: str, value: str | dt.date) -> str | dt.date:
 
 
 def _plain(name: str, value: object) -> Value:
-    """A key as every engine writes it: keys that Python tells apart, and an engine does not, would be two parts of one.
+    """A key in a form that every engine can write: two keys that differ only in Python would be one part for engines.
 
-    Kinds of text, dates and times of other libraries become Python's own, to the microsecond. No column has a zone.
+    Texts, dates and times of other libraries become Python's own, to the microsecond. No column has a time zone.
     """
     match value:
         case None | bool():

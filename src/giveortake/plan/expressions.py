@@ -25,21 +25,21 @@ class Expression(ABC):
 
     @abstractmethod
     def domain(self, schema: Schema) -> Domain:
-        """What values it may have on rows of that schema, or a refusal that says what does not fit."""
+        """The domain of its values on rows of a schema; raises a refusal if types do not fit."""
 
     @abstractmethod
     def columns(self) -> Iterator[str]:
-        """The columns it reads."""
+        """The columns that it reads."""
 
     @abstractmethod
     def to_json(self) -> Any:
-        """Nothing but lists, numbers and text; equal expressions have equal JSON."""
+        """The expression as plain lists, numbers and text; equal expressions have equal JSON."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ColumnReference(Expression):
-    """The value of a column, named where it is used: what `gt.col("x")` stands for."""
+    """The value of a column, by name, as in `gt.col("x")`."""
 
     name: str
 
@@ -62,7 +62,7 @@ class ColumnReference(Expression):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
-    """A value written in the question itself. Equal are literals of equal type and value: 1 is not TRUE."""
+    """A value written in the question itself. Literals are equal if type and value are: 1 is not TRUE."""
 
     value: Value
 
@@ -112,7 +112,7 @@ class Call(Expression):
     _last: list[tuple[Schema, Domain]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def domain(self, schema: Schema) -> Domain:
-        """The last one is kept: a printer asks for the domain of every part, and so for those of its parts again."""
+        """The domain of the call. The last one is cached: printers ask for the domains of all nested parts."""
         from giveortake.plan.functions import domain_of_call  # noqa: PLC0415 (functions need expressions)
 
         for before, domain in self._last:
@@ -131,12 +131,12 @@ class Call(Expression):
 
 
 def is_missing(expression: Expression) -> bool:
-    """Whether it is the literal NULL, which has no kind of its own."""
+    """Whether an expression is the literal NULL, which has no kind of its own."""
     return isinstance(expression, Literal) and expression.value is None
 
 
 def require_shallow(expression: Expression, depth: int = 0) -> None:
-    """Refuse expressions that nest without end."""
+    """Refuse expressions that nest too deeply."""
     if depth > DEEPEST:
         raise QueryRefused(f"an expression nests deeper than {DEEPEST} levels", hint="split it over subqueries")
     if isinstance(expression, Call):

@@ -1,6 +1,6 @@
 """The functions of a row that a question may use, in SQL and in frames, each with the domain of its result.
 
-Both languages read this table; the one of functions of many rows is `AGGREGATES`.
+SQL and frames both use this table; that of aggregates is `AGGREGATES`.
 
 Guarantee: the domain of a call contains its value on every row whose columns keep their domains, so bounds that are
 derived here may be used as sensitivities; what they are used for is clamped to them once more all the same. Every
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How many arguments a function takes, the domain of its value, and how SQL spells it.
+    """How many arguments a function takes, the domain of its value, and its names in SQL.
 
-    What SQL writes with signs, or in a form of its own, has no spelling here.
+    Operators, and functions with a syntax of their own, have no name here.
     """
 
     least: int
@@ -50,7 +50,7 @@ def domain_of_call(call: Call, schema: Schema) -> Domain:
 
 
 def available() -> str:
-    """The functions that there are, for hints."""
+    """A list of the available functions, for hints."""
     return "available: " + ", ".join(sorted(name.upper() for name in FUNCTIONS if name not in _WRITTEN_OTHERWISE))
 
 
@@ -123,7 +123,7 @@ FUNCTIONS: dict[str, Function] = {
     "to_date": Function(1, 1, texts.to_date),
 }
 
-CASTS = {  # what both languages call a type, and the function that makes such values
+CASTS = {  # names of types in SQL and frames, and the functions that convert to them
     "double": "to_real",
     "float": "to_real",
     "bigint": "to_integer",

@@ -1,4 +1,4 @@
-"""Dates and times as numbers of days since the year 1, and as people write them."""
+"""Dates and times as numbers of days since the year 1, and as ISO texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def is_pair_of_dates(said: object) -> bool:
-    """Whether two dates or times are said, as such or as ISO writes dates.
+    """Whether a value is a pair of dates or times, or of ISO dates as texts.
 
     >>> is_pair_of_dates(("2024-01-01", "2024-12-31")), is_pair_of_dates(("north", "south"))
     (True, False)
@@ -23,7 +23,7 @@ def _is_date(value: object) -> bool:
 
 
 def written_day(text: str) -> dt.date | None:
-    """The date that a text is, as 2024-01-31 is one."""
+    """The date that an ISO text such as 2024-01-31 writes; None if it is not one."""
     try:
         return dt.date.fromisoformat(text) if len(text) == len("2024-01-31") else None
     except ValueError:
@@ -31,7 +31,7 @@ def written_day(text: str) -> dt.date | None:
 
 
 def in_days(moment: dt.date) -> Fraction:
-    """Days since the year 1, with the time of day as a part of one."""
+    """A date or time as days since the year 1, with the time of day as a fraction."""
     if not isinstance(moment, dt.datetime):
         return Fraction(moment.toordinal())
     of_day = moment - dt.datetime.combine(moment.date(), dt.time.min)
@@ -39,7 +39,7 @@ def in_days(moment: dt.date) -> Fraction:
 
 
 def moment_of(days: Fraction, *, timed: bool) -> dt.date:
-    """The time, or the date alone, of so many days.
+    """The time, or only the date, for a number of days since the year 1.
 
     >>> moment_of(in_days(dt.datetime(2024, 1, 31, 12)), timed=True)
     datetime.datetime(2024, 1, 31, 12, 0)

@@ -29,7 +29,7 @@ _OF_PERSONS = (
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An aggregate's noisy answer, inside an expression over answers."""
+    """The noisy answer of an aggregate, as part of an expression over answers."""
 
     aggregate: Aggregate
 
@@ -51,7 +51,7 @@ OUTPUTS = (Measured, Quotient, Computed, Window, Fraction)
 @final
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """HAVING: keep rows of the answer for which this holds. Comparisons of outputs, joined by and, or, not."""
+    """HAVING: a condition on rows of the answer; comparisons of outputs, combined by and, or, not."""
 
     operation: str
     parts: tuple[Condition | Output | ColumnReference | object, ...]
@@ -60,7 +60,7 @@ class Condition:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """ORDER BY one column of the answer; or, with `by`, something that the answer does not show."""
+    """ORDER BY one column of the answer; or `by` an output that the answer does not show."""
 
     column: str
     descending: bool = False
@@ -80,7 +80,7 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
-    distinct: bool = False  # whether it asks which keys there are, which the domains alone tell
+    distinct: bool = False  # SELECT DISTINCT of declared keys, answered from the domains alone
 
     def __post_init__(self) -> None:
         if self.distinct:
@@ -131,7 +131,7 @@ class Question:
         require_few_kept(self.relation, [*keys, *distinct])
 
     def _require_known(self) -> None:
-        """Refuse SELECT DISTINCT of what rows decide: declared keys are told without asking."""
+        """Refuse SELECT DISTINCT unless all keys are declared: then it needs no rows."""
         schema, hint = self.relation.schema, "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
         if self.outputs or self.having is not None or not self.keys:
             raise QueryRefused("DISTINCT together with aggregates is not answered", hint=hint)
@@ -150,7 +150,7 @@ class Question:
             )
 
     def _require_plain_windows(self) -> None:
-        """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
+        """Check windows: they are computed after HAVING, and only from keys and aggregates."""
         if self.having is not None and windows_in(self.having):
             raise QueryRefused(
                 "HAVING comes before OVER",
@@ -173,27 +173,27 @@ class Question:
         return None in [domain.keys() for domain in self.key_domains()]
 
     def key_domains(self) -> list[Domain]:
-        """What each key may be."""
+        """The domain of each key."""
         schema = self.relation.schema
         return [key.domain(schema) for _, key in self.keys]
 
     @property
     def has_one_row_in_group(self) -> bool:
-        """Whether a person has at most one row in each group: rows of a person and of values that are grouped by."""
+        """Whether a person has at most one row in each group, because the keys single out a person's row."""
         return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, ColumnReference)})
 
     def aggregates(self) -> list[Aggregate]:
-        """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
+        """All aggregates that the answer is computed from, each once, in the order of their first use."""
         return list(dict.fromkeys(aggregates_in(self)))
 
     @property
     def has_windows(self) -> bool:
-        """Whether something is computed of several rows of the answer."""
+        """Whether any output is computed from several rows of the answer."""
         return bool(windows_in(self))
 
 
 def parts_of(node: object) -> tuple[object, ...]:
-    """What an output, an order or a condition is directly made of."""
+    """The direct parts of an output, an order or a condition."""
     match node:
         case Quotient():
             return node.left, node.right
@@ -221,7 +221,7 @@ def aggregates_in(node: object) -> list[Aggregate]:
 
 
 def hidden_outputs(node: Question | Condition | Order) -> list[Output]:
-    """What is computed for HAVING and ORDER BY alone."""
+    """The outputs that only HAVING and ORDER BY use."""
     match node:
         case Question():
             parts: tuple[object, ...] = (*([] if node.having is None else [node.having]), *node.order)
@@ -243,7 +243,7 @@ def windows_in(node: object) -> list[Window]:
 
 
 def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> Output:
-    """The same output of other aggregates."""
+    """An output with each aggregate replaced by `change` of it."""
     match node:
         case Measured():
             return Measured(change(node.aggregate))
@@ -259,12 +259,12 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
 
 
 def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
-    """The same order by other aggregates."""
+    """An order with each aggregate replaced by `change` of it."""
     return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
 
 
 def keeps_rows(relation: Relation) -> bool:
-    """Whether every row of its tables is in a relation, so that declared keys are all that may occur."""
+    """Whether a relation keeps every row of its tables, so that all declared keys may occur."""
     match relation:
         case Scan():
             return True

@@ -1,4 +1,4 @@
-"""Relations: tables derived from tables, in which every row stays somebody's.
+"""Relations: tables derived from tables, in which every row still belongs to one unit.
 
 Locality: every row of a private relation belongs to one unit (a person, or a row of the table), and the rows of a unit
 are a function of that unit's own rows and of public tables. Each node below keeps that, given that its inputs do. So
@@ -59,10 +59,10 @@ class Relation(ABC):
 
     @abstractmethod
     def to_json(self) -> Any:
-        """Nothing but lists, numbers and text; equal relations have equal JSON."""
+        """The relation as plain lists, numbers and text; equal relations have equal JSON."""
 
     def scans(self) -> list[Scan]:
-        """The private tables it reads, as it reads them, each as often as it does."""
+        """All scans of private tables in it, repeated ones included."""
         return [scan for source in self.sources for scan in source.scans()]
 
     def tables(self) -> list[PrivateTable]:
@@ -72,12 +72,12 @@ class Relation(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Relation):
-    """A relation of one other: what it does not change is as it was there."""
+    """A relation derived from one source, whose properties it keeps unless it overrides them."""
 
     source: Relation
 
     def computed(self) -> tuple[Expression, ...]:
-        """What it computes of each row of its source."""
+        """The expressions that it computes from each row of its source."""
         return ()
 
     @property
@@ -99,7 +99,7 @@ class Unary(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Relation):
-    """A relation of two others of the same people, named as on the left."""
+    """A relation derived from two sources about the same people; the person's column is that of the left."""
 
     left: Relation
     right: Relation
@@ -116,10 +116,10 @@ class Binary(Relation):
 @final
 @dataclass(frozen=True, slots=True)
 class Scan(Relation):
-    """A private table itself. The engine keeps `most_rows_of_person` rows of each person first, if that is stated.
+    """A private table. The engine keeps at most `most_rows_of_person` rows of each person first, if stated.
 
-    One that `is_whole` gets no such cap: it is what caps are found of. With `first_by`, a column, those rows are kept
-    in which it is least: which rows of a person count is then decided by no later row.
+    A scan that `is_whole` gets no such cap: it serves to choose caps. With `first_by`, a column, the rows with its
+    least values are kept: later rows then never change which rows of a person count.
     """
 
     table: PrivateTable
@@ -182,7 +182,7 @@ class Derive(Unary):
     """
 
     named: Named
-    _schema: dict[str, Domain] = field(init=False, repr=False, compare=False)  # asked for by everything above
+    _schema: dict[str, Domain] = field(init=False, repr=False, compare=False)  # cached: every node above asks for it
 
     def __post_init__(self) -> None:
         _require_names_apart([name for name, _ in self.named])
@@ -217,7 +217,7 @@ class Derive(Unary):
 @final
 @dataclass(frozen=True, slots=True)
 class JoinPublic(Unary):
-    """Each row with the one row of a public table that has its key; `optional` keeps rows that find none.
+    """Each row joined to the one row of a public table with its key; `optional` keeps rows without a match.
 
     The column joined on occurs once in the public table (checked when the table is registered), so no row multiplies.
     """
@@ -266,7 +266,7 @@ class JoinPublic(Unary):
 @final
 @dataclass(frozen=True, slots=True)
 class JoinPersons(Binary):
-    """Rows of two private relations of the same people, matched on the person: a person's rows meet only each other."""
+    """The join of two private relations on the person: rows are matched only with rows of the same person."""
 
     taken: tuple[tuple[str, str], ...]  # column of the right, new name
     optional: bool = False
@@ -303,7 +303,7 @@ class JoinPersons(Binary):
 @final
 @dataclass(frozen=True, slots=True)
 class Union(Binary):
-    """The rows of both; a unit has the rows that it has in either."""
+    """The rows of two relations, one below the other; a unit has its rows from both."""
 
     def __post_init__(self) -> None:
         if (self.left.person is None) != (self.right.person is None):
@@ -339,7 +339,7 @@ class Union(Binary):
 @final
 @dataclass(frozen=True, slots=True)
 class PerPerson(Unary):
-    """One row for each person, and for each of their values of `keys`: exact features, computed of their rows alone."""
+    """One row per person, and per value of `keys`, with exact features computed from that person's rows alone."""
 
     keys: tuple[str, ...]
     features: tuple[tuple[str, Aggregate], ...]
@@ -381,7 +381,7 @@ class PerPerson(Unary):
 @final
 @dataclass(frozen=True, slots=True)
 class KeepParts(Unary):
-    """The rows of at most `most` values of a column for each person; a hash of both decides which."""
+    """For each person, the rows with at most `most` values of a column; a hash of person and value decides which."""
 
     column: str
     most: int
@@ -391,7 +391,7 @@ class KeepParts(Unary):
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether an engine takes two names for one: the case of letters does not matter to it."""
+    """Whether two names are the same to an engine, which ignores the case of letters."""
     return one.casefold() == other.casefold()
 
 
@@ -407,7 +407,7 @@ def _require_names_apart(names: list[str]) -> None:
 
 
 def person_joins(relation: Relation) -> int:
-    """How many joins on the person there are."""
+    """The number of joins on the person in a relation."""
     return isinstance(relation, JoinPersons) + sum(map(person_joins, relation.sources))
 
 

@@ -1,4 +1,4 @@
-"""Rows whose value is among those of a public table: IN (SELECT … FROM public)."""
+"""Semi-joins: rows whose value occurs in a public table, IN (SELECT … FROM public)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Unary):
-    """The rows whose value is in a column of a public table, or with `negated` in none of its rows.
+    """The rows whose value occurs in a column of a public table, or with `negated` those whose value does not.
 
     `condition` says which rows of the public table count. Locality: whether a row stays depends on itself and on what
-    is public; no row multiplies, however often a value occurs there. As SQL has it, a missing value is nowhere, and
-    nothing is surely in no row of a column in which something is missing.
+    is public; no row multiplies, however often a value occurs there. As in SQL, a missing value never matches, and
+    with `negated` no row stays if a value in the column is missing.
     """
 
     public: PublicTable

@@ -1,4 +1,4 @@
-"""Tables as a custodian declares them: whose rows they hold, or that they are public."""
+"""Tables as a custodian declares them: private tables with their persons, and public tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def store_instead(column: str, kind: str) -> str:
 
 
 def unasked_column(column: str, kind: str) -> QueryRefused:
-    """The refusal of a column that the table has, of a type that cannot be asked about."""
+    """The refusal of a column that exists, but has a type that cannot be asked about."""
     return QueryRefused(
         f"`{column}` cannot be asked about: its type is {kind or 'unknown'}", hint=store_instead(column, kind)
     )
@@ -32,7 +32,7 @@ def unasked_column(column: str, kind: str) -> QueryRefused:
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateTable:
-    """A table in which every row belongs to one person, named by the column `person`, or stands for itself (None).
+    """A table in which every row belongs to one person, named by the column `person`; if None, each row is a unit.
 
     `unasked` are the columns of types that cannot be asked about, and these types.
     """
@@ -50,7 +50,7 @@ class PrivateTable:
 
 @final
 class _Columns(dict[str, Domain]):
-    """Columns by name, which tell of those that cannot be asked about that they are there."""
+    """Columns by name; looking up one of a type that cannot be asked about raises a refusal that says so."""
 
     def __init__(self, columns: tuple[tuple[str, Domain], ...], unasked: tuple[tuple[str, str], ...]) -> None:
         super().__init__(columns)
@@ -67,7 +67,7 @@ class PublicTable:
     """A table that everybody may know.
 
     `unique` lists the columns whose values occur once each: a join on one of them multiplies no rows. `fingerprint`
-    tells its content from others, so that a question about other content is another question.
+    identifies its content, so that a question about other content is another question.
     """
 
     name: str
@@ -77,5 +77,5 @@ class PublicTable:
 
     @property
     def schema(self) -> dict[str, Domain]:
-        """Every column and its domain; text and whole numbers with the values that occur, which are no secret."""
+        """Every column and its domain; for text and whole numbers with the values that occur, which are public."""
         return dict(self.columns)

@@ -13,7 +13,7 @@ from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period, any_n
 from giveortake.plan.expressions import Call
 
 _FIRST_WEEK = 7  # days since the year 1: before that, a week may begin where there are no dates
-_CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values written as text
+_CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values as text
 
 
 def text_of(call: Call, domains: list[Domain]) -> Domain:
@@ -28,14 +28,14 @@ def _width(domain: Domain) -> int:
 
 
 def length(call: Call, domains: list[Domain]) -> Domain:
-    """How many letters a text has."""
+    """The number of characters of a text."""
     (a,) = kinds_only(call, domains, Kind.TEXT)
     high = None if a.longest is None else Fraction(a.longest)
     return Domain(Kind.INTEGER, Fraction(0), high, nullable=a.nullable)
 
 
 def substring(call: Call, domains: list[Domain]) -> Domain:
-    """A part of a text, places written out."""
+    """A part of a text, with literal positions."""
     kinds_only(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
     most = _width(domains[0])
     for position in range(1, len(call.arguments)):

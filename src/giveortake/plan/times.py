@@ -1,4 +1,4 @@
-"""Domains of days and moments that are moved by a constant, of what lies between two, and of their names."""
+"""Domains of dates and times moved by a constant, of differences between two, and of their names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNITS = {  # the function that moves by a unit, and by how much
 IN_A_DAY = {"hour": 24, "minute": 1_440}  # units of a clock
 DIFFERENCES = ("day", "week", "month", "quarter", "year", *IN_A_DAY)
 _FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
-_MOST = {  # by which something between the years 1 and 9999 can be moved and stay there
+_MOST = {  # the greatest moves within the years 1 to 9999
     "add_days": _LAST - _FIRST,
     "add_months": 12 * (dt.MAXYEAR - dt.MINYEAR + 1) - 1,
     "add_seconds": (_LAST - _FIRST + 1) * 86_400 - 1,
@@ -51,7 +51,7 @@ _MOST = {  # by which something between the years 1 and 9999 can be moved and st
 
 
 def name_of(names: tuple[str, ...]) -> Rule:
-    """The name of a day or a month: one of few texts, so that all keys are known."""
+    """The rule for the name of a day or a month: one of few texts, so that all keys are known."""
 
     def rule(call: Call, domains: list[Domain]) -> Domain:
         require_written(call)
@@ -63,7 +63,7 @@ def name_of(names: tuple[str, ...]) -> Rule:
 
 
 def moved(call: Call, domains: list[Domain]) -> Domain:
-    """A day or moment moved by a constant; what leaves the years 1 to 9999 is missing."""
+    """A date or time moved by a constant; missing outside the years 1 to 9999."""
     require_written(call)
     step, a = literal_number(call, 1), domains[0]
     kinds = (Kind.TIMESTAMP,) if call.name == "add_seconds" else (Kind.DATE, Kind.TIMESTAMP)
@@ -88,7 +88,7 @@ def moved(call: Call, domains: list[Domain]) -> Domain:
 
 
 def _moved(name: str, day: dt.date, by: int) -> dt.date | None:
-    """The day, or none; a month that is too short for it ends on its last one."""
+    """The moved day, or None outside the years 1 to 9999; if the month is too short, its last day."""
     if name == "add_days":
         found = day.toordinal() + by
         return dt.date.fromordinal(found) if _FIRST <= found <= _LAST else None
@@ -105,7 +105,7 @@ def _days_in(year: int, month: int) -> int:
 
 
 def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
-    """The first and the last day or moment that may be moved so and stay between the years 1 and 9999."""
+    """The first and last date or time that stays within the years 1 to 9999 when it is moved."""
     if name == "add_months":
         first, last = max(12, 12 - by), min(12 * (dt.MAXYEAR + 1), 12 * (dt.MAXYEAR + 1) - by) - 1
         low = dt.date(first // 12, first % 12 + 1, 1)
@@ -122,7 +122,7 @@ def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
 
 
 def difference(call: Call, domains: list[Domain]) -> Domain:
-    """How many units of the calendar or of the clock begin between two times; bounded if the days of both are."""
+    """The number of units of the calendar or clock that begin between two times; bounded if both times are."""
     require_written(call)
     unit = literal_text(call, 0)
     if unit not in DIFFERENCES:
@@ -151,12 +151,12 @@ def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
 
 
 def _later(unit: str, domain: Domain) -> int:
-    """How many units of a clock may lie between the beginning of the last day and a moment in it."""
+    """How many units of the clock may begin after the first moment of the last day."""
     return IN_A_DAY.get(unit, 1) - 1 if domain.kind is Kind.TIMESTAMP else 0
 
 
 def _place(unit: str, day: dt.date) -> int:
-    """The number of the day's unit, counted from any beginning; of a clock, that of the day's first one."""
+    """The running number of the unit that a day is in; for units of the clock, that of the day's first one."""
     match unit:
         case "hour" | "minute":
             return IN_A_DAY[unit] * day.toordinal()
@@ -173,7 +173,7 @@ def _place(unit: str, day: dt.date) -> int:
 
 
 def in_days(call: Call, domains: list[Domain]) -> Call | None:
-    """What + and - mean beside dates: days are added, and between two dates are days. None if there are no dates."""
+    """The call that + or - of dates means: days added, or days between two dates; None if there are no dates."""
     kinds = [domain.kind for domain in domains]
     if not MOMENTS & set(kinds) or len(kinds) != 2:
         return None

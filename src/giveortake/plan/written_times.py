@@ -1,4 +1,4 @@
-"""Days and moments that a question writes as texts, as ISO does: '2024-01-31', '2024-01-31 12:00'."""
+"""Dates and times that a question writes as ISO texts: '2024-01-31', '2024-01-31 12:00'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = len("2024-01-31")
 
 
 def moment(text: str) -> dt.date:
-    """A day, or a day and a time, as ISO writes them.
+    """The date or time that an ISO text writes.
 
     >>> moment("2024-01-31"), moment("2024-01-31 12:00")
     (datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 12, 0))
@@ -38,14 +38,14 @@ def moment(text: str) -> dt.date:
 
 
 def as_moment(argument: Expression) -> Expression:
-    """A text that is written out as the day or moment that it writes; anything else as it is."""
+    """A literal text converted to the date or time that it writes; any other expression unchanged."""
     if isinstance(argument, Literal) and isinstance(argument.value, str):
         return Literal(moment(argument.value))
     return argument
 
 
 def compared(name: str, arguments: Sequence[Expression], schema: Schema) -> tuple[Expression, ...]:
-    """The arguments of a function; where it compares days or moments with texts, the texts are days or moments."""
+    """The arguments of a function; if it compares dates or times with literal texts, those are converted."""
     if name in _COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
         kinds = {each.domain(schema).kind for each in arguments}
         if kinds & MOMENTS:
@@ -54,7 +54,7 @@ def compared(name: str, arguments: Sequence[Expression], schema: Schema) -> tupl
 
 
 def with_moments(expression: Expression, schema: Schema) -> Expression:
-    """An expression in which all texts that are compared with days or moments are such themselves."""
+    """An expression in which literal texts compared with dates or times are converted."""
     if not isinstance(expression, Call):
         return expression
     parts = compared(expression.name, [with_moments(each, schema) for each in expression.arguments], schema)

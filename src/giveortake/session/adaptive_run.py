@@ -1,12 +1,12 @@
-"""A run that chooses its next measurement by what it has seen: one charge, and every draw kept before it is seen.
+"""Adaptive runs: each measurement may depend on earlier ones; one charge, and each draw is stored before it is seen.
 
 The run is one interactive mechanism inside the session's own. Exact tables stay inside it; what comes out are places
 of selected tables and noisy integers.
 
 Guarantee: an inner filter of ρ-zCDP admits every selection and every measurement before it is drawn, so that the whole
 run, however it is steered, is ρ-zCDP [BS16, FZ21]: an interactive mechanism that is charged once, as ZCDP(ρ), before a
-row is read. It is never charged as some (ε, δ): what the race admits of that is another number. Each draw is an entry
-of the ledger before anybody is told: a run that was interrupted goes on with what it has, and draws nothing again.
+row is read. It is never charged as an (ε, δ) event, which would have another price. Each draw is an entry of the
+ledger before anybody sees it: an interrupted run continues with the draws it has, and repeats none of them.
 """
 
 from __future__ import annotations
@@ -58,26 +58,26 @@ FORMAT = 1
 
 
 class Descended(Protocol):
-    """What a descent is on: rows of a unit that count, and sums of gradients, in two parts, at any point."""
+    """What a gradient descent minimises: it gives the sums that the engine has to compute at any point."""
 
     @property
     def rows(self) -> int:
         """How many rows of a unit count, at most."""
 
     def counted(self) -> VectorSum:
-        """The number of rows."""
+        """The sum that counts all rows."""
 
     def asked(self, point: tuple[int, ...]) -> VectorSum:
-        """The sum of gradients, uncut."""
+        """The sum of the gradients at a point, in coarse and fine parts, without clipping."""
 
     def joined(self, drawn: Integers) -> Integers:
-        """The parts of such a sum as one."""
+        """Both parts of a sum of gradients, as one vector."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrustedCode:
-    """Which of the custodian's functions computes gradients, where, and how many steps make 1 in rows and in them."""
+    """The custodian's function `called`, the point `theta` of its gradients, and how many steps make 1 in each."""
 
     called: str
     theta: tuple[float, ...]
@@ -89,8 +89,8 @@ class TrustedCode:
 class AdaptiveRun:
     """A run that was charged. `steps` are what it has drawn so far, in order; all of them are released.
 
-    Draws are made one at a time, while the run has its turn. Whatever ends one before its end, an interruption too,
-    ends this object: it may not know what was kept. The run goes on when it is begun again, with what the ledger keeps.
+    Draws are made one at a time, while the run has its turn. If a draw fails or is interrupted, this object cannot be
+    used any more: it may not know what was stored. Begin the run again to continue from what the ledger keeps.
     """
 
     def __init__(self, request: RunRequest, reservation: Reservation) -> None:
@@ -113,27 +113,27 @@ class AdaptiveRun:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it ended before: then it draws nothing more."""
+        """Whether the run has ended; then it draws nothing more."""
         return self._reservation.settled
 
     @property
     def charged(self) -> bool:
-        """Whether it was paid for now."""
+        """Whether the run was charged to any level now."""
         return bool(self._reservation.charged)
 
     @property
     def id(self) -> str:
-        """What the asker may be told of the reservation."""
+        """The id of the release, which the asker may see."""
         return self._reservation.id
 
     @property
     def rho(self) -> Fraction:
-        """What the whole run may spend."""
+        """The ρ that the whole run may spend."""
         return self._request.rho
 
     @property
     def left(self) -> Fraction:
-        """What the inner filter has left, in ρ."""
+        """How much ρ the inner filter has left."""
         assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
         return self._filter.accounts[0].remaining
 
@@ -146,11 +146,11 @@ class AdaptiveRun:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Which tables are neighbours."""
+        """Which tables count as neighbours: "add-remove" or "change-one"."""
         return self._request._mechanism.budget.neighbours  # noqa: SLF001 (as above)
 
     def charges(self) -> list[tuple[Step, Fraction]]:
-        """Every step with what it cost, in ρ."""
+        """Every step with its cost in ρ."""
         assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
         charged = [event_of(content) for content in self._kept]
         costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
@@ -159,9 +159,9 @@ class AdaptiveRun:
     def add_up_sample(self, name: str, asked: VectorSum, sigma: Fraction, by: TrustedCode | None = None) -> NoisyVector:
         """A sum over a fresh secret sample of persons, with noise of a stated deviation in steps.
 
-        With `by` it is the sum of what trusted code says of each person, none longer than the bound.
-        Every person is in the sample on their own, with the probability that was declared, rounded down to 2⁻⁶⁰.
-        Nobody is told who was, nor how many.
+        With `by`, trusted code computes the vector of each person; none is longer than the bound.
+        Each person is sampled independently, with the declared probability, rounded down to a multiple of 2⁻⁶⁰.
+        Who was sampled, and how many, stays secret.
         """
         declared = self._request.declared
         assert declared is not None and isinstance(declared.event, events.Subsampled)  # noqa: S101, PT018 (asked only then)
@@ -212,7 +212,7 @@ class AdaptiveRun:
         return step
 
     def select(self, tables: Sequence[Sequence[KeyColumn]], candidates: Sequence[Candidate], rho: Fraction) -> int:
-        """The place of a table that a model fits badly, by the exponential mechanism, at the cost of at most ρ."""
+        """Choose a table that a model fits badly, by the exponential mechanism, for at most ρ; return its place."""
         mechanism = Misfits(
             tuple(candidates), _short_down(exact.sqrt_down(8 * rho)), self.rows_of_unit, self.neighbours
         )
@@ -226,10 +226,10 @@ class AdaptiveRun:
         return named.index(list(step.names))
 
     def watch(self, threshold: int, rho: Fraction) -> None:
-        """Make a threshold, with noise of its own, for comparisons up to the first that is far; it costs at most ρ."""
+        """Draw a noisy threshold for comparisons, up to the first one that is far; it costs at most ρ."""
         guard = AboveThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
         self._draw(guard.event(), {"do": "watch"}, lambda: {"threshold": threshold})
-        self._guard = guard  # it was paid for: what was kept is this watch, and no older step
+        self._guard = guard  # only now: the draw was charged and stored
 
     @property
     def is_watching(self) -> bool:
@@ -237,7 +237,7 @@ class AdaptiveRun:
         return self._guard is not None and not self._guard.spent
 
     def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
-        """Whether the number of rows in chosen cells is far from what is expected of it; the watch has paid for it."""
+        """Whether the number of rows in chosen cells is far from the expected number; `watch` has paid for this."""
         if self._guard is None:
             raise MechanismSpent(
                 "nothing is being watched: a watch ends with its process", hint="watch again, which is charged again"
@@ -264,7 +264,7 @@ class AdaptiveRun:
         return step
 
     def add_up(self, name: str, asked: VectorSum, mu: Fraction) -> NoisyVector:
-        """A sum of vectors with noise, at the cost of at most μ. `name` tells it from the run's others."""
+        """A sum of vectors with noise, at the cost of at most μ. `name` is its name in the run."""
         asked = replace(asked, sample=self._request.persons)
         moved = exact.sqrt_up(Fraction(asked.moved_squared(changed=self.neighbours == "change-one")))
         blocks = tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True))
@@ -276,7 +276,7 @@ class AdaptiveRun:
         return step
 
     def descend(self, mechanism: PerturbedDescent, risk: Descended) -> NoisyVector:
-        """Where a descent leads, with noise. Nothing of the way is told, and every pass is executed by the engine."""
+        """The end point of a gradient descent, with noise. The engine runs each pass; no other point is released."""
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
         moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
 
@@ -297,23 +297,23 @@ class AdaptiveRun:
         return step
 
     def settle(self) -> None:
-        """Say that the run has ended: what it has drawn is its answer, and all that there will ever be."""
+        """End the run: what it has drawn so far becomes its final answer."""
         if not self.is_settled:
             ledger = self._request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
             ledger.settle(self._reservation, {"format": FORMAT, "steps": self._kept})
         self.close()
 
     def close(self) -> None:
-        """Let go of exact tables and of the watch: nothing more is drawn here."""
+        """Discard the exact tables and the watch: nothing more is drawn here."""
         self._is_over, self._guard = True, None
         self._tables.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
-        """Admit, draw, keep; only what is kept is told."""
+        """Admit an event, draw, and store the draw; only a stored draw is returned."""
         with self._one_at_a_time:
-            if self.is_settled or self._is_over or self._is_drawing:  # a draw that did not end is one
+            if self.is_settled or self._is_over or self._is_drawing:  # still True after a failed draw
                 raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
             if event is not None:
                 self._filter.copy().charge(event)
@@ -331,7 +331,7 @@ class AdaptiveRun:
             return step
 
     def _take(self, content: Any) -> Step:
-        """Count a step that is kept."""
+        """Charge a stored step to the inner filter, and append it to the steps."""
         event, step = event_of(content), step_of(content)
         if event is not None:
             self._filter.charge(event)
@@ -340,7 +340,7 @@ class AdaptiveRun:
         return step
 
     def _counts(self, tables: Sequence[Sequence[KeyColumn]]) -> list[Sensitive[Integers]]:
-        """Exact counts, each read once."""
+        """The exact counts of tables; each table is read once."""
         missing = [table for table in map(tuple, tables) if table not in self._tables]
         if missing:
             request = self._request
@@ -355,13 +355,13 @@ class AdaptiveRun:
 
 @final
 class DeclaredSteps:
-    """Admits as many equal steps as were declared, and no other."""
+    """A filter that admits the declared number of equal steps, and nothing else."""
 
     def __init__(self, declared: events.Repeated, done: int = 0) -> None:
         self._declared, self._done = declared, done
 
     def copy(self) -> DeclaredSteps:
-        """One on which a step can be tried."""
+        """A copy, on which a step can be tried."""
         return DeclaredSteps(self._declared, self._done)
 
     def charge(self, event: Event) -> None:
@@ -378,7 +378,7 @@ def _steps_of(answer: Any) -> list[Any]:
 
 
 def _short_up(number: Fraction) -> Fraction:
-    """A number of few digits that is no less, by at most one part in 2^40."""
+    """Round a number up to few digits, by at most one part in 2^40."""
     grain = exact.power_of_two_at_least(number) / 2**41
     return -(-number // grain) * grain
 

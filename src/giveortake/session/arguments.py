@@ -1,4 +1,4 @@
-"""What is asked of questions and sessions that stand as arguments."""
+"""Checks of arguments that are questions or sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from giveortake.errors import InvalidParameter
 
 
 def asked_together(session: Any, queries: Any) -> list[Any]:
-    """The questions of a batch, texts among them read as SQL; refused if there are none, or if one asks another."""
+    """The questions of a batch, with texts read as SQL; refuse an empty batch and questions to another session."""
     is_list = isinstance(queries, Iterable) and not isinstance(queries, str | Mapping) and not hasattr(queries, "shape")
     listed = queries if is_list else None
     asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
@@ -26,7 +26,7 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
 
 
 def require_here(source: object) -> None:
-    """Refuse the session, or the question, of a service where rows have to be at hand."""
+    """Refuse a remote session, or a question to one, where the rows are needed."""
     if getattr(source, "is_remote", False):
         raise InvalidParameter(
             "session",

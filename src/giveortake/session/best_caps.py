@@ -1,4 +1,4 @@
-"""The caps of the least total error, chosen by a profile that was released: what noise adds and caps leave out."""
+"""Choose the caps with the least total error by a released profile: the error of noise and of what caps leave out."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 _IN_PART = "a profile describes the whole table, and this is a part of it"
-_MOST_COMPARED = 24  # measures of a question, each of which every other choice of caps prices again
+_MOST_COMPARED = 24  # measures of a question: every choice of caps prices all of them again
 _NO_PROFILE = "no profile of the table was at hand"
 _NO_PROFILE_THAT_TELLS = "no profile of the table was at hand, and one is of the whole table, before any filter or join"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
-    """The terms with the caps of the least total error in place of `caps="best"`, at what the terms spend.
+    """The terms, with the caps of the least total error at their spend in place of `caps="best"`.
 
     Guarantee: the choice reads the question, the schema and profiles that every level of the asker paid for, nothing
     else. It is post-processing for these levels; the caps that were chosen are part of what names the question.
@@ -79,8 +79,8 @@ def left_out_of(
 ) -> LeftOut | None:
     """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
 
-    With the terms of a spend, other caps at the same spend stand beside it: none of them has a lesser error than those
-    that `caps="best"` takes.
+    If `terms` are given, the result lists other caps at the same spend, too: none of them has a smaller error than
+    those that `caps="best"` takes.
     """
     caps = made.binding_caps
     if caps is None or all(isinstance(each, PersonCount) for each in made.measures):
@@ -103,7 +103,7 @@ def left_out_of(
 
 
 def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
-    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
+    """The profiles of a table that the asker's own levels paid for, newest first; none in a part of the table.
 
     Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
     """
@@ -124,7 +124,7 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
 
 
 def profiled_table(relation: Relation) -> tuple[str | None, str]:
-    """The table that a relation is made of, and why a profile of it says nothing about the relation, if it does not.
+    """The table that a relation is made of, and why its profile does not describe the relation ("" if it does).
 
     Columns that are added, or looked up for every row, leave the rows as they are.
     """

@@ -1,4 +1,4 @@
-"""Caps and bounds, suggested by a profile, and checked privately; and how 0.1 looked for them."""
+"""Caps and bounds: suggested by a profile, checked privately, and found as version 0.1 found them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _LARGEST = 40  # powers of two that are tried for the bounds of a column
 @final
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Caps and bounds that leave at least the wanted share of people as they are, as far as the noise lets us see.
+    """Caps and bounds that leave at least the wanted share of people unchanged, as far as the noise allows to tell.
 
-    `profile` is what they were read from; 0.1 had none.
+    `profile` is the profile they come from; suggestions of 0.1 have none.
     """
 
     groups_per_person: int | None
@@ -67,7 +67,7 @@ class Suggestion:
 
 
 def suggestion_of(profile: Profile, answers: Sequence[Answer], *, together: bool, share: Fraction) -> Suggestion:
-    """What a profile suggests; `together` says that all rows of a person are capped, whatever the groups."""
+    """The caps and bounds that a profile suggests; `together` caps all rows of a person, whatever their groups."""
     caps = profile.caps(share)
     rows = caps.get("rows_per_person")
     return Suggestion(
@@ -83,9 +83,9 @@ def suggestion_of(profile: Profile, answers: Sequence[Answer], *, together: bool
 @final
 @dataclass(frozen=True, slots=True)
 class BoundsSearch:
-    """How 0.1 looked for bounds, whose answers are still read: a histogram of powers of two for each cap and column.
+    """The search for bounds of 0.1, to read its answers: a histogram of powers of two for each cap and column.
 
-    `together` says that all rows of a person are capped, whatever the groups.
+    `together` caps all rows of a person, whatever their groups.
     """
 
     relation: Relation
@@ -95,7 +95,7 @@ class BoundsSearch:
     share: Fraction
 
     def questions(self) -> dict[str, Question]:
-        """What is asked, by what it is about."""
+        """The questions of the search, by their subject."""
         relation, by = self.relation, () if self.together else self.by
         asked: dict[str, Question] = {}
         if relation.person is not None:
@@ -116,7 +116,7 @@ class BoundsSearch:
         return asked
 
     def paid(self, mechanism: InteractiveMechanism, caps: Caps, epsilon: Number) -> Suggestion | None:
-        """What was paid for before, read once more for free; None if nothing was."""
+        """The suggestion that was paid for before, read again for free; None if there is none."""
         asked = self.questions()
         spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(asked.values()), Rules.FIRST)
         priced = [mechanism.price_at(question, caps, spend, rules=Rules.FIRST) for question in asked.values()]
@@ -126,7 +126,7 @@ class BoundsSearch:
         return self.suggestion(dict(zip(asked, found, strict=True)))
 
     def suggestion(self, answered: Mapping[str, Answer]) -> Suggestion:
-        """The least powers of two that leave the wanted share as it is."""
+        """The least powers of two that leave the wanted share of people unchanged."""
         powers = {
             name: _power(answer, self.share) for name, answer in answered.items() if not name.startswith("below zero")
         }
@@ -147,7 +147,7 @@ class BoundsSearch:
 
 
 def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Sequence[str]) -> Question:
-    """The number of people, and of those whom a cap or a bound cuts something off."""
+    """A question for the number of people, and of those who exceed each cap or bound."""
     if relation.person is None:
         raise InvalidParameter("check_bounds", "gt.ROW", "is about people", hint="count rows outside the bounds in SQL")
     total = caps.rows_in(relation.tables()[0].name)
@@ -197,7 +197,7 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
 
 
 def table_before_caps(origin: Origin) -> Relation:
-    """The one table that bounds are found for, without any cap."""
+    """The only table of a session, without caps: bounds are found for it."""
     if not origin.uncapped:
         raise InvalidParameter("bounds", "a part", "can be found for the whole table only, not for a part")
     if len(origin.uncapped) != 1:
@@ -207,13 +207,13 @@ def table_before_caps(origin: Origin) -> Relation:
 
 
 def _groups(relation: Relation, by: Sequence[str]) -> Relation:
-    """How many groups each person has."""
+    """The number of groups of each person."""
     pairs = PerPerson(relation, tuple(by), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
     return PerPerson(pairs, (), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
 
 
 def _rows(relation: Relation, by: Sequence[str]) -> Relation:
-    """How many rows each person has in their largest group."""
+    """The number of rows of each person, in their largest group if `by` names columns."""
     pairs = PerPerson(relation, tuple(by), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
     if not by:
         return pairs
@@ -236,7 +236,7 @@ def _magnitude(relation: Relation, column: str) -> Relation:
 
 
 def _below_zero(relation: Relation, column: str) -> Question:
-    """How many units have a value below zero."""
+    """A question for the number of units with a value below zero."""
     size = Call("clamp", (Call("to_real", (ColumnReference(column),)), Literal(-1), Literal(0)))
     units: Relation = Derive(relation, (("size", size),))
     if relation.person is not None:
@@ -265,7 +265,7 @@ def _clamped(relation: PerPerson, names: Sequence[str]) -> Relation:
 
 
 def _histogram(relation: Relation, column: str, powers: range) -> Question:
-    """How many units lie in each bin ]2^(k−1), 2^k]."""
+    """A question for the number of units in each bin ]2^(k−1), 2^k]."""
     arguments: list[Any] = []
     for power in powers[:-1]:
         border = Fraction(2) ** power
@@ -277,7 +277,7 @@ def _histogram(relation: Relation, column: str, powers: range) -> Question:
 
 
 def _power(answer: Answer, share: Fraction) -> int:
-    """The least power up to which that share of the noisy total lies."""
+    """The least power of two up to which the given share of the noisy total lies."""
     powers = [int(power) for power in answer["power"].values]  # type: ignore[arg-type]  # (whole numbers: its keys)
     seen = _beyond_noise(answer)
     needed, reached = share * sum(seen), 0
@@ -289,7 +289,7 @@ def _power(answer: Answer, share: Fraction) -> int:
 
 
 def _beyond_noise(answer: Answer) -> list[int]:
-    """Noisy numbers of people, zero where they are nothing but noise: three margins, exceeded once in 16,000 times."""
+    """The noisy numbers of people, with 0 for those up to three margins, which noise alone exceeds once in 16,000."""
     counts = [int(count) for count in answer["people"].values]  # type: ignore[arg-type]  # (whole numbers: a count)
     margin = int(answer["people"].high[0]) - counts[0]  # type: ignore[index, arg-type]  # (a count has an interval)
     return [count if count > 3 * margin else 0 for count in counts]

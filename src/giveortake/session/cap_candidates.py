@@ -1,4 +1,4 @@
-"""Caps that a question could have, and the error of each: what noise adds, and what is left out by a profile."""
+"""Caps that a question could have, and the error of each: its noise, and what it leaves out by a profile."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
     from giveortake.session.size_bounds import Sizes
 
-_LINES = 6  # of caps on all rows, in the table of a quote
+_LINES = 6  # in the table of a quote: caps on all rows of a person
 _SIDE = 14  # caps of each kind that are tried together
 
 
 class _Choice(NamedTuple):
-    """Caps on all rows of a person, on groups, and on rows in each of these."""
+    """Caps on all rows of a person, on their groups, and on their rows in each group."""
 
     rows: int | None
     groups: int | None = None
@@ -39,7 +39,7 @@ class _Choice(NamedTuple):
 
     @property
     def plain(self) -> _Choice:
-        """Without a cap on all rows that the others make needless."""
+        """The same caps without the one on all rows, if the other two imply it."""
         needless = self.groups and self.inside and self.rows and self.rows >= self.groups * self.inside
         return self._replace(rows=None) if needless else self
 
@@ -52,7 +52,7 @@ def key_columns(question: Question) -> set[str] | None:
 
 
 def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
-    """What the caps of a question leave out of its table, by a profile of it."""
+    """What the caps of a question leave out of its table, by a profile of that table."""
     groups = caps.groups_per_person if question.keys else None
     if groups is not None and set(profile.by) != key_columns(question):
         return LeftOut(
@@ -69,7 +69,7 @@ def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, su
 @final
 @dataclass(eq=False)
 class Candidates:
-    """Caps that a question could have at a spend, each judged once, whatever it is compared for."""
+    """Caps that a question could have at a spend. The error of each choice is computed once."""
 
     mechanism: InteractiveMechanism
     question: Question
@@ -89,15 +89,15 @@ class Candidates:
         return found[0]
 
     def with_spend_of_share(self) -> Terms:
-        """The terms with what a share comes to, so that all caps are compared at one spend."""
+        """The terms with the spend that their share amounts to, so that all caps are compared at one spend."""
         one_row = replace(self.terms, caps=self._with_stated(self._caps(_Choice(1))))
         spend = self.mechanism.price(self.question, one_row, self.rules).spend
         return replace(self.terms, share=None, spend=spend)
 
     def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
-        """To compare: the caps of a measurement, the best ones, and some on all rows, from the least noise on.
+        """The table of a quote: the caps of a measurement, the best caps, some caps on all rows; least noise first.
 
-        Nothing is searched for a measurement that has the best ones.
+        With `is_best`, the measurement has the best caps, and they are not searched for.
         """
         best = None if is_best else self._least()
         some = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
@@ -108,12 +108,12 @@ class Candidates:
     # -- the search ---------------------------------------------------------------------------------------------
 
     def _least(self) -> tuple[Caps, CapLine] | None:
-        """The best of all that were judged.
+        """Search for the caps with the least error.
 
-        Under Laplace noise a cap on all rows keeps no less than others that have the same noise; under Gaussian noise,
-        and where keys have to be found, fewer groups cost less. There all three caps are tried together: from the best
-        of all rows, and from what leaves 95 % of the people as they are, one cap is moved at a time for as long as the
-        error falls.
+        Under Laplace noise, a cap on all rows keeps no less than other caps with the same noise. Under Gaussian noise,
+        and where keys have to be found, fewer groups cost less. There all three caps are tried together: the search
+        starts from the best cap on all rows, and from the caps that leave 95 % of the people unchanged; it moves one
+        cap at a time while the error falls.
         """
         for cap in self._caps_on_rows():
             self._judge(_Choice(cap))
@@ -142,7 +142,7 @@ class Candidates:
                 return
 
     def _axes(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-        """The caps that are tried of each kind; None where a cap on all rows is the best kind, or all that is known."""
+        """The caps of each kind to try; None if only caps on all rows need to be tried, or can be judged."""
         groups, largest = self.profile.groups, self.profile.largest_groups
         if groups is None or largest is None or set(self.profile.by) != key_columns(self.question):
             return None
@@ -156,7 +156,7 @@ class Candidates:
         return self._tried(self._rows)
 
     def _tried(self, sizes: Sizes) -> Sequence[int]:
-        """Caps up to where nobody is expected any more."""
+        """The caps to try: up to the size that no person is expected to exceed."""
         there = people(sizes, self._miss, USUAL) > 0
         last = max((place for place, some in enumerate(there) if some), default=0)
         return sizes.edges[: max(last, sizes.last_seen(self._miss)) + 1]
@@ -205,7 +205,7 @@ class Candidates:
         return CapLine(str(caps), margin, left.low, left.high, left.estimate, error, bool(self.question.keys))
 
     def _caps(self, choice: _Choice) -> Caps:
-        """As a question states them; the custodian's defaults give way."""
+        """A choice as the caps of a question, which override the custodian's defaults."""
         if choice.groups is not None and choice.inside is not None:
             most = choice.groups * choice.inside
             return Caps(
@@ -219,13 +219,13 @@ class Candidates:
         return Caps(inside, inside, {self.table: cap})
 
     def _others(self, rows: int) -> dict[str, int] | None:
-        """What takes the place of the custodian's default for all rows, if there is one."""
+        """The cap that replaces the custodian's default on all rows; None if there is no such default."""
         custodian = self.mechanism.caps
         stated = custodian.caps.rows_in(self.table) is not None and not custodian.are_maxima
         return {self.table: rows} if stated else None
 
     def _with_stated(self, caps: Caps) -> Caps:
-        """With what the question states itself in the place of what is chosen."""
+        """The chosen caps, replaced by those that the question states itself."""
         stated = self.terms.caps
         return Caps(
             stated.groups_per_person or caps.groups_per_person,
@@ -234,11 +234,11 @@ class Candidates:
         )
 
     def _rows_of_group(self, made: Measurement, total: float) -> float:
-        """How many rows of a group may be left out: as many as it has, if that was said, else the root mean square.
+        """How many rows of a group may be left out: all `n` of them, if `n` was stated, else the root mean square.
 
-        What is left out may lie in all groups alike, or in one of k: N/k rows of each, or N of one. The geometric mean
-        of both, N/√k, is the root mean square of the latter. Of keys that have to be found there are no fewer than one
-        person has.
+        The rows left out may be spread over all k groups, N/k of each, or be N rows of one group. The geometric mean
+        of both, N/√k, is the root mean square of the latter. If keys have to be found, k is at least the number of
+        groups that one person has.
         """
         if self.terms.n is not None:
             return float(exact.positive("n", self.terms.n))
@@ -270,6 +270,6 @@ class Candidates:
 
 
 def _some(edges: Sequence[int], most: int) -> Sequence[int]:
-    """The last of them, and not too many of the others."""
+    """At most `most` of the edges, evenly spaced, with the last among them."""
     step = max(1, -(-len(edges) // most))
     return edges[(len(edges) - 1) % step :: step]

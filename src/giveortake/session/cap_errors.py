@@ -1,8 +1,8 @@
-"""How wrong an answer is under caps, in rows: what noise adds to its columns, and what rows that are left out take.
+"""The error of an answer under caps, in rows: the noise of its columns, and the effect of the rows that are left out.
 
-Every column is weighed as what it is. Of a count a row that is left out takes one. Of a sum it takes its value, and one
-row is the greatest value. A mean or a quantile moves only as far as the rows that are left out differ from the others;
-its whole range is as many rows as there are. Several columns count alike.
+The unit depends on the column. A row that is left out lowers a count by one. It lowers a sum by its value, and the
+greatest value counts as one row. A mean or a quantile moves only as far as the rows left out differ from the others;
+its whole range counts as all rows. All columns have the same weight.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _Weighed: TypeAlias = "Linear | Ratio | QuantileOf"
 
-_USUAL_VALUE = 0.5  # of the greatest one, if nothing is known
-_USUAL_DISTANCE = 0.5  # of values from their mean, beside the usual value
-_LEAST_KEPT = 1e-3  # of the rows: a mean of fewer says nothing anyway
+_USUAL_VALUE = 0.5  # as a part of the greatest value, if nothing is known
+_USUAL_DISTANCE = 0.5  # of values from their mean, as a part of the usual value
+_LEAST_KEPT = 1e-3  # share of the rows: a mean of fewer says nothing anyway
 
 
 def margin_and_error(
     made: Measurement, profile: Profile, miss: float, left_out: float, rows: float
 ) -> tuple[float, float]:
-    """The margin of the noise and the whole error, in rows, in a group of so many of which that share is left out."""
+    """The margin of the noise and the whole error, in rows, in a group of `rows` of which a share is `left_out`."""
     measures, found = without_data(made.measures, made.noises), _columns(made)
     margins = [_margin_in_rows(made, each, measures, miss) for each in found]
     kept = [1.0 if isinstance(each, Linear) else max(1 - left_out, _LEAST_KEPT) for each in found]
@@ -45,7 +45,7 @@ def margin_and_error(
 
 
 def what_is_weighed(made: Measurement) -> str | None:
-    """In what the errors of caps are given, where not only rows are counted."""
+    """The unit of the errors of caps, in words; None if only rows are counted."""
     if all(isinstance(each, Linear) and not _summed(made, each) for each in _columns(made)):
         return None
     names = ", ".join(f"`{name}`" for name, _ in made.formulas)
@@ -56,9 +56,9 @@ def what_is_weighed(made: Measurement) -> str | None:
 
 
 def _columns(made: Measurement) -> list[_Weighed]:
-    """What is weighed: the numbers that are asked for; of functions of several the parts."""
+    """The formulas whose errors count: one for each number asked for; a function of several is split into parts."""
     found = [each for _, formula in made.formulas for each in _parts(formula)]
-    if not made.question.keys:  # whoever has fewer rows is still there
+    if not made.question.keys:  # capping rows never removes a person
         found = [each for each in found if not _counts_persons(made, each)] or found
     return found or [Linear({place: Fraction(1)}, Fraction(0)) for place in range(len(made.measures))]
 
@@ -82,7 +82,7 @@ def _counts_persons(made: Measurement, formula: _Weighed) -> bool:
 
 
 def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int, Combined], miss: float) -> float:
-    """As many rows as the noise of a column hides."""
+    """The margin of a column's noise, in rows."""
     if isinstance(formula, QuantileOf):
         distribution = measures[formula.measure].distribution
         assert distribution is not None  # noqa: S101 (bins have one)
@@ -96,10 +96,10 @@ def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int,
 
 
 def _worth_of_row(made: Measurement, formula: _Weighed, profile: Profile) -> float:
-    """How much a row that is left out takes from a column, in units of the most that it could.
+    """How much a row that is left out changes a column, as a part of the greatest possible change.
 
-    One of a count. Of a sum the usual value beside the greatest: a half, if nothing is known; where the profile has the
-    column, half of the greatest value of a person, in the mean of all persons. Of a mean or a quantile half of that.
+    1 for a count. For a sum, the usual value over the greatest: one half if nothing is known, or half of the mean of
+    all persons' greatest values if the profile has the column. For a mean or a quantile, half of that.
     """
     if isinstance(formula, Linear):
         summed = _summed(made, formula)
@@ -118,7 +118,7 @@ def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
 
 
 def _summed(made: Measurement, formula: Linear) -> list[MeasureOfSteps]:
-    """The values that a column adds up; none of a count, to which every row adds the same whatever it holds."""
+    """The measures of values that a column adds up; none for a count, to which all rows add the same."""
     found = _of_values(made, formula.weights)
     distances = [weight for place, weight in formula.weights.items() if isinstance(made.measures[place], Side)]
     return [] if len(distances) == len(found) and not sum(distances) else found
@@ -129,6 +129,6 @@ def _of_values(made: Measurement, places: Iterable[int]) -> list[MeasureOfSteps]
 
 
 def _greatest(made: Measurement, place: int) -> Fraction:
-    """How much one row adds at most to a measure."""
+    """The most that one row can add to a measure."""
     measure = made.measures[place]
     return measure.quantum.reach * measure.quantum.granularity if isinstance(measure, MeasureOfSteps) else Fraction(1)

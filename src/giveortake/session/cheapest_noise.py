@@ -1,4 +1,4 @@
-"""Laplace or Gaussian noise: which one, and how much, where only a margin or a share of the budget is said.
+"""Choose Laplace or Gaussian noise, and how much of it, where only a margin or a share of the budget is stated.
 
 A share. Of every account of the filter that guards the budget (of a race: every contestant) and of either noise, take
 the spend that costs, in that account's currency, the share of its limit. Of these spends, those count which raise the
@@ -48,7 +48,7 @@ _STEPS = 40
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pricing:
-    """A question whose price is sought: what is asked, of which mechanism, with which caps and by which rules."""
+    """A question whose price is sought, with its mechanism, caps and rules."""
 
     mechanism: InteractiveMechanism
     question: Question
@@ -56,24 +56,24 @@ class Pricing:
     rules: Rules
 
     def at(self, spend: Spend) -> Priced:
-        """The question at a spend."""
+        """The question, priced at a spend."""
         return self.mechanism.price_at(self.question, self.caps, spend, rules=self.rules)
 
     def measure(self, spend: Spend) -> Measurement:
-        """What a spend buys."""
+        """The measurement that a spend buys."""
         return self.mechanism.measure(self.question, self.caps, spend, rules=self.rules)
 
     def event(self, priced: Priced) -> Event:
-        """What would be charged."""
+        """The event that would be charged."""
         return self.mechanism.event([priced])
 
     def is_paid(self, priced: Priced) -> bool:
-        """Whether it was paid for before."""
+        """Whether the question was paid for before, at this price."""
         return self.mechanism.is_paid([priced])
 
 
 def price_by_margin(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
-    """The spend that reaches a margin and leaves most of the budget, of Laplace and Gaussian noise."""
+    """Price a margin: with Laplace or Gaussian noise, whichever leaves more of the budget."""
     pot = asking.mechanism.key_pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else pot / 10
     pure = [account.currency for account in trial.accounts] == [Epsilon()]
@@ -104,7 +104,7 @@ def price_by_margin(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
 
 
 def price_by_share(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
-    """The spend of a share of the budget that makes the narrowest intervals, of Laplace and Gaussian noise."""
+    """Price a share of the budget: with Laplace or Gaussian noise, whichever makes narrower intervals."""
     assert terms.share is not None  # noqa: S101 (asked only then)
     options = list(_options(asking, terms, trial))
     for each in options:
@@ -132,7 +132,7 @@ def price_by_share(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
 @final
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A spend, what it may cost of the account it was made for, the used part after it, and how wide intervals are."""
+    """A possible spend: its cost in the account it was made for, the used part after it, and the interval width."""
 
     priced: Priced
     cost: Fraction
@@ -141,7 +141,7 @@ class _Option:
 
 
 def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
-    """Of every account and either noise, the spend that costs the share of the account's limit."""
+    """For each account and each kind of noise, the spend that costs the share of the account's limit."""
     share, pot = terms.share or Fraction(0), trial.pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else share * pot.limit
     seen = set()
@@ -173,7 +173,7 @@ def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
 
 
 def first_guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:
-    """About which ε, or μ, costs so much in a currency."""
+    """Roughly the ε (if `pure`) or μ that costs `target` in a currency: where a search starts."""
     match currency:
         case Epsilon():
             return target
@@ -186,10 +186,10 @@ def first_guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction
 
 
 def greatest_amount(cost: Callable[[Fraction], Fraction | None], target: Fraction, guess: Fraction) -> Fraction | None:
-    """The greatest amount, up to one part in ten thousand, that costs no more than the target; None if it has no price.
+    """The greatest amount, up to one part in 10,000, that costs no more than the target; None if it has no price.
 
-    Where the cost is a multiple of the amount, it is exact. Else it grows as a power between the first and the second,
-    so that every step at least halves the distance.
+    If the cost is a multiple of the amount, the result is exact. Otherwise the cost grows like a power between the
+    first and the second, so that every step at least halves the distance.
     """
     first = cost(guess)
     if not first:
@@ -211,7 +211,7 @@ def greatest_amount(cost: Callable[[Fraction], Fraction | None], target: Fractio
 
 
 def _short(amount: float) -> Fraction:
-    """Six digits, as people read them."""
+    """A number rounded to six decimal digits."""
     return Fraction(f"{amount:.6g}")
 
 

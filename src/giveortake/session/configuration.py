@@ -1,4 +1,4 @@
-"""Sessions described in a TOML file: the same words as `gt.protect`, for commands and servers."""
+"""Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee, Unit
     from giveortake.session.session import Session
 
-FILL_IN = "FILL IN"  # what a draft says where its custodian has to say something
+FILL_IN = "FILL IN"  # what a draft says where the custodian has to fill in a value
 SERVER = "server"  # the section about the service, which describes no session
 _TABLES = frozenset({".csv", ".tsv", ".parquet"})  # files that describe no session
 _REQUIRED = ("source", "unit", "budget")
@@ -34,7 +34,7 @@ _KNOWN = ("source", "budget", "domains", "public", "rows_per_person", "appended"
 @final
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One section of a file: the name of a session, and what `gt.protect` is told."""
+    """One section of a TOML file: the name of a session, and the arguments of `gt.protect`."""
 
     file: Path
     name: str
@@ -57,13 +57,13 @@ class Configuration:
         return found
 
     def require_one_budget(self) -> None:
-        """Refuse any other ledger than the one that lies beside the table already."""
+        """Refuse a second ledger if there is one beside the table already."""
         if "owner_confirms" in self.said:
             return
         require_no_other_ledger(files_of(self.said["source"]), self.ledger, section=self.name, configuration=self.file)
 
     def open(self, **instead: Any) -> Session:
-        """The session; `instead` says something else than the file does."""
+        """Open the session; `instead` overrides what the file says."""
         told = {**self.said, **instead}
         if "ledger" not in instead:
             self.require_one_budget()
@@ -81,7 +81,7 @@ class Configuration:
 def from_toml(path: str | Path, name: str | None = None) -> Session:
     """The session that a section of a TOML file describes; `name` says which, if there are several.
 
-    Paths in the file are relative to the file. Whatever is not known is refused, never skipped.
+    Paths in the file are relative to the file. Unknown keys are refused, never skipped.
     """
     return chosen(configurations(path), name).open()
 
@@ -162,7 +162,7 @@ def _appended(where: _Place, section: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
-    """A number for all tables, or one for each, if it is said."""
+    """The cap on rows per person, if stated: one number for all tables, or one for each."""
     value = section.get("rows_per_person")
     if value is None:
         return {}
@@ -173,14 +173,14 @@ def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any
 
 
 def unit_said(text: str) -> Unit:
-    """Whom to protect: `row`, in small letters, or the column that names a person, however that is written."""
+    """The unit that a text names: `gt.ROW` for exactly "row", else the column that names a person."""
     return ROW if text == WORD_FOR_ROWS else unit(text)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in which file something is said, for errors."""
+    """A section of a file, to name it in errors."""
 
     file: Path
     section: str
@@ -267,7 +267,7 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
 
 
 def _domains(where: _Place, value: object) -> dict[str, Any]:
-    """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
+    """The domains of a section. A list of two numbers could mean bounds or keys, and is refused."""
     found = dict(where.table("domains", value))
     for column, said in found.items():
         if isinstance(said, list) and len(said) == 2 and all(isinstance(each, int | float) for each in said):
@@ -281,7 +281,7 @@ def _domains(where: _Place, value: object) -> dict[str, Any]:
 
 
 def _in_toml(hint: str | None) -> str | None:
-    """A hint in the words of a TOML file, where it was one in Python's.
+    """A hint for Python users, rewritten for a TOML file.
 
     >>> _in_toml("if every row is somebody else, unit=gt.ROW")
     'if every row is somebody else, unit = "row"'

@@ -1,4 +1,4 @@
-"""Configurations as text: what `configuration` reads, written so that nothing in it is hidden."""
+"""Write configurations as TOML text, for `configuration` to read, without invisible characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from giveortake.answers.printable import printable
 
 
 def quoted(text: str) -> str:
-    r"""A text as TOML writes it, in which nothing is hidden.
+    r"""A text as a TOML string, with invisible characters escaped.
 
     >>> print(quoted('a "b"'), quoted("tab\there"), quoted("\u202eevil"), quoted("naïve"))
     "a \"b\"" "tab\u0009here" "\u202eevil" "naïve"
@@ -27,7 +27,7 @@ def _escaped(letter: str) -> str:
 
 
 def section_text(name: str, said: Mapping[str, Any], domains: Mapping[str, Any]) -> str:
-    """A section of a configuration: what is said of a table, and of its columns.
+    """A section of a configuration: the declarations about a table, and about its columns.
 
     >>> print(section_text("trips", {"unit": "user", "budget": {"epsilon": "1"}}, {"fare": {"bounds": [0, 500]}}))
     [trips]

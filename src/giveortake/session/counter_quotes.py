@@ -1,4 +1,4 @@
-"""What a counter would cost, and how sure it would be on each of its days: known without a row."""
+"""Quotes of counters: the cost, and the margin after each period, known without reading a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CounterQuote:
     """The one charge for all periods of a horizon, and the margin of the running count after each of them.
 
     `margins[0]` is that of the first period. `admitted` says whether the budget would admit the charge now, `share` how
-    much of a fresh budget it would use; `alone` is the margin at the horizon if every period got noise of its own.
+    much of a fresh budget it would use; `alone` is the margin at the horizon if every period got its own noise.
     """
 
     spend: str
@@ -53,7 +53,7 @@ class CounterQuote:
         return self.margins[-1]
 
     def to_json(self) -> str:
-        """Everything, as JSON."""
+        """The whole quote as JSON."""
         return json.dumps(
             {
                 "spend": self.spend,

@@ -59,7 +59,7 @@ _LATE = "rows that come after their period was answered never count: give them t
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedCounter:
-    """The periods of a column from a first one on, and how many rows of a unit count in all of them together."""
+    """A counter as it was asked for: the first period of a column, the horizon, and the cap on rows of a unit."""
 
     relation: Scan
     column: str
@@ -72,7 +72,7 @@ class AskedCounter:
     def of(
         cls, mechanism: InteractiveMechanism, relation: Relation, column: str, horizon: object, terms: Terms
     ) -> AskedCounter:
-        """As it was said, checked. Nothing is charged, and no row is looked at."""
+        """Check what was asked for. Nothing is charged, and no row is read."""
         if not isinstance(relation, Scan):
             raise QueryRefused("a counter runs over a whole table, and this is a part of one")
         domain = ColumnReference(column).domain(relation.schema)
@@ -98,13 +98,13 @@ class AskedCounter:
         return int(number) if self.kind is Kind.INTEGER else moment_of(number, timed=False)
 
     def tally(self, place: int) -> Tally:
-        """How many rows lie in the period at a place."""
+        """The tally that counts the rows of the period at a place."""
         expression = _period(self.column, self.relation.schema[self.column])
         column = KeyColumn(self.column, expression, (self.period(place),))
         return Tally(self.relation, Keys((column,)), (Summand("rows"),))
 
     def to_json(self) -> list[Any]:
-        """What names it in a ledger."""
+        """What identifies the counter in a ledger."""
         return [self.relation.to_json(), self.column, str(self.first), self.horizon, self.rows]
 
 
@@ -146,20 +146,20 @@ def _period(column: str, domain: Domain) -> Expression:
 
 @final
 class Counter:
-    """How many rows there are up to each period, one period after the other: `next` tells of the next one.
+    """A running count of rows, period after period: `next` returns the count up to the next period.
 
     Making it costs nothing, and neither does `quote`. All periods of the horizon are one charge, made by the first
-    `next`; every other is free. What was told is kept in the ledger: it stays, in whatever process and for whatever
-    version of the table the counter is opened again. Rows that come after their period was answered never count. Of a
-    person the first rows in time count, so many as `rows_per_person` says; that holds as long as rows are added to the
-    table and none is taken out or changed: the k-th row of a person that counts has k − 1 before it in the table. So
-    with another version of the table it goes on only if the custodian has said so, with `gt.protect(…, appended=True)`.
+    `next`; all others are free. Released counts are kept in the ledger: they stay the same in every process and for
+    every version of the table. Rows that come after their period was answered never count. Of each person the first
+    `rows_per_person` rows in time count. That holds as long as rows are only added to the table, and none is taken out
+    or changed: the k-th row of a person that counts has k − 1 before it in the table. So with another version of the
+    table a counter continues only if the custodian has said so, with `gt.protect(…, appended=True)`.
     """
 
     def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
         self._mechanism, self._asked, self._terms, self.spend = mechanism, asked, terms, spend
         neighbours = mechanism.budget.neighbours
-        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
+        mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
         self._noise = RunningCount.calibrated(asked.horizon, mu, asked.rows, neighbours)
         self._event = self._noise.event(moved(asked.horizon, asked.rows, neighbours))
         mechanism.engine.require_runnable([asked.tally(0)])
@@ -172,19 +172,19 @@ class Counter:
 
     @property
     def cost(self) -> Any:
-        """What all periods together promise."""
+        """The promise that all periods together keep."""
         budget = self._mechanism.budget
         return self._event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
 
     def margin(self, period: int) -> float:
-        """How far the count after so many periods is from the truth. It is known without a row."""
+        """The margin of the count after a number of periods. No row is read."""
         if not 1 <= period <= self.horizon:
             raise InvalidParameter("period", period, f"is not between 1 and the horizon, {self.horizon:,}")
         return float(self._margins[period - 1])
 
     @cached_property
     def _weights(self) -> Floats:
-        """How much the integer of a period counts in the running total, by how many periods ago it was."""
+        """The weight of a period's noisy integer in the running total, by how many periods ago it was."""
         return SquareRoot(self.horizon).last_weights()[::-1].copy()
 
     @cached_property
@@ -198,7 +198,7 @@ class Counter:
         return self._terms.confidence.miss(self.horizon)
 
     def quote(self) -> CounterQuote:
-        """What the horizon would cost, and how sure the count would be after each period. No row is read."""
+        """What the horizon would cost, and the margin of the count after each period. No row is read."""
         mechanism, asked = self._mechanism, self._asked
         alone = asked.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
         alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
@@ -224,7 +224,7 @@ class Counter:
         return None if self._asked.relation.person is None else Caps(rows_per_person=self._asked.rows)
 
     def next(self) -> Answer:
-        """The count up to the next period, that one included. The first time this charges, for the whole horizon."""
+        """The count up to and including the next period. The first call charges, for the whole horizon."""
         mechanism, charge = self._mechanism, self.charge()
         with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
             kept, reservation = self._opened(charge)
@@ -239,7 +239,7 @@ class Counter:
         return self._read(kept, place, reservation)
 
     def _require_appended(self, kept: list[Any]) -> None:
-        """Refuse to go on with another version of the table, unless it holds all rows of those before it.
+        """Refuse to continue with another version of the table, unless it holds all rows of the versions before it.
 
         Guarantee: from step to step versions only grow newer. A session that is still open on an older one lacks rows
         that counted, which others of the same person would replace. It is decided by the names of versions and by the
@@ -261,7 +261,7 @@ class Counter:
             )
 
     def _next(self, kept: list[Any], place: int, reservation: Reservation) -> Any:
-        """Draw a step and keep it. A failure is counted before it is told, and so is every execution but the first."""
+        """Draw and store a step. A failure is counted before it is raised, and so is each execution but the first."""
         mechanism, begun = self._mechanism, f"{reservation.reference}-{place}.begun"
         mechanism.ledger.require_failures_left(reservation)
         if mechanism.spool.has(begun):
@@ -281,14 +281,14 @@ class Counter:
         return drawn
 
     def answers(self) -> Answer:
-        """Everything that was told so far, as one table of all periods, once more and for free."""
+        """All counts released so far, as one table of all periods; free."""
         kept, reservation = self._told()
         return self.table(kept, range(len(kept)), reservation)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def charge(self) -> Charge:
-        """What all periods are charged as, under the name by which they are found again."""
+        """The one charge for all periods, with the name by which the ledger finds it again."""
         mechanism = self._mechanism
         named = {
             "counter": self._asked.to_json(),
@@ -307,7 +307,7 @@ class Counter:
         return Charge(self._event, named, words, record)
 
     def _opened(self, charge: Charge) -> tuple[list[Any], Reservation]:
-        """What is kept so far, and the one charge for it; a counter that was begun before is found whatever changed."""
+        """The steps stored so far, and their reservation: charged now, or found whatever has changed since."""
         mechanism = self._mechanism
         try:
             reservation = mechanism.reserve_charge(charge, self._key(charge))
@@ -324,7 +324,7 @@ class Counter:
         return mechanism.ledger.kept(reservation), reservation
 
     def _told(self) -> tuple[list[Any], Reservation | None]:
-        """The same, where nothing is charged: nothing before the first step."""
+        """The steps stored so far and their reservation, without charging: none before the first step."""
         return self._opened(self.charge()) if self._is_charged else ([], None)
 
     @property
@@ -344,7 +344,7 @@ class Counter:
         return f"counter {hashlib.sha256(named.encode()).hexdigest()}"
 
     def _drawn(self, kept: list[Any], reservation: Reservation) -> dict[str, Any]:
-        """The next step: its noisy integer, and its exact count under a pad, by which the next one goes on."""
+        """Draw the next step: its noisy integer, and its exact count masked by a pad, for the step after it."""
         engine, ledger = self._mechanism.engine, self._mechanism.ledger
         pads = [ledger.pad(reservation, place) for place in range(len(kept) + 1)]
         now = engine.tally(self._asked.tally(len(kept))).item(0)
@@ -355,7 +355,7 @@ class Counter:
         return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad), "version": version}
 
     def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
-        """The answer of one period."""
+        """The answer for one period."""
         return self.table(
             kept, range(place, place + 1), reservation, f"period {place + 1:,} of {self.horizon:,}, under one charge"
         )

@@ -54,27 +54,27 @@ def size_edges(most: int | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Dimension(ABC):
-    """One thing about a person that a profile tells: which bin they fall into."""
+    """One property of persons that a profile describes: it puts each person into one bin."""
 
     relation: Relation
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is about."""
+        """The name of the property."""
 
     @abstractmethod
     def question(self) -> Question:
-        """How many persons each bin has, from the first bin to the last."""
+        """A question for the number of persons in each bin, from the first bin to the last."""
 
     @abstractmethod
     def ranges(self) -> dict[str, list[Any]]:
-        """What each bin holds, as columns that can be read in the place of its number; None is an end that is open."""
+        """The range of each bin, as columns to show instead of the bin's number; None is an open end."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeDimension(Dimension):
-    """A number of things that a person has, in bins up to the public maximum `most`, or open."""
+    """How many of something a person has, in bins up to the public maximum `most`; without it the last is open."""
 
     by: tuple[str, ...] = ()
     most: int | None = None
@@ -127,7 +127,7 @@ class GroupsOfPerson(SizeDimension):
 class Magnitude(Dimension):
     """The greatest absolute value of a unit in a column, as a power of two, and whether any value is below zero.
 
-    Bins: one of those who have no value, then the powers of those without negative values, then of those with some.
+    Bins: one for units without a value, then one for each power: first for units without negative values, then with.
     """
 
     column: str
@@ -173,9 +173,9 @@ class Magnitude(Dimension):
         return {"size_above": [None, *least, *least], "size_up_to": [None, *most, *most], "sign": signs}
 
     def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
-        """The least power of two within which that share of what was seen lies, on both sides of zero if need be.
+        """The least power of two within which the given share of people lies, on both sides of zero if need be.
 
-        None if that is the least of all: only zeros were seen, or nobody, and other numbers are hidden by the noise.
+        None if that is the least power of all: only zeros were seen, or nobody, and noise hides all other numbers.
         """
         count = len(_POWERS)
         positive, negative = seen[1 : 1 + count], seen[1 + count :]
@@ -188,7 +188,7 @@ class Magnitude(Dimension):
         return (-reach if sum(negative) > 0 else 0, reach)
 
     def mean(self, seen: Sequence[int]) -> float | None:
-        """About the mean of what was seen, each in the middle of its bin; None if nobody was."""
+        """An estimate of the mean magnitude, each taken at the middle of its bin; None if nobody was seen."""
         count = len(_POWERS)
         both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
         middles = (0.75 * 2.0**power for power in _POWERS)
@@ -200,7 +200,7 @@ class Magnitude(Dimension):
 def dimensions_of(
     relation: Relation, by: Sequence[str], columns: Sequence[str], most_rows: int | None
 ) -> tuple[Dimension, ...]:
-    """Everything that a profile of a table tells: of persons rows, and groups if they are named; of units numbers."""
+    """The dimensions of a profile: rows of persons, their groups if `by` names columns, and magnitudes of columns."""
     found: list[Dimension] = []
     if relation.person is not None:
         found.append(RowsOfPerson(relation, most=most_rows))
@@ -224,12 +224,12 @@ def dimensions_of(
 
 
 def least_edge(edges: Sequence[int], seen: Sequence[int], share: Fraction) -> int:
-    """The least size up to which that share of the people lies."""
+    """The least size that at least the given share of people does not exceed."""
     return edges[_place(seen, share)]
 
 
 def _place(seen: Sequence[int], share: Fraction) -> int:
-    """The first bin up to which that share of the whole lies, and which somebody is in."""
+    """The first bin that is not empty and up to which the given share of the total lies."""
     needed, reached = share * sum(seen), 0
     for place, count in enumerate(seen):
         reached += count
@@ -239,7 +239,7 @@ def _place(seen: Sequence[int], share: Fraction) -> int:
 
 
 def _most_groups(relation: Relation, by: Sequence[str], most_rows: int | None) -> int | None:
-    """How many groups a person can have: as many as there are keys, if all are known, and no more than rows."""
+    """How many groups a person can have: at most as many as there are known keys, and at most as many as rows."""
     listed = [relation.schema[name].keys() for name in by]
     known = None if None in listed else math.prod(len(each or ()) for each in listed)
     if known is None or known > 2**_DOUBLINGS:

@@ -1,4 +1,4 @@
-"""Keys that have to be found in the data: drawn once, kept in a file until they are settled, then asked about."""
+"""Questions whose keys have to be found: keys are drawn once and kept in a file until the answer is settled."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundDraw:
-    """A draw at keys that are found first; `charge` names what was paid for it."""
+    """The draw of an answer whose keys have to be found first; `charge` names the reservation and the question."""
 
     mechanism: InteractiveMechanism
     made: Measurement
     charge: str
 
     def draw(self) -> DrawnAnswer:
-        """Find keys, and draw the values at these.
+        """Find the keys, and draw the values for them.
 
-        Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
-        draw of them.
+        Keys are stored as soon as they are drawn: whoever asks again after a failure, or at the same time, gets the
+        same keys.
         """
         made, scratch = self.made, self._scratch_name()
         found = FoundKeys(self.mechanism.spool.first(scratch, lambda: in_own_time(self._draw_keys())))
@@ -50,7 +50,7 @@ class FoundDraw:
         return DrawnAnswer(stored_answers.answer_to_json(stored_answers.keys_to_json(rows), release), scratch)
 
     def _draw_keys(self) -> Iterator[Any]:
-        """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
+        """The keys found, `MANY` per line, ordered by value: the engine's order could reveal something about rows."""
         made = self.made
         lists = made.find_keys(self.mechanism.engine)
         first: stored_answers.Rows = []
@@ -69,7 +69,7 @@ class FoundDraw:
             yield stored_answers.keys_to_json(rows)
 
     def _draw_many_values(self, found: FoundKeys, count: int) -> Stored:
-        """The same with keys and values in files: one line of them is held at a time."""
+        """Draw the values for more than `MANY` keys, into a file; only one line is in memory at a time."""
         made = self.made
         keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
         counted = (made.parted(rows)[1] or {} for rows in found.lists())
@@ -80,9 +80,9 @@ class FoundDraw:
         return {"spool": self.mechanism.spool.write(in_own_time(portions))}
 
     def _scratch_name(self) -> str:
-        """Where found keys are kept until they are settled: a name for this charge and this question alone.
+        """The name of the file for found keys until they are settled, unique to this charge and question.
 
-        It tells nobody who lists the folder what it is about, nor how many charges there were.
+        Who lists the folder learns from it neither the subject nor the number of charges.
         """
         mechanism, made = self.mechanism, self.made
         assert made.selection is not None  # noqa: S101 (keys were found)
@@ -95,15 +95,15 @@ class FoundDraw:
 @final
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """The file of keys that were found, until they are settled: as many to each line, but fewer to the last.
+    """The file of found keys that are not settled yet. All lines have equally many keys, but the last may have fewer.
 
-    How many is decided by whoever wrote it, which may have been another version.
+    That number may differ between versions of giveortake.
     """
 
     path: Path
 
     def count(self) -> int:
-        """How many keys there are."""
+        """The number of keys in the file."""
         full, last = 0, None
         with self.path.open(encoding="utf-8") as file:
             for line in file:
@@ -111,15 +111,15 @@ class FoundKeys:
         return 0 if last is None else (full - 1) * self.size() + len(json.loads(last))
 
     def size(self) -> int:
-        """How many keys there are to a line."""
+        """The number of keys on the first line."""
         return len(next(self.lines(), []))
 
     def lines(self) -> Iterator[list[Any]]:
-        """The keys in JSON, one line after the other."""
+        """The keys as JSON values, line by line."""
         with self.path.open(encoding="utf-8") as file:
             for line in file:
                 yield json.loads(line)
 
     def lists(self) -> Iterator[stored_answers.Rows]:
-        """The same as values."""
+        """The keys as Python values, line by line."""
         return map(stored_answers.keys_from_json, self.lines())

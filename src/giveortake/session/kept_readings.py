@@ -1,9 +1,9 @@
-"""How texts of questions were read, kept from one call to the next: the parser takes longer to import than to read.
+"""A cache of parsed questions on disk: importing the parser takes longer than parsing.
 
-A reading is a plan, as `plan.documents` writes it, and the options that the text gave with it. It is a function of the
-text, of what is declared about the tables, and of the code that reads; its name is a keyed hash of all of them, and its
-first line a keyed hash of the rest. A file that is damaged, changed or put there by somebody else is not what it says:
-the text is read anew. Nothing in it depends on a row.
+A reading is a plan, as `plan.documents` writes it, and the options in the text. It is a function of the text, of what
+is declared about the tables, and of the parsing code; its file name is a keyed hash of all three, and its first line a
+keyed hash of the rest. A file that is damaged, or that somebody else has changed or written, fails this check: then
+the text is parsed again. Nothing in it depends on a row.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _LONGEST = 1 << 20  # bytes of one reading
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptReadings:
-    """Readings of questions to the tables of an origin; `declared` tells these from others that are declared otherwise.
+    """Cached readings of questions to the tables of an origin; `declared` is what is declared about these tables.
 
-    Whatever goes wrong with a folder or a file, the text is read.
+    If anything goes wrong with the folder or a file, the text is parsed.
     """
 
     folder: CacheFolder
@@ -50,7 +50,7 @@ class KeptReadings:
     declared: str
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
-        """How a text was read, or how it is read now, which is kept."""
+        """The cached reading of a text; if there is none, call `read` and cache its result."""
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, GiveOrTakeError):
             return self._found(self._place(text))
         found = read()
@@ -95,7 +95,7 @@ def _option(said: Any) -> Fraction | str:
 
 
 def _versions() -> Iterator[tuple[str, int, int]]:
-    """The files that read texts, by their dates and sizes: another version reads anew."""
+    """Names, dates and sizes of the files of the parsing code: a new version ignores older readings."""
     parsers = [
         found.origin for name in ("sqlglot", "sqlglotc") if (found := find_spec(name)) is not None
     ]  # not imported

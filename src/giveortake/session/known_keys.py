@@ -1,4 +1,4 @@
-"""SELECT DISTINCT of declared keys: the domains tell it, so that nothing is asked of rows and nothing charged."""
+"""SELECT DISTINCT of declared keys: answered from the domains, without reading rows and without a charge."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NOTE = "these are the declared keys: no row was asked, and nothing is charged; 
 
 
 def known_answer(mechanism: InteractiveMechanism, question: Question) -> Answer:
-    """The declared keys. No row enters, so that nothing is promised about one and nothing is spent."""
+    """The declared keys as an answer. It uses no row, so it carries no promise and costs nothing."""
     mechanism.origin.require(question)
     return Answer(known_columns(question, _keys(question)), notes=(_NOTE,))
 
 
 def known_quote(mechanism: InteractiveMechanism, question: Question, confidence: Fraction) -> Quote:
-    """What that costs: nothing."""
+    """The quote for such an answer: it costs nothing."""
     mechanism.origin.require(question)
     return Quote(
         cost=None,

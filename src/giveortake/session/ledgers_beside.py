@@ -1,4 +1,4 @@
-"""Ledgers beside a table's file: two of them would give the same people two budgets."""
+"""Find ledgers beside a table's file: with two of them, the same people would have two budgets."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from giveortake.errors import SameTable, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MEMORY = ":memory:"  # where a ledger is kept that forgets
+MEMORY = ":memory:"  # the place of a ledger that is forgotten with its session
 ABOVE = 4  # folders above a file in which a TOML file may be about it
 
 
 def usual_ledger(file: str) -> str:
-    """Where the command line keeps the ledger of a file unless it is told otherwise."""
+    """The path at which the command line keeps the ledger of a file by default."""
     return f"{file}.ledger"
 
 
 def require_one_budget(source: Any, ledger: str | None) -> None:
     """Refuse a ledger for a file whose budget is kept in another one: beside it, or where a TOML file says.
 
-    `ledger` is where the session's would be; None, that nobody said so, and it would be forgotten. Whoever says
-    `MEMORY` means that. Links are followed, folders and patterns looked through, the folders that a file is in as well,
-    up to `ABOVE` of them. A table in memory or in a server has no file, a copy of a file is another one, and a ledger
-    elsewhere that no TOML file names is nowhere to be found: nothing is known of these.
+    `ledger` is the place of the session's own; None means that none was stated, and it would be kept in memory.
+    `MEMORY` states that on purpose, and is never refused. Links are followed; folders and patterns are searched, and so
+    are up to `ABOVE` folders above a file. Not noticed are tables in memory or on a server, copies of a file, and
+    ledgers elsewhere that no TOML file names.
     """
     if ledger == MEMORY:
         return
@@ -64,7 +64,7 @@ def _second_budget(known: str, instead: str, kept: str) -> SameTable:
 
 
 def require_no_other_ledger(files: list[str], ledger: str | None, *, section: str, configuration: Path) -> None:
-    """Refuse a section about a file that has a ledger beside it, unless the section names that one, or forgets all."""
+    """Refuse a section about a file with a ledger beside it, unless the section names that ledger, or `MEMORY`."""
     if ledger == MEMORY:
         return
     for kept in (kept for file in files for kept in _usual_ledgers(file)):
@@ -89,7 +89,7 @@ def require_no_other_configuration(file: str) -> None:
 
 
 def files_of(source: Any) -> list[str]:
-    """Every file that a source reads, as it is named; addresses and tables in memory are none."""
+    """The files that a source names; addresses and tables in memory are not files."""
     if isinstance(source, str | Path):
         return [] if is_address(source) else [str(source)]
     if isinstance(source, Mapping):
@@ -98,7 +98,7 @@ def files_of(source: Any) -> list[str]:
 
 
 def _usual_ledgers(file: str) -> list[str]:
-    """Where the ledger of a file would usually be, and those of what it leads to, and of the folders that it is in."""
+    """Default ledger paths of a file, of what it links to or contains, and of folders above it that are tables."""
     around = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
     named = [part for each in (Path(file), *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
     return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
@@ -117,13 +117,13 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _folders(file: str) -> list[Path]:
-    """The folders that a file is in, and those that it is in by its links: the nearest first."""
+    """The folders above a file, and above what it links to, nearest first."""
     named = [list(place.parents)[:ABOVE] for place in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
     return list(dict.fromkeys([folder for both in zip_longest(*named) for folder in both if folder is not None]))
 
 
 def _covers(source: str, file: str) -> bool:
-    """Whether whoever reads a source reads that file: they are the same one, or it is in a folder or fits a pattern."""
+    """Whether a source includes a file: it is the same file, a folder above it, or a pattern that it matches."""
     path, place = Path(os.path.realpath(source)), Path(os.path.realpath(file))
     with suppress(OSError):
         if path == place or path.samefile(place):
@@ -134,7 +134,7 @@ def _covers(source: str, file: str) -> bool:
 
 
 def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
-    """The TOML files beside a file and above it that keep a ledger about it, with their section and that ledger."""
+    """TOML files beside or above a file that name a ledger for it: the TOML file, the section and the ledger."""
     for configuration in (found for folder in _folders(file) for found in sorted(folder.glob("*.toml"))):
         for section, ledger in _ledgers_of(configuration, file):
             if ledger != MEMORY:
@@ -142,12 +142,12 @@ def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
 
 
 def beside(configuration: Path, text: str) -> str:
-    """A path as a TOML file means it: relative to itself."""
+    """A path from a TOML file, which is relative to that file."""
     return text if is_address(text) else str(configuration.parent / Path(text).expanduser())
 
 
 def _ledgers_of(configuration: Path, file: str) -> list[tuple[str, str]]:
-    """The sections of a TOML file about that file, and their ledgers. What is no configuration has none."""
+    """The sections of a TOML file that are about a file, and their ledgers; none if it is not a configuration."""
     try:
         content = tomllib.loads(configuration.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # somebody else's file: whoever opens it as a configuration is told what is wrong

@@ -1,4 +1,4 @@
-"""Spending the least that reaches a margin: decided before any row is read, and never tried again."""
+"""The least spend that reaches a margin: decided before any row is read, and never adjusted afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
 def column_margins(made: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
-    """The margin of every column where no row decides it; of a mean only if n is known; None where it stays open."""
+    """The margin of every column; None if it depends on rows, or if it is that of a mean and `n` is unknown."""
     measures = without_data(made.measures, made.noises)
     miss = quoted_miss(made, confidence)
     if miss is None:
@@ -41,29 +41,29 @@ def column_margins(made: Measurement, confidence: Confidence, n: Number | None) 
 
 
 def quoted_miss(made: Measurement, confidence: Confidence) -> float | None:
-    """With which probability an interval may miss; None if all shall hold and nobody knows how many there are."""
+    """The probability with which an interval may miss; None if all have to hold and their number is unknown."""
     if made.selection is not None and confidence.over == "answer":
         return None
     return confidence.miss(made.keys.size * len(made.formulas) if made.selection is None else 1)
 
 
 def typical_width(made: Measurement, confidence: Confidence, n: Number | None) -> float:
-    """How wide the intervals of a measurement are, all columns taken together: the geometric mean of what is known.
+    """The typical width of a measurement's intervals: the geometric mean over all columns whose width is known.
 
-    Means count as if there were `n` rows, one if that is not known: the same for all noise that is compared.
+    Means count as if there were `n` rows, or one if `n` is unknown: the same for both kinds of noise.
     """
     measures = without_data(made.measures, made.noises)
     number = 1.0 if n is None else float(exact.positive("n", n))
     miss = quoted_miss(made, confidence) or float(1 - confidence)
     widths = [width for _, formula in made.formulas for width in _widths(formula, measures, miss, number)]
     known = [width for width in widths if width > 0]
-    if not known:  # no formula tells: the noise itself is compared
+    if not known:  # no column has a known width: compare the noise itself
         known = [float(noise.tail.variance) ** 0.5 for noise in made.noises]
     return math.exp(sum(math.log(width) for width in known) / len(known))
 
 
 def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
-    """The margins in a formula: its own, or those of its parts; of a quantile that of its rank."""
+    """The margins of a formula: its own, or those of its parts; for a quantile, the margin of its rank."""
     own = formula.margin(measures, miss, number)
     if own is not None:
         yield own
@@ -80,7 +80,7 @@ _SAY_N = "{pass} {n}, the number of rows if it is public or was released"
 
 
 def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Terms) -> Spend | None:
-    """The least spend of a kind at which no column's margin exceeds the one wanted; None if no spend reaches it."""
+    """The least spend of a kind at which no column exceeds the wanted margin; None if no spend reaches it."""
     assert terms.margin is not None  # noqa: S101 (asked only then)
     reach = float(exact.positive("margin", terms.margin))
 
@@ -102,7 +102,7 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
         return None
     while high / low > 1 + Fraction(1, 1000):
         middle = Fraction(float(low * high) ** 0.5).limit_denominator(10**12)
-        if not low < middle < high:  # between two that are so near to zero there is none of so few digits
+        if not low < middle < high:  # so near to zero, no number of few digits lies between
             break
         low, high = (low, middle) if widest(middle) <= reach else (middle, high)
     return at(high)
@@ -129,9 +129,9 @@ WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has
 
 
 def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:
-    """That a budget has no price for an event of any size, as Gaussian noise in a pure ε, and what has one, if so.
+    """A remark if a budget has no price for an event of any size, such as Gaussian noise in a pure ε; else nothing.
 
-    `share` is what `share_of_budget` says of it.
+    The remark says what to use `instead`. `share` is the result of `share_of_budget`.
     """
     if share is None:
         try:
@@ -144,7 +144,7 @@ def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: s
 
 
 def unfitting(share: Fraction | None, remarks: tuple[str, ...]) -> str:
-    """Why a budget does not admit what a quote is about, in words."""
+    """Why the budget does not admit a quoted charge, in words."""
     if share is not None:
         return "the budget does not admit it any more"
     unpriced = any(each.startswith(NO_PRICE) for each in remarks)

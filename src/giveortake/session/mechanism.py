@@ -1,11 +1,10 @@
 """The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
 
-1. *Price*: the spend that was stated and the measurement that it buys. No row is looked at, a refusal costs nothing.
+1. *Price*: the spend that was stated and the measurement that it buys. No row is read, and a refusal costs nothing.
 2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
 3. *Draw*: the engine is asked, and every integer gets its noise, once.
 4. *Settle*: what was drawn is stored, unless something is stored already. Only what is stored is ever shown.
-5. *Read*: the answer is computed from what is stored (`paid_releases`). This is post-processing, and free however
-   often.
+5. *Read*: the answer is computed from what is stored (`paid_releases`). This is post-processing, and always free.
 """
 
 from __future__ import annotations
@@ -64,18 +63,18 @@ if TYPE_CHECKING:
 class Priced:
     """A question with its price: the measurement that a spend buys.
 
-    `question` is as it was asked, and the measurement's own is about the rows that count.
+    `question` is what was asked; `made.question` is restricted to the rows that count.
     """
 
     question: Question
     made: Measurement
-    why: str | None = None  # this noise, if it was chosen here
+    why: str | None = None  # why this noise, if it was chosen here
     refusal: str | None = None  # what would be charged is more than the terms allow
-    text: str | None = None  # as it was written, if it was written in SQL
+    text: str | None = None  # of the question, if it was written in SQL
 
     @property
     def spend(self) -> Spend:
-        """What it costs."""
+        """What the answer costs."""
         return self.made.spend
 
     @property
@@ -87,9 +86,9 @@ class Priced:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
-    """What the ledger is told of questions that are asked together: the event, what names it, and words for people.
+    """A charge for questions that are asked together: the event, the request that identifies it, and a description.
 
-    `record` says it exactly, so that the release can be read again by its id; it decides nothing.
+    `record` holds the questions in full, so that the release can be read again by its id; it does not affect the price.
     """
 
     event: Event
@@ -99,7 +98,7 @@ class Charge:
 
     @property
     def question(self) -> str:
-        """The name under which what was paid for is found again."""
+        """The request as text: by it the ledger finds again what was paid for."""
         return json.dumps(self.request, sort_keys=True)
 
 
@@ -124,16 +123,16 @@ class InteractiveMechanism:
     caps: CustodianCaps
     analyst: str | None
     declared: str = ""  # a digest of what is declared about the tables, by which releases are read
-    part: Part | None = None  # of a partition, if that is all there is to see
-    as_of: int | None = None  # the entry before which something was told that is read again: no later profile is known
-    paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # as the ledger told them, if it was asked already
+    part: Part | None = None  # of a partition, if the session sees only that part
+    as_of: int | None = None  # while an old release is read: its entry; later profiles are ignored
+    paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # from the ledger, if they were read already
     questions: PreparedQuestions = field(default_factory=PreparedQuestions)  # of this asker
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
-    older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
+    older: tuple[Rules, ...] = ()  # earlier rules that answers in the ledger follow
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
-        """The same tables and ledger, and another asker. Whom the ledger does not know, or has revoked, it refuses."""
+        """The same tables and ledger for an analyst. Who is unknown to the ledger, or was revoked, is refused."""
         if self.analyst is not None and name != self.analyst:
             raise AccessDenied(
                 "an analyst's session cannot ask as somebody else", hint="only the custodian's session has as_analyst"
@@ -141,14 +140,14 @@ class InteractiveMechanism:
         return replace(self, analyst=name, questions=PreparedQuestions(), trusted={}).as_now()
 
     def as_now(self) -> InteractiveMechanism:
-        """The same with the promise that the ledger has now, which the custodian may have changed."""
+        """This mechanism with the current budget of the ledger, which the custodian may have changed."""
         own = None if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)[0]
         people = self.ledger.deciding(self.dataset)
         budget = (people if own is None or not people.allotted else own).budget or self.budget
         return self if budget == self.budget else replace(self, budget=budget)
 
     def in_part(self, part: Part) -> InteractiveMechanism:
-        """The same of which a part is all that is seen."""
+        """This mechanism, restricted to a part of the data."""
         self.engine.hold_to_content()
         return replace(self, part=part, origin=self.origin.narrowed(part.of), questions=PreparedQuestions())
 
@@ -161,7 +160,7 @@ class InteractiveMechanism:
         key: str | None,
         profile: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
-        """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
+        """Answers to questions under one charge, which is durable before the engine is asked the first of them."""
         reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
         return [
             PaidRelease(
@@ -177,13 +176,13 @@ class InteractiveMechanism:
         ]
 
     def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
-        """The same for one question, whose answer is read from where it is stored, some keys at a time."""
+        """The answer to one question as a stream, read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
         reservation, (stored,) = self.reserve_and_draw([asked], key, confidence)
-        if "spool" in stored and confidence.over == "answer":  # of which a portion is not all
+        if "spool" in stored and confidence.over == "answer":  # the confidence covers all portions together
             keys = sum(len(line["keys"]) for line in self.spool.read(stored["spool"]))
             confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
 
@@ -212,17 +211,17 @@ class InteractiveMechanism:
         refined: int = 0,
         twins: int = 0,
     ) -> tuple[Reservation, list[Stored]]:
-        """Charge, and draw what was not drawn before, for each question.
+        """Charge questions together, and draw the answers that were not drawn before.
 
-        `refined` is which question of the first release is refined, if any, and `twins` how many equal ones stand
-        before it there; `words` say what is asked as a whole.
+        `refined` says which question of the first release is refined, if any, and `twins` how many questions of the
+        same name stand before it there; `words` describe the whole request.
         """
         record = record_of(self, asked, confidence, refined if refines else None)
         charge = replace(self.charge(asked, refines, portion, profile, twins), record=record)
         charge = charge if words is None else replace(charge, words=words)
 
         def draw(reservation: Reservation) -> list[Stored]:
-            return sealed(  # as long as it is not kept, nobody may find it in a trace
+            return sealed(  # a draw that is not stored yet must not show up in a traceback
                 lambda: self.settle(
                     reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)]
                 )
@@ -234,9 +233,9 @@ class InteractiveMechanism:
     def draw_once(
         self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
     ) -> tuple[Reservation, Drawn | None]:
-        """Charge, and draw and settle unless that was done before; then None, and the reservation has what is stored.
+        """Charge, then draw and settle; if that was done before, return None: the reservation has the stored answer.
 
-        Who asks the same at the same moment waits, and gets the same.
+        Who asks the same question at the same moment waits, and gets the same answer.
 
         Guarantee: a failure that is raised here, and every execution but the first, is counted in the ledger before
         anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
@@ -256,7 +255,7 @@ class InteractiveMechanism:
     # -- 1. price -----------------------------------------------------------------------------------------------
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
-        """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
         terms = with_best_caps(self, question, terms, rules)
         caps = self.resolve_caps(terms, rules)
         if terms.margin is not None:
@@ -278,7 +277,7 @@ class InteractiveMechanism:
         return self.caps.of_question(terms.caps, rules)
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
-        """The price by the rules by which this was paid for before, else by the latest."""
+        """The price by the rules under which this was paid for before, else by the latest rules."""
         for rules in self.older:
             try:
                 asked = price(rules)
@@ -295,25 +294,25 @@ class InteractiveMechanism:
         return self.ledger.knows(charge.event, request=charge.request, question=charge.question, **named)
 
     def price_at(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Priced:
-        """The same for caps and a spend.
+        """Price a question at given caps and a given spend.
 
-        This, and `price_again`, is the one gate: a question that is not made of this session's own tables, or that the
-        engine cannot run, has no price.
+        Every question passes here or through `price_again`: one that is not about this session's own tables, or that
+        the engine cannot run, is refused.
         """
         priced = self.price_without_engine(question, caps, spend, rules=rules)
         kept = self._prepared(question, caps, rules, pure=spend.is_pure)
         if not kept.is_runnable:
             self.engine.require_runnable(priced.made.asked())
-            kept.is_runnable = priced.made.selection is None  # else what is asked depends on the spend
+            kept.is_runnable = priced.made.selection is None  # else the statement depends on the spend
         return priced
 
     def price_without_engine(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules) -> Priced:
-        """The same of what is only going to be read: no engine is asked to run it."""
+        """Price a question whose answer is only read again: whether the engine could run it does not matter."""
         self.origin.require(question)
         return Priced(question, self.measure(question, caps, spend, rules=rules))
 
     def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
-        """A question that was answered, once more: at keys that are public now, measured so that releases combine."""
+        """Price a refinement: the same question at keys that are public now, measured so that releases combine."""
         question, before = asked.question, asked.made
         self.origin.require(question)
         made = measurement(
@@ -323,7 +322,7 @@ class InteractiveMechanism:
         return Priced(question, made)
 
     def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
-        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
+        """The measurement that a spend buys. The δ for finding keys is a tenth of `key_pot` unless stated."""
         return self._prepared(question, caps, rules, pure=spend.is_pure).prepared.at(spend, self.key_pot)
 
     def _prepared(self, question: Question, caps: Caps, rules: Rules, *, pure: bool) -> PreparedQuestion:
@@ -338,11 +337,11 @@ class InteractiveMechanism:
         return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
 
     def event(self, asked: Sequence[Priced]) -> Event:
-        """What is charged for these questions together."""
+        """The event that is charged for questions together."""
         return self._of_part(event_of(each.made for each in asked), asked)
 
     def _of_part(self, whole: Event, asked: Sequence[Priced]) -> Event:
-        """An event as it is charged where only a part of the data is seen."""
+        """The event to charge for `whole` if the session sees only a part of the data."""
         if self.part is None:
             return whole
         numbers = {self.part.partition(each.made.caps, each.made.rules) for each in asked}
@@ -359,9 +358,9 @@ class InteractiveMechanism:
         profile: Mapping[str, Any] | None = None,
         twins: int = 0,
     ) -> Charge:
-        """What is charged, by the name of what is asked, of what that refines, and of its portion if it is not all.
+        """The charge for questions. Its request names the questions, what they refine, and the portion of a stream.
 
-        A profile says so, by which it is found again. Questions of a batch that differ only in how their answers are
+        The request of a profile says so, which is how profiles are found again. Questions of a batch that differ only in how their answers are
         ordered have one name, but each has keys and noise of its own: a refinement tells them apart by `twins`.
         """
         together = joint([each.made for each in asked])
@@ -388,7 +387,7 @@ class InteractiveMechanism:
             raise too_dear(self, costs, asked[0].spend, charge.event, refusal, needed=needed) from None
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
-        """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
+        """Reserve any charge; one that does not fit is refused with the ledger's own message."""
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
@@ -407,16 +406,16 @@ class InteractiveMechanism:
         )
 
     def standing(self) -> Standing:
-        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
 
     def outlook(self, charge: Charge) -> Outlook:
-        """What the ledger says about a charge, in one look."""
+        """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
         where: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
         return self.ledger.outlook(charge.event, question=charge.question, **where)
 
     def trial(self) -> Trial:
-        """A copy of the filter that decides about the next question, on which charges are tried."""
+        """A copy of the filter that decides about the next question, to try charges on."""
         found = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
         assert found is not None  # noqa: S101 (what stands has a budget)
         return found
@@ -433,7 +432,7 @@ class InteractiveMechanism:
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
     def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnAnswer:
-        """Ask the engine and add the noise, once to each integer. Where keys have to be found, that comes first."""
+        """Ask the engine and add noise, once to each integer; find keys first if they are not known."""
 
         def drawn() -> DrawnAnswer:
             if asked.keys is not None:
@@ -445,7 +444,7 @@ class InteractiveMechanism:
     # -- 4. settle ----------------------------------------------------------------------------------------------
 
     def settle(self, reservation: Reservation, drawn: Sequence[DrawnAnswer]) -> list[Stored]:
-        """Store what was drawn, unless somebody was faster: then theirs is the answer, and ours is forgotten."""
+        """Store what was drawn, unless another process stored its draw first: then that is the answer."""
         content = self.ledger.settle(reservation, stored_answers.content_of([each.stored for each in drawn]))
         stored = stored_answers.stored_of(content, len(drawn))
         for ours, kept in zip(drawn, stored, strict=True):

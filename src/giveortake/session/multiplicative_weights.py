@@ -1,7 +1,7 @@
 """Private multiplicative weights [HR10]: very many counts, chosen one after the other, of which few cost anything.
 
-Weights over all combinations of some columns answer every query that they answer well, for free. Whether they do is
-what the sparse vector technique watches; where they do not, the count is measured, and the weights move towards it.
+Weights over all combinations of some columns answer every query that they answer well, for free. The sparse vector
+technique checks whether they do; if not, the count is measured, and the weights move towards it.
 
 Theorem. Let D be the number of combinations, and α the accuracy, as a share of n rows. If every far query is off by at
 least α·n, there are at most 4·ln D/α² of them. Proof: let the weights p be multiplied by e^(±α/2) on the cells of the
@@ -59,7 +59,7 @@ _EVERYTHING = "all rows"
 @final
 @dataclass(frozen=True, slots=True)
 class WeightsPlan:
-    """What ρ buys: so many far queries, the noise of each, and how far off an answer may be, in shares of n rows."""
+    """What ρ buys: the number of far queries, the noise of each, and the accuracy of answers as a share of n rows."""
 
     rho: Fraction
     accuracy: Fraction
@@ -70,24 +70,24 @@ class WeightsPlan:
 
     @property
     def for_update(self) -> Fraction:
-        """ρ of one far query: half of it watches, half of it counts."""
+        """The ρ of one far query: half is for the comparison, half for the count."""
         return self.rho * (1 - _FOR_TOTAL) / self.updates
 
     @property
     def margin(self) -> float:
-        """m, in rows: how far from the threshold a distance has to be for none of all comparisons to be wrong."""
+        """The margin m of all comparisons together, in rows: beyond it from the threshold, none is wrong."""
         epsilon = sqrt_down(self.for_update)  # 2·ρ/2
         guard = AboveThreshold(0, epsilon, self.rows_of_unit)
         missing = (1 - _CONFIDENCE) / self.updates
         return float(guard.margin(1 - missing, questions=self.queries))
 
     def bound(self, rows: float) -> float:
-        """By how many rows an answer that cost nothing may be off, with the stated confidence."""
+        """By how many rows a free answer may be wrong, with the stated confidence."""
         return float(self.accuracy) * rows + 2 * self.margin
 
     @property
     def deviation(self) -> float:
-        """The noise of a count that is measured, in rows."""
+        """The standard deviation of the noise of a measured count, in rows."""
         return self.rows_of_unit / math.sqrt(self.for_update)
 
 
@@ -95,7 +95,7 @@ class WeightsPlan:
 class MultiplicativeWeights:
     """Counts of combinations of values, asked one after the other: `with s.multiplicative_weights(…) as w: w.count(…)`.
 
-    The whole is one charge. It ends when it is closed; one that was interrupted goes on when the same is asked again.
+    All of them are one charge. An interrupted object continues when the same is asked for again; `close` ends it.
     """
 
     def __init__(
@@ -139,12 +139,12 @@ class MultiplicativeWeights:
         self._run: AdaptiveRun = self._stack.enter_context(request.begin(key))
         try:
             self._begin(cells)
-        except BaseException:  # whoever has no handle cannot close it
+        except BaseException:  # the caller gets no object that could be closed
             self._stack.close()
             raise
 
     def _begin(self, cells: int) -> None:
-        """Count all rows, unless that was done before; then what was drawn since is told again."""
+        """Count all rows; if that was done before, replay the stored steps."""
         self._shares: Floats = np.full(cells, 1 / cells)
         self._known: dict[str, Answer] = {}
         self._seen: list[float] = []
@@ -163,7 +163,7 @@ class MultiplicativeWeights:
     def count(self, *patterns: Mapping[str, Any]) -> Answer:
         """How many rows have one of these combinations: `{"region": ["north", "west"], "married": True}`.
 
-        An answer that the weights give costs nothing, and its interval is the bound of the theorem; one that was far is
+        An answer from the weights costs nothing, and its interval is the bound of the theorem. A count that was far is
         measured, and its interval is that of its noise.
         """
         query = self._query_of(patterns)
@@ -193,12 +193,12 @@ class MultiplicativeWeights:
         return self._measured(self._run.count(self._columns, chosen, query, min(half, self._run.left)))
 
     def _told(self, query: str) -> Answer:
-        """Keep what the weights tell."""
+        """Answer a query from the weights, and remember the answer."""
         expected = float(self._shares[self._cells_of(query)].sum()) * self._rows
         return self._keep(query, expected, self.plan.bound(self._rows), "the weights tell it")
 
     def _measured(self, counted: Counted) -> Answer:
-        """Keep a count that was measured, and move the weights towards it."""
+        """Remember a measured count as the answer, and move the weights towards it."""
         chosen = self._cells_of(counted.query)
         expected = float(self._shares[chosen].sum()) * self._rows
         self._seen.append(abs(counted.count - expected))
@@ -209,7 +209,7 @@ class MultiplicativeWeights:
         return self._keep(counted.query, float(counted.count), float(margin), "measured: the weights were far from it")
 
     def _take_up(self, step: Step) -> None:
-        """What was drawn before: answers are told again, and counts move the weights as they did."""
+        """Replay a stored step: remember its answer again, and move the weights as before."""
         if isinstance(step, Compared):
             self._asked += 1
             if not step.is_far:
@@ -223,7 +223,7 @@ class MultiplicativeWeights:
         return self._known[query]
 
     def _query_of(self, patterns: Sequence[Mapping[str, Any]]) -> str:
-        """Patterns as text: for each the places of the values that its columns may have."""
+        """Patterns as text: for each column of a pattern, the places of its allowed values."""
         if not patterns:
             raise InvalidParameter("patterns", "nothing", "says which rows count", hint='w.count({"region": "north"})')
         names = [column.name for column in self._columns]
@@ -248,7 +248,7 @@ class MultiplicativeWeights:
             chosen |= inside
         return chosen.ravel()
 
-    # -- how it goes --------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------
 
     @property
     def updates(self) -> int:
@@ -256,7 +256,7 @@ class MultiplicativeWeights:
         return len(self._seen)
 
     def close(self) -> None:
-        """End it: nothing more is drawn. The charge stands."""
+        """End the run: nothing more is drawn. The charge remains."""
         self._run.settle()
         self._stack.close()
 

@@ -1,4 +1,4 @@
-"""How sessions and quotes look in a notebook."""
+"""Sessions and quotes as HTML, for notebooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED_BEFORE = "it was asked before at this price, and is free"
 
 
 def session_page(session: Session) -> str:
-    """The promise, what is left of it, and the tables with what is declared about their columns."""
+    """A session as HTML: its budget, what is left of it, and its tables with their declared columns."""
     whom = session.budget.unit.column
     said = [("promise", str(session.budget))]
     if whom is not None:
@@ -40,14 +40,14 @@ def session_page(session: Session) -> str:
 
 
 def quote_page(quote: Quote) -> str:
-    """What an answer would cost, how sure each column would be, and what would make it cheaper."""
+    """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
     percent = exact.shown(100 * quote.confidence)
     margins = html.table(("column", f"give or take, with {percent} %"), _margins(quote))
     return html.card("Quote: nothing is spent", margins, html.facts([cost_of(quote), *quote_facts(quote)]))
 
 
 def cost_of(quote: Quote) -> tuple[str, str]:
-    """The price, as a label and what it says."""
+    """The price of a quote, as a label and a text."""
     share = (
         "more than a whole budget" if quote.share is None else f"{exact.shown(100 * quote.share, 3)} % of the budget"
     )
@@ -55,7 +55,7 @@ def cost_of(quote: Quote) -> tuple[str, str]:
 
 
 def quote_facts(quote: Quote) -> list[tuple[str, str]]:
-    """What else a quote says, as labels and what they say; a label that is empty continues the one before."""
+    """Everything else in a quote, as pairs of a label and a text; an empty label continues the one before."""
     left_out = quote.left_out
     return [
         ("admitted", _admitted(quote)),
@@ -99,7 +99,7 @@ def shown_margin(margin: float | str | None) -> str:
 
 
 def of_a_thousand(margin: str) -> str:
-    """What a margin `m / n` is in a group of usual size.
+    """A margin `m / n` for a group of 1,000 rows.
 
     >>> of_a_thousand("29,960 / n"), of_a_thousand("2.9e+06 / n")
     ('± 30 if it has 1,000', '± 2,900 if it has 1,000')

@@ -1,4 +1,4 @@
-"""What was paid for, read: an answer from noisy integers that are stored. This is post-processing."""
+"""Read releases that were paid for: compute answers from stored noisy integers. This is post-processing."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PaidRelease:
-    """The last release to a question that is paid for, and those that it refines.
+    """The last paid release of a question, and the earlier ones that it refines.
 
-    `portion` is its place in a stream, if there is more of it; `place` that of the first release's question among
-    those that it was charged with.
+    `portion` is its place in a stream, if it is part of one; `place` is the place of the question in the batch of the
+    first release.
     """
 
     mechanism: InteractiveMechanism
@@ -44,13 +44,13 @@ class PaidRelease:
     portion: int | None = None
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
-    promised: tuple[Guarantee, ...] = ()  # by the earlier ones
-    looked_up: bool = False  # by its id, and not by asking
+    promised: tuple[Guarantee, ...] = ()  # by the earlier releases
+    looked_up: bool = False  # by its id, instead of by asking the question again
     place: int = 0
     twins: int = 0  # how many questions of the same name stand before that one
 
     def refining(self, before: PaidRelease) -> PaidRelease:
-        """The same together with what it refines."""
+        """This release as a refinement of `before`."""
         return replace(
             self,
             earlier=(*before.earlier, before.last),
@@ -61,7 +61,7 @@ class PaidRelease:
         )
 
     def read(self, limit: int | None = None) -> Answer:
-        """The answer that follows from all releases."""
+        """The answer that combines all releases."""
         mechanism, made = self.mechanism, self.asked.made
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
@@ -79,7 +79,7 @@ class PaidRelease:
         return answer_of(made, self.keys, (*self.earlier, self.last), around, limit=limit, refine=self.refine)
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
-        """Ask once more, and combine all answers; keys that were found are public now."""
+        """Ask the question again at a further price, and combine all answers; found keys are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable(
                 "quantiles cannot be refined: their answers cannot be averaged",

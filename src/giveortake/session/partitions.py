@@ -1,4 +1,4 @@
-"""Partitions: disjoint parts of the data, which cost together what the dearest of them costs."""
+"""Partitions: disjoint parts of the data, which together cost as much as the most expensive of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Part:
     """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in.
 
-    `identity` tells the partition from others, but for the rows that count in `table`.
+    `identity` identifies the partition, except for the cap on rows of a person in `table`.
     """
 
     column: str
@@ -42,10 +42,10 @@ class Part:
     keep: int | None
 
     def partition(self, caps: Caps, rules: Rules = LATEST) -> int:
-        """The number of the partition that a question with such caps is asked in.
+        """The number of the partition that a question with these caps belongs to.
 
-        Which parts of a person are kept depends on the rows that count. So questions that count other rows are asked in
-        another partition, whose price adds to that of this one. If all parts are kept, it is one whatever counts.
+        Which parts of a person are kept depends on the rows that count. So questions that count other rows belong to
+        another partition, and the prices of both add up. If all parts are kept, there is one partition for all caps.
 
         Guarantee: two partitions have two numbers. Whoever asks chooses a column and a cap of up to 10⁹: too few to
         find two that share 128 bits of a hash, and enough to find two that share 56. Those were the numbers of 0.1,
@@ -56,16 +56,16 @@ class Part:
         return int.from_bytes(hashed[: 7 if rules is Rules.FIRST else 16])
 
     def name(self, caps: Caps, rules: Rules = LATEST) -> str:
-        """What tells it from other parts, for a question with such caps."""
+        """The unique name of this part, for a question with these caps."""
         return f"{self.partition(caps, rules)}/{self.number}"
 
     def event(self, whole: Event, added: Event, partition: int) -> InPart:
-        """What is charged for a release from this part; `added` is how it looks when a unit is added or removed."""
+        """The event to charge for a release from this part; `added` is its event if a unit is added or removed."""
         return InPart(whole, added, partition, self.number, self.touched)
 
     @property
     def left_out(self) -> str | None:
-        """What it leaves out of the people who have rows in several parts, in words."""
+        """In words, in how many parts a person counts; None if in all of them."""
         if self.keep is None:
             return None
         return f"each person counts in {self.keep} of the parts; parts_per_person= keeps more, at a higher price"
@@ -150,5 +150,5 @@ def parts_of(
 
 
 def key_of(value: Value) -> Any:
-    """What a part is found by: a value as Python writes it."""
+    """The key of a part in a `Partition`: its value, with fractions as floats."""
     return float(value) if isinstance(value, Fraction) else value

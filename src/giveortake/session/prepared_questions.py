@@ -1,7 +1,7 @@
-"""What is kept of questions between two quotes: how texts were read, and what no amount decides about their price.
+"""A cache of questions between two quotes: parsed texts, and the part of their pricing that no amount affects.
 
-Both are functions of the question, the schema and the caps alone. What is kept belongs to one asker, so that nobody can
-tell by the time of a quote what somebody else has asked.
+Both are functions of the question, the schema and the caps alone. Each asker has a cache, so that the time of a quote
+does not reveal what others have asked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from giveortake.session.kept_readings import KeptReadings
     from giveortake.sql import Read
 
-_MOST = 256  # of each
+_MOST = 256  # entries of each cache
 _Kept = TypeVar("_Kept")
 
 
 @final
 class Remembered(Generic[_Kept]):
-    """The last few results, by what they were made of. Threads may share it."""
+    """A cache of the most recently used results. Threads may share it."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
@@ -34,7 +34,7 @@ class Remembered(Generic[_Kept]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
-        """What is kept, or what is made now. What fails is not kept."""
+        """The cached result for a key, or the result of `make`, which is cached unless it raises."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -50,16 +50,16 @@ class Remembered(Generic[_Kept]):
 @final
 @dataclass(slots=True, eq=False)
 class PreparedQuestion:
-    """A question with caps, prepared; it holds the very question, so that no other is taken for it."""
+    """A question prepared for given caps. It holds the question object, so that its id stays unique."""
 
     question: Question
     prepared: Prepared
-    is_runnable: bool = False  # whether an engine has said that it runs what is asked at known keys
+    is_runnable: bool = False  # whether the engine has accepted it, at known keys
 
 
 @final
 class PreparedQuestions:
-    """Questions that were read and prepared for one asker; with `kept`, those that were read by earlier calls too."""
+    """A cache of parsed and prepared questions for one asker; `kept` adds a cache of parsed texts on disk."""
 
     def __init__(self, kept: KeptReadings | None = None) -> None:
         self._kept = kept
@@ -67,7 +67,7 @@ class PreparedQuestions:
         self._prepared: Remembered[PreparedQuestion] = Remembered()
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
-        """How a text is read."""
+        """The reading of a text, from a cache or by `read`."""
         if not isinstance(text, str):
             return read()  # which refuses it
         kept = self._kept
@@ -76,9 +76,9 @@ class PreparedQuestions:
     def prepared(
         self, question: Question, caps: Caps, rules: Rules, prepare: Callable[[], Prepared], *, pure: bool
     ) -> PreparedQuestion:
-        """What no amount decides about a question's price.
+        """The part of a question's pricing that no amount affects, cached.
 
-        It is found by the identity of the question, which cannot be another's as long as it is held here.
+        It is found by the id of the question object, which stays unique while the cache holds that object.
         """
         key = (id(question), repr(caps), rules, pure)
         return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))

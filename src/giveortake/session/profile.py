@@ -1,4 +1,4 @@
-"""A profile: how many rows and groups people have and how large their numbers are, as it was released once."""
+"""A released profile: how many rows and groups people have, and how large their numbers are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from giveortake.session.dimensions import Dimension
 
 _USUAL_SHARE = Fraction(95, 100)
-_BEYOND_NOISE = 15  # scales of the noise: a count up to that is taken for nothing; one of 163 exceeds it in 40,000 runs
+_BEYOND_NOISE = 15  # scales of the noise: smaller counts are taken for 0; in one of 40,000 runs one of 163 exceeds it
 _SHOWN = 8  # lines of a table
 NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound, which a profile takes"
 
@@ -61,7 +61,7 @@ class Profile:
     # -- suggestions --------------------------------------------------------------------------------------------
 
     def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:
-        """The least caps that leave so many of the people as they are, as far as the noise lets us see.
+        """The least caps that leave the given share of people unchanged, as far as the noise allows to tell.
 
         Ready for `gt.protect(…, **p.caps())`, or for one question.
         """
@@ -83,7 +83,7 @@ class Profile:
         return self.bounds_at(_USUAL_SHARE)
 
     def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
-        """The same for another share of the people. Columns in which nothing but zeros is seen have none."""
+        """The bounds for another share of the people. Columns in which only zeros are seen have none."""
         wanted = exact.open_probability("share", share)
         beyond = _BEYOND_NOISE * self._scale
         found = {
@@ -102,9 +102,9 @@ class Profile:
         return f"at this ε no bounds are seen of {', '.join(names)}: a larger one may show them" if names else None
 
     def usual_magnitude(self, column: str) -> float | None:
-        """About the greatest absolute value of a person in a column, in the mean; None if the profile has not seen it.
+        """An estimate of the mean, over persons, of their greatest absolute value in a column; None if none was seen.
 
-        It is an estimate, and bounds nothing.
+        It is not a bound.
         """
         for each, counts in zip(self._dimensions, self._counts, strict=True):
             if isinstance(each, Magnitude) and each.column == column:
@@ -178,17 +178,17 @@ class Profile:
         return float(bounds.kept_low[0]), bounds.persons_high
 
     def told_persons(self) -> str:
-        """That number in words."""
+        """The number of persons in words."""
         low, high = self.persons()
         told = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
         return f"{told} (with {exact.shown(100 * _USUAL_SHARE)} %)"
 
-    # -- faces --------------------------------------------------------------------------------------------------
+    # -- output -------------------------------------------------------------------------------------------------
 
     def lines(self, epsilon: Number | None = None, confidence: Number = _USUAL_SHARE) -> list[dict[str, float]]:
         """For each cap on all rows of a person: the margin of COUNT(*) at ε, and about how many rows are left out.
 
-        They go on as long as the error falls, so that the least is not where they merely end.
+        The list continues until the error rises again, so that it contains the least error.
         """
         sure = exact.open_probability("confidence", confidence)
         spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)

@@ -1,4 +1,4 @@
-"""Profiles: released once, on the way of every question."""
+"""Release profiles, through the same steps as every question."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from giveortake.session.stored_answers import Stored
 
 _SURE = Confidence("0.95")
-FORMAT = 1  # of the bins; others are another format, and these stay readable
+FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileRequest:
-    """What a profile is to tell, at what price: one question for each dimension, under one charge."""
+    """The request for a profile: one question for each dimension, under one charge."""
 
     mechanism: InteractiveMechanism
     said: Mapping[str, Any]
@@ -51,7 +51,7 @@ class ProfileRequest:
         columns: Sequence[str],
         most_rows: Number | None,
     ) -> ProfileRequest:
-        """As it was said, checked. Nothing is charged, and no row is looked at."""
+        """Check a request. Nothing is charged, and no row is read."""
         relation = mechanism.origin.uncapped.get(table)
         if relation is None:
             raise InvalidParameter(
@@ -74,30 +74,30 @@ class ProfileRequest:
 
     @property
     def words(self) -> str:
-        """What is asked, as the ledger and lists of releases say it."""
+        """A description of the request, for the ledger and for lists of releases."""
         return f"profile of {self.said['table']}: {', '.join(each.name for each in self.dimensions)} of a person"
 
     @property
     def noise(self) -> Laplace:
-        """The noise of every count: what D dimensions share ε for. The price is derived anew from what is charged."""
+        """The noise of every count: D dimensions share ε. The charge does not use it: `price` computes that anew."""
         moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
         return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
 
     def price(self) -> tuple[Priced, ...]:
-        """One priced question for each dimension, of equal shares."""
+        """One priced question for each dimension; all have equal shares of ε."""
         questions = [each.question() for each in self.dimensions]
         share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
         return tuple(self.mechanism.price_at(each, Caps(), share) for each in questions)
 
     def release(self, key: str | None) -> Profile:
-        """Charge, draw what was not drawn before, and read it."""
+        """Charge, draw unless that was done before, and return the profile."""
         reservation, parts = self.mechanism.reserve_and_draw(
             self.price(), key, _SURE, profile=self.said, words=self.words
         )
         return self.read(parts, reservation.id, reservation.paid_before)
 
     def table(self, answer: Answer, place: int) -> Answer:
-        """The table of a dimension as people read it: what each bin holds, in the place of its number."""
+        """The table of a dimension for people: with the range of each bin instead of its number."""
         dimension = self.dimensions[place]
         (bins, *others), ranges = answer.columns, dimension.ranges()
         places = [int(str(each)) for each in bins.values]
@@ -106,7 +106,7 @@ class ProfileRequest:
         return Answer([*held, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")})
 
     def read(self, parts: Sequence[Stored], release_id: str, paid_before: str | None = None) -> Profile:
-        """The profile that follows from what is stored; `paid_before` says that it was not charged now."""
+        """The profile from what is stored; `paid_before` is the note that nothing was charged now."""
         counts = []
         for part in parts:
             (array,) = arrays_from_json(part["arrays"], 1)

@@ -34,12 +34,11 @@ class Query:
     `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
     such as "1/10". For the last two the noise is chosen too: Laplace or Gaussian, whichever leaves more of the budget,
     or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated, or of all of them together
-    where `confidence_over` is "answer"; `key_delta` the δ for
-    finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
-    is large.
+    where `confidence_over` is "answer"; `key_delta` is the δ for finding keys in the data; `n` is how many rows a group
+    has, if that is public or was released: the margins of means depend on it.
 
-    How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
-    of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
+    How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, which
+    override the custodian's caps; the noise depends on them. `caps` says `"best"` to choose them by a profile.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Query:
     ) -> None:
         self.session = session
         self.question = question
-        self.text = text  # as it was written in SQL, if it was
+        self.text = text  # of the question, if it was written in SQL
         self.options = dict(options)
         self._mechanism = mechanism
 
@@ -63,7 +62,7 @@ class Query:
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
-        """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
+        """What an answer would cost, and its margins. No row is read, and nothing is charged.
 
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
@@ -90,9 +89,9 @@ class Query:
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
-        """The answer as a stream of answers about some keys each, for tables that are too large to be held at once.
+        """The answer as a stream of answers about some keys each, for tables that are too large for memory.
 
-        The terms and the price are those of `answer`, and so is what is kept: it is drawn once.
+        The terms, the price and the stored release are those of `answer`: either draws it, once.
         """
         said = self._terms(terms)
         if self.question.distinct:
@@ -105,7 +104,7 @@ class Query:
         return replace(only, text=self.text)
 
     def plan(self) -> dict[str, Any]:
-        """The question as nothing but lists, numbers and text: `session.from_plan` makes the same question of it."""
+        """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
         return question_to_json(self.question, self._mechanism.origin)
 
     @property
@@ -114,7 +113,7 @@ class Query:
         return self.question.finds_keys
 
     def _terms(self, said: AskTerms) -> Terms:
-        """The terms as they were said; those of the question's own text where nothing else is."""
+        """The stated terms, with those in the question's own text where none are stated."""
         stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
         names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
         own = {name: each for name, each in self.options.items() if name in names}
@@ -126,6 +125,6 @@ class Query:
 
 
 def mechanism_of_query(query: Query) -> InteractiveMechanism:
-    """What stands behind a question. As `mechanism_of`, it is no part of the public face."""
+    """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
     require_here(query)
     return query._mechanism  # noqa: SLF001 (the one way in)

@@ -1,4 +1,4 @@
-"""Quotes: what an answer would cost and how sure it would be, from the question alone."""
+"""Quotes: what an answer would cost and what margins it would have, from the question alone."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 class Quote:
     """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
 
-    `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
-    rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
-    `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
-    asker at this price, and is free. `left_out` is what the caps leave out of the table, as far as a profile tells, and
-    what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if nothing is known
-    that tells.
+    `margins` has a number for each column whose margin does not depend on rows; for a mean, the text `m / n`: the
+    margin is m over the number of rows. `share` is how much of a fresh budget the answer takes, `used_after` how much
+    of this one would be used then; `admitted` says whether it would be answered now: the budget admits it, or it was
+    `paid` for before, by the same asker at this price, and is free. `left_out` is what the caps leave out of the table,
+    by a profile, and what other caps would; `worthless` is a sentence if the answer would say nothing, and `doubt` one
+    if that is not known.
     """
 
-    cost: Guarantee | None  # None where no row is asked
+    cost: Guarantee | None  # None if no row is read
     spend: str
     share: Fraction | None
     margins: dict[str, float | str | None]
@@ -100,7 +100,7 @@ class Quote:
 
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
-    """Everything that can be said before asking."""
+    """The quote of a priced question."""
     made, sure, n = asked.made, terms.confidence, terms.n
     outlook = mechanism.outlook(mechanism.charge([asked]))
     mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
@@ -143,7 +143,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
 
 
 def _used_after(outlook: Outlook) -> Fraction | None:
-    """How much of the budget is used once it is asked; what was paid for before adds nothing."""
+    """How much of the budget would be used after the answer; None if it is not admitted. A replay adds nothing."""
     if outlook.paid:
         standing = outlook.standing
         return None if standing.own is None else standing.given + standing.own
@@ -166,7 +166,7 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
 
 
 def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
-    """What a joint release saves [PDP21, Ex. 1.4, 1.5], and whether the noise would drown the answer (L1.7)."""
+    """Remarks: what a joint release saves [PDP21, Ex. 1.4, 1.5], and whether noise would drown the answer (L1.7)."""
     remarks = []
     if any(measure.sections is not None for measure in made.measures):
         remarks.append("a narrower CLAMP gives quantiles finer bins, at the same cost")
@@ -193,9 +193,9 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: T
 
 
 def _times_the_noise(made: Measurement) -> Fraction:
-    """How many times the noise a count would get if every group were asked for by itself, at its part of the spend."""
+    """How many times larger a count's noise would be if each group were asked for alone, at its part of the spend."""
     together, keys = made.stability, made.stability.keys or 1
-    if together.rows_in_group is None:  # persons alone are counted
+    if together.rows_in_group is None:  # only persons are counted
         return Fraction(keys, together.touched)
     alone = replace(together, groups=1, grouped=False, keys=None)
     (whole, root_whole), (part, root_part) = together.sensitivity(0, 1), alone.sensitivity(0, 1)
@@ -203,7 +203,7 @@ def _times_the_noise(made: Measurement) -> Fraction:
 
 
 def _advice(made: Measurement, *, is_best: bool) -> list[str]:
-    """What would make it surer; lower caps than the best ones would not."""
+    """Advice for narrower intervals; none about caps if these are the best ones."""
     advice = []
     if len(made.shares) > 1 and len(made.formulas) > 1:
         advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")

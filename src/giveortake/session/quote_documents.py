@@ -1,4 +1,4 @@
-"""Quotes as JSON and back, whole: what a service sends and a client reads."""
+"""Quotes as JSON and back, without loss: a service writes them and a client reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT = 1
 
 
 def to_json(quote: Quote) -> str:
-    """A quote for programs: what is a number stands there as a double, and `exact` holds it as it is."""
+    """A quote as JSON, for programs: numbers are doubles, and `exact` holds the exact fractions."""
     sure = quote.confidence
     document = {
         "format": FORMAT,
@@ -52,7 +52,7 @@ def to_json(quote: Quote) -> str:
 
 
 def from_json(text: str) -> dict[str, Any]:
-    """The fields of the quote that was written. Whatever else is refused by one sentence."""
+    """The fields of the quote that `to_json` wrote. Any other text is refused with one message."""
     try:
         document = json.loads(text)
         if document["format"] != FORMAT:
@@ -88,7 +88,7 @@ def _finite(margin: float | str | None) -> float | str | None:
 
 
 def _written(remaining: Any) -> Any:
-    """What is left: one number, or one for each account of a race."""
+    """What is left of the budget, for JSON: one number, or one for each account of a race."""
     if isinstance(remaining, dict):
         return {name: _written(each) for name, each in remaining.items()}
     return str(remaining) if isinstance(remaining, Fraction | int) else remaining

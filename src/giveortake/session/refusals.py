@@ -1,4 +1,4 @@
-"""Why a question is not charged, in the terms in which it was asked."""
+"""Refusals of charges, explained in the terms in which the question was asked."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ OTHER_BUDGET = 'use a budget that prices it: gt.ApproxDP("1", "1e-6"), or gt.ZCD
 
 
 def gaussian_event(spend: Spend) -> Event:
-    """What Gaussian noise is charged as, at most."""
+    """The most that Gaussian noise at a spend is charged as."""
     return events.Gaussian(1 / spend.gaussian())
 
 
 def rounded_gaussian_event(spend: Spend) -> Event:
-    """The same where noise is rounded up to numbers of few digits."""
+    """The most that Gaussian noise at a spend is charged as if it was rounded up to few digits."""
     return events.Gaussian((1 + Fraction(1, 2**28)) / spend.gaussian())
 
 
@@ -50,10 +50,10 @@ def too_dear(
     event_at: Callable[[Spend], Event] = gaussian_event,
     instead: str | None = None,
 ) -> BudgetExceeded:
-    """The refusal of a charge by the ledger, in the terms of the questions; `needed` is the δ for finding keys.
+    """The ledger's refusal of a charge, in the terms of the questions; `needed` is the δ for finding keys.
 
-    `event_at` is what another spend in the same currency would be charged as. `instead` is what to do where such a
-    charge has no price at all; unless it is said, that is to ask for Laplace noise.
+    `event_at` gives the event for another spend in the same currency. `instead` is advice for a budget that has no
+    price for such a charge at all; by default, to ask for Laplace noise.
     """
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
@@ -79,12 +79,12 @@ def too_dear(
 
 
 def deltas_of(asked: Iterable[Measurement]) -> Fraction:
-    """The δ that finding their keys takes."""
+    """The δ that finding the keys of some measurements takes."""
     return sum((each.selection.event().delta for each in asked if each.selection is not None), Fraction(0))
 
 
 def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
-    """That there is not enough δ left for finding keys, in words; nothing if there is."""
+    """A sentence if there is not enough δ left for finding keys; else nothing."""
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if pot is None or needed <= pot:
         return []
@@ -94,7 +94,7 @@ def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
 def _what_fits(
     mechanism: InteractiveMechanism, spend: Spend, pure: Fraction, event_at: Callable[[Spend], Event]
 ) -> str:
-    """The most that would be admitted now, in the currency in which something was asked; `pure` is that in pure ε."""
+    """The most that would be admitted now, in words, in the currency of a spend; `pure` is the most in pure ε."""
     if spend.is_pure or mechanism.part is not None:
         return f"a pure ε of up to {shown_down(pure, _DIGITS)} would fit" if pure else "nothing is left"
     name, sign = next((name, sign) for name, sign in _SIGNS if getattr(spend, name) is not None)
@@ -104,7 +104,7 @@ def _what_fits(
         less: Any = {name: amount}
         try:
             return mechanism.admits(event_at(replace(spend, **less)))
-        except InvalidParameter:  # so little that nothing can be bought for it
+        except InvalidParameter:  # too little to buy anything
             return False
 
     for _ in range(_HALVINGS):
@@ -128,7 +128,7 @@ _SIGNS = (("rho", "ρ"), ("mu", "μ"), ("epsilon", "ε"))
 def run_too_dear(
     mechanism: InteractiveMechanism, rho: Fraction, stated: ApproxDP | None, refusal: BudgetExceeded
 ) -> BudgetExceeded:
-    """The refusal of a run, which is charged as ZCDP(ρ); `stated` is the (ε, δ) whose ρ it is, if it was said so."""
+    """The refusal of a run, which is charged as ZCDP(ρ); `stated` is the (ε, δ) that was converted to ρ, if any."""
     costs = f"ρ = {shown_up(rho, _DIGITS)}"
     spend = Spend(rho=rho)
     if stated is not None:
@@ -155,14 +155,14 @@ def fit_too_dear(
 
 
 def samples_too_dear(spend: Spend | None, refusal: BudgetExceeded) -> BudgetExceeded:
-    """The refusal of sums over samples: what a budget adds up of them is a little more than what they were made for."""
+    """The refusal of sums over samples, which cost a budget a little more than the spend they were calibrated for."""
     hint = "ask for a tenth less of ε, or for fewer steps: budgets add up sampled noise by Rényi orders"
     message = f"{spend} in samples is more than what is left of the budget; nothing was charged"
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
 
 def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> BudgetExceeded:
-    """The refusal of a share of the budget that is not left."""
+    """The refusal of a share that exceeds what is left of the budget."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
     fits = f"a smaller share fits, or a pure ε of up to {shown_down(left, _DIGITS)}" if left else "nothing is left"

@@ -1,4 +1,4 @@
-"""`protect`: put tables behind a budget. Everything that is said here is the custodian's word, and frozen."""
+"""`protect`: put tables behind a budget. Everything declared here is the custodian's word, and cannot be changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.units import Neighbours
 
 _NAME = re.compile(r"[^0-9A-Za-z_]+")
-WORD_FOR_ROWS = "row"  # where a unit is said by a text
+WORD_FOR_ROWS = "row"  # where a unit is given as a text
 _CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
@@ -106,20 +106,20 @@ def protect(
 
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
     `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
-    is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not read as text again.
-    How questions were read is kept there too.
+    is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not parsed again.
+    Parsed questions are kept there too.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. A file that has a ledger
     beside it already (`trips.csv.ledger`, or the one that a TOML file there names) is refused with any other, or
-    none (`SameTable`): the same people would have two budgets. `ledger=":memory:"` says that nobody else is told, and
-    `owner_confirms`, which is recorded, that it is meant. `mark` says where the ledger's mark is kept, if not in the
-    state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows people already, `population` says
-    that this table is about them, or `new_population` that it is about others. `failures` is how many questions may
-    run out of memory or time before the custodian has to look, 3 unless stated. `by` names whoever puts the table
-    here, in the ledger.
+    none (`SameTable`): the same people would have two budgets. `ledger=":memory:"` states that nobody else will see the
+    answers; `owner_confirms`, which is recorded, overrides the refusal. `mark` says where the ledger's mark is kept, if
+    not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
+    `population` says that this table is about the same people, and `new_population` that it is about others.
+    `failures` is how many questions may run out of memory or time before the custodian has to look, 3 unless stated.
+    `by` is the name of whoever protects the table, for the ledger.
 
     `trusted` is the custodian's own code, `{"name@version": function}`, that this session may name in `gt.learn.sgd`:
-    it is called with rows. Sessions of analysts have none of it.
+    it is called with rows. Sessions of analysts have none.
 
     `appended` is the custodian's word that every version of the tables holds all rows of the versions before it, as
     they were. Counters go on from one version to the next only then: how much of one person they count rests on it.
@@ -210,7 +210,7 @@ def protect(
 
 
 def _trusted(said: Mapping[str, Trusted] | None, analyst: str | None) -> dict[str, Trusted]:
-    """The custodian's code by its name and version, which are all that is known of it."""
+    """Check the custodian's code, by name@version; the functions themselves are not recorded."""
     if said and analyst is not None:
         raise InvalidParameter(
             "trusted",
@@ -227,7 +227,7 @@ def _trusted(said: Mapping[str, Trusted] | None, analyst: str | None) -> dict[st
 
 
 def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:
-    """Where questions are kept: in memory, and if there is a folder for it, there too."""
+    """The cache of questions: in memory, and also on disk if there is a folder for it."""
     if kept is None:
         return PreparedQuestions()
     from giveortake.session.kept_readings import KeptReadings  # noqa: PLC0415 (for the command line)
@@ -237,7 +237,7 @@ def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) 
 
 
 def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:
-    """Where a ledger is kept, as far as a file beside it can be compared with that."""
+    """The place of a ledger, to compare it with the ledgers beside a file; None if none was stated."""
     if ledger is None or isinstance(ledger, str | PathLike):
         return None if ledger is None else str(ledger)
     if not isinstance(ledger, ledgers.Ledger):
@@ -249,9 +249,9 @@ def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:
 
 
 def _prepare(engine: Engine, origin: Origin) -> None:
-    """Do now what the first question would have to wait for: imports, and the choice of the rows that count.
+    """Do the slow work before the first question: imports, and the choice of the rows that count.
 
-    What fails of the latter is the custodian's to see.
+    If the latter fails, the custodian sees the error.
     """
     import_module("giveortake.sql.reading")
     try:
@@ -266,7 +266,7 @@ def _prepare(engine: Engine, origin: Origin) -> None:
 
 
 def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger | None, name: str) -> Path | None:
-    """Where large answers are kept: beside the ledger; if it is in memory, nowhere for long."""
+    """The folder for large answers: beside the ledger by default; None (a temporary folder) if that is in memory."""
     if spool is not None:
         return Path(spool)
     if _place(ledger) in {None, MEMORY}:
@@ -277,7 +277,7 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
 
 
 def require_no_column_called_row(columns: Iterable[str]) -> None:
-    """Refuse the word `row` for a table that has a column of this name, which may have been meant: it protects more."""
+    """Refuse `unit="row"` if the table has a column of that name, which may be meant, and would protect more."""
     named = next((each for each in columns if each.casefold() == WORD_FOR_ROWS), None)
     if named is not None:
         raise InvalidParameter(
@@ -311,7 +311,7 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 def _private_tables(
     engine: Engine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[Source]]:
-    """The tables as they are declared, and as the engine sees them."""
+    """The private tables as declared, and their sources in the engine."""
     several = isinstance(source, Mapping)
     given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
     if not given:
@@ -392,7 +392,7 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
 
 
 def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
-    """What untyped cells are to be read as, by what is said about their columns."""
+    """The kinds to read untyped cells as, from the declared domains of their columns."""
     return {column: _kind(value) for column, value in said.items() if whom == ROW or column != whom.column}
 
 
@@ -439,7 +439,7 @@ def _public_tables(engine: Engine, given: Mapping[str, Any], taken: set[str]) ->
 
 
 def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
-    """What occurs in a public table is public."""
+    """The domain of a column of a public table, from its values, which are public."""
     present = [value for value in values if value is not None]
     nullable = len(present) < len(values)
     if physical.kind.is_number and present:
@@ -452,7 +452,7 @@ def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
 
 
 def _registered(book: ledgers.Ledger, name: str, *, owned: bool, **said: Any) -> ledgers.Registered:
-    """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
+    """Register the budget and the table in the ledger, or check them against it; other data is a new version."""
     try:
         return book.register(name, **said)
     except BaseException:
@@ -462,7 +462,7 @@ def _registered(book: ledgers.Ledger, name: str, *, owned: bool, **said: Any) ->
 
 
 def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
-    """The allotment of an analyst, which is all that they may spend; None if they draw from the population's budget."""
+    """The allotment of an analyst, which is all they may spend; None if they spend the population's budget."""
     people = next(level for level in book.levels() if (level.kind, level.name) == ("population", population))
     if analyst is None or not people.allotted:
         return None
@@ -472,7 +472,7 @@ def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str |
 
 
 def table_name(source: Any, name: str | None, table: str | None) -> str:
-    """What a table is called: what is said, the table of a database, or what its file is called."""
+    """The name of a table: the stated one, that of the table in a database, or that of the file."""
     for parameter, said in (("name", name), ("table", table)):
         if said is not None and not hasattr(said, "encode"):
             raise InvalidParameter(parameter, said, "is not the name of a table")

@@ -41,9 +41,9 @@ _AGAIN = "ask it again: what was paid for is free"
 def record_of(
     mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence, refined: int | None = None
 ) -> dict[str, Any]:
-    """What the ledger keeps of questions that are charged together. It is made of the questions alone.
+    """The record that the ledger keeps of questions charged together. It is made from the questions alone.
 
-    `refined` is which question of the first release that is refined.
+    `refined` says which question of the first release is refined.
     """
     part = mechanism.part
     return {
@@ -68,7 +68,7 @@ def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
 
 
 def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> PaidRelease:
-    """What was paid for under an id, as it can be read and refined; `place` says which question of a batch.
+    """The paid release with an id, to be read or refined; `place` says which question of a batch.
 
     Guarantee: it is read by the very measurement that was charged. What the record leads to is compared with what names
     the charge and with the event that was charged, and refused where they differ, so that noisy integers are never read
@@ -79,7 +79,7 @@ def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | 
 
 
 def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecord:
-    """What the ledger says of a release of these tables; another's is as unknown as one that never was."""
+    """The ledger's record of a release of these tables. A release of other tables is refused as unknown."""
     record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
     if record.dataset != mechanism.dataset:
         raise NotFound(f"there is no release {release_id!r}", hint=Advice("{releases} lists them"))
@@ -115,7 +115,7 @@ def _content(record: ReleaseRecord) -> dict[str, Any]:
 
 
 class _Reading:
-    """One release on its way from the ledger to an answer."""
+    """Reads one release from its record in the ledger."""
 
     def __init__(self, mechanism: InteractiveMechanism, record: ReleaseRecord) -> None:
         content = _content(record)
@@ -131,7 +131,7 @@ class _Reading:
         self._content = content
 
     def paid(self, place: int) -> PaidRelease:
-        """The release with all that it refines."""
+        """The release of the question at a place, with all releases that it refines."""
         request, mechanism = self._record.request, self._mechanism
         refines, portion = tuple(request["refines"]), request.get("portion")
         found: PaidRelease | None = None
@@ -147,7 +147,7 @@ class _Reading:
         return int(self._content["refined"])
 
     def after(self, earlier: PaidRelease | None, place: int, portion: int | None) -> PaidRelease:
-        """The same where what it refines is at hand."""
+        """The release at a place, as a refinement of `earlier` if that is given."""
         mechanism, record = self._mechanism, self._record
         asked = self._priced(earlier)
         self._require_same(asked)
@@ -181,7 +181,7 @@ class _Reading:
         return paid if earlier is None else paid.refining(earlier)
 
     def _priced(self, earlier: PaidRelease | None) -> list[Priced]:
-        """The questions at their prices, made anew from the record."""
+        """The priced questions, rebuilt from the record."""
         found = []
         for said in self._content["questions"]:
             question = self._question(json.loads(said["plan"]))
@@ -208,7 +208,7 @@ class _Reading:
             ) from None
 
     def _require_same(self, asked: list[Priced]) -> None:
-        """What is read has to be what was charged."""
+        """Refuse to read a release if the rebuilt charge differs from the recorded one."""
         request = self._record.request
         try:
             charge = self._mechanism.charge(
@@ -227,9 +227,9 @@ class _Reading:
             )
 
     def _referred(self, reference: str) -> ReleaseRecord:
-        """The record that a refinement calls by a reference; see `Reservation.reference`."""
+        """The record with a given reference; see `Reservation.reference`."""
         mechanism = self._mechanism
-        is_number = reference.isdigit() and len(reference) < _ID  # of an entry, as 0.1 called it
+        is_number = reference.isdigit() and len(reference) < _ID  # the number of an entry: references of 0.1
         name = f"{mechanism.dataset}/{reference}" if is_number else reference
         return mechanism.ledger.release_record(name, analyst=mechanism.analyst)
 

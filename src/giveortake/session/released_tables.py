@@ -1,4 +1,4 @@
-"""Every table that a release holds: one of a question, several of a batch or a workload, the periods of a counter."""
+"""The tables of a release: one for a question, several for a batch or a workload, the periods of a counter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from giveortake.workload.results import WorkloadAnswer
     from giveortake.workload.workload import Workload
 
-MOST_WISHES = 2_000  # of a workload that the ledger writes down; one of more can be asked again, and not looked up
+MOST_WISHES = 2_000  # a workload with more is not recorded: it can be asked again, but not looked up by its id
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 _AGAIN = "ask it again: what was paid for is free"
 
@@ -49,7 +49,7 @@ def workload_record(
     caps: Caps,
     confidence: Confidence,
 ) -> dict[str, Any] | None:
-    """What the ledger keeps of a workload, so that its tables can be read by its id; None if that is too much."""
+    """The record of a workload, with which its tables can be read by its id; None if it would be too large."""
     if len(workload.tables) + len(workload.ranges) > MOST_WISHES:
         return None
     return {
@@ -59,7 +59,7 @@ def workload_record(
             "ranges": [[each.column, list(each.by), each.bins, each.weight] for each in workload.ranges],
             "column_names": [list(each) for each in workload.column_names],
             "measure_names": [list(each) for each in workload.measure_names],
-            "count": count,  # of its tables, each once
+            "count": count,  # the number of distinct tables
             "minimise": minimise,
             "norm": None if norm is None else str(norm),
         },
@@ -70,7 +70,7 @@ def workload_record(
 def counter_record(
     mechanism: InteractiveMechanism, table: str, column: str, horizon: int, *, spend: Spend, terms: Terms
 ) -> dict[str, Any]:
-    """The same of a counter."""
+    """The record of a counter, with which its counts can be read by its id."""
     common = _common(mechanism, spend, mechanism.resolve_caps(terms), terms.confidence)
     return {**common, "counter": {"table": table, "column": column, "horizon": horizon}}
 
@@ -109,7 +109,7 @@ def released_table(mechanism: InteractiveMechanism, release_id: str, place: int 
 
 
 def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Iterator[Answer]:
-    """All tables of a release, in order. What holds none, or was not written down, is refused by its name.
+    """All tables of a release, in order. A release without tables, or without a record, is refused with the reason.
 
     Guarantee: each is read by the very measurement that was charged; what the record leads to is compared with the
     charge, and refused where it differs. This is post-processing, and free.
@@ -125,7 +125,7 @@ def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> I
 
 
 def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | None) -> Answer:
-    """The table of a question; of a profile, with what each of its bins holds."""
+    """The table of a question; the table of a profile shows the ranges of its bins."""
     found = paid_release(mechanism, record.id, place).read()
     said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
     if said.pop("format", None) != PROFILE_FORMAT:
@@ -134,7 +134,7 @@ def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | N
 
 
 def _kind(record: ReleaseRecord) -> str:
-    """What the record says was asked."""
+    """The kind of a release, by its record: "questions", "workload" or "counter"; others are refused."""
     found, request = record.record, record.request
     if isinstance(request, dict) and "run" in request:
         raise Unprovable(

@@ -1,4 +1,4 @@
-"""What a run is about and what it may spend, before it is charged; and the charge that begins it."""
+"""Requests for runs: the rows and the spend of a run before it is charged, and the charge that begins it."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRequest:
-    """What a run is about, and what it may spend. Nothing is charged by making it, and no row is looked at."""
+    """The rows, the name and the spend of a run. Making a request charges nothing and reads no row."""
 
     _mechanism: InteractiveMechanism
     _relation: Relation
     rho: Fraction
     said: dict[str, Any]  # what names the run: everything that decides what it measures
     words: str
-    stated: ApproxDP | None = None  # the (ε, δ) whose ρ it is, if it was said so
+    stated: ApproxDP | None = None  # the (ε, δ) that was converted to ρ, if it was stated so
     spend: Spend | None = None  # what was stated for a run of sums of vectors
-    declared: events.Repeated | None = None  # of a run of so many equal steps
-    mu: Fraction | None = None  # of a run of Gaussian releases alone, whose μ² add up
+    declared: events.Repeated | None = None  # for a run of equal steps whose number is declared
+    mu: Fraction | None = None  # for a run of only Gaussian releases, whose μ² add up
     persons: Sample | None = None  # the public part of the persons whose vectors are summed
 
     @classmethod
@@ -60,7 +60,7 @@ class RunRequest:
         stated: ApproxDP | None = None,
         rows: Relation | None = None,
     ) -> RunRequest:
-        """A run over one private table of a session, or some `rows` of it; refused where a person's have no bound."""
+        """A run over a private table of a session, or some `rows` of it; refused if rows per person have no bound."""
         from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
 
         return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated, rows=rows)
@@ -77,25 +77,25 @@ class RunRequest:
         stated: ApproxDP | None = None,
         rows: Relation | None = None,
     ) -> RunRequest:
-        """The same for what stands behind a session."""
+        """As `of`, for the mechanism of a session."""
         if mechanism.part is not None:
             raise QueryRefused("a part of a table cannot be synthesised", hint="use the session of the whole table")
         relation = mechanism.origin.relations[table] if rows is None else rows
         if relation.most_rows is None:
             raise unbounded("rows", ())
-        rho = priced_within(rho)  # whoever asks for all that is left gets it
+        rho = priced_within(rho)  # rounded so that all that is left can be asked for
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
 
     @classmethod
     def of_vectors(
         cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, said: dict[str, Any], words: str
     ) -> RunRequest:
-        """A run of sums of vectors, which bound the rows of a person by themselves; it keeps μ-GDP."""
+        """A run of sums of vectors, each of which bounds a person's contribution itself; it keeps μ-GDP."""
         if mechanism.part is not None:
             raise QueryRefused(
                 "a model cannot be fitted to a part of a table", hint="use the session of the whole table"
             )
-        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
+        mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
         named = said | {"relation": relation.to_json(), "mu": str(mu)}
         return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
 
@@ -110,20 +110,20 @@ class RunRequest:
         said: dict[str, Any],
         words: str,
     ) -> RunRequest:
-        """A run of so many sums over samples of persons, each with the same noise, charged as what was declared."""
+        """A run of a declared number of sums over samples of persons, all with the same noise."""
         found = cls.of_vectors(mechanism, relation, spend, said | {"declared": declared.to_dict()}, words)
         return replace(found, declared=declared)
 
     @property
     def event(self) -> Event:
-        """What is charged, once, for the whole run."""
+        """The event that is charged, once, for the whole run."""
         if self.declared is not None:
             return self.declared
         return events.ZCDP(self.rho) if self.mu is None else events.Gaussian(1 / self.mu)
 
     @property
     def promise(self) -> Guarantee:
-        """What the run keeps, whatever it does."""
+        """The promise that the run keeps, whatever it measures."""
         budget = self._mechanism.budget
         terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
         if self.declared is not None:
@@ -132,21 +132,21 @@ class RunRequest:
 
     @property
     def moved_by_unit(self) -> float:
-        """How far one unit moves a table of counts, in L2: of use for quotes, and for nothing else."""
+        """The L2 sensitivity of a table of counts, for quotes only."""
         most = self._relation.most_rows or 1
         return most * (2**0.5 if self._mechanism.budget.neighbours == "change-one" else 1.0)
 
     def require(self, tables: Sequence[Sequence[KeyColumn]]) -> None:
-        """Refuse tables that this session could not count: other people's, or too large for the engine."""
+        """Refuse tables of counts that are not about this session's tables, or too large for the engine."""
         for table in tables:
             self._mechanism.origin.require(self._question(table))
         self._mechanism.engine.require_runnable([self._tally(table) for table in tables])
 
     @contextmanager
     def begin(self, key: str | None) -> Iterator[AdaptiveRun]:
-        """Charge, and run: from the beginning, from where it was left, or from what is stored of it.
+        """Charge, and give the run: a new one, one that continues, or one that has ended and is replayed.
 
-        Who asks for the same at the same moment waits, and gets the same.
+        Who asks for the same run at the same moment waits, and gets the same draws.
         """
         mechanism = self._mechanism
         charge = Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
@@ -173,7 +173,7 @@ class RunRequest:
                 run.close()
 
     def contestants_ended(self) -> tuple[str, ...]:
-        """Which contestants of the race that guards the budget would end by this charge, by their symbols."""
+        """The contestants of the budget's race that this charge would end, by their symbols."""
         trial = self._mechanism.trial()
         after = trial.after(self.event)
         if after is None:
@@ -197,12 +197,12 @@ class RunRequest:
         return Tally(self._relation, Keys(tuple(table)), (Summand("rows"),))
 
 
-_open_runs: set[tuple[str, int]] = set()  # by the thread that would wait for itself
+_open_runs: set[tuple[str, int]] = set()  # name and thread: a thread must not wait for itself
 
 
 @contextmanager
 def _once_in_a_thread(name: str) -> Iterator[None]:
-    """Refuse a run that its own thread has open: nobody else could end it, and the wait for its turn would not end."""
+    """Refuse a run that the same thread has open already: it would wait for itself for ever."""
     held = (name, threading.get_ident())
     if held in _open_runs:
         raise QueryRefused("this run is already open in this thread", hint="go on with it, or close it first")

@@ -1,4 +1,4 @@
-"""Steps of a run, as everybody may see them, and as the ledger keeps them."""
+"""Steps of a run, which are released, and how the ledger stores them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class NoisyTable:
     """A measured table of counts: released integers, and the deviation of their noise in rows.
 
-    `residual` says that its total and the sums of its single columns were taken out.
+    `residual` says that the total and the one-column sums were subtracted.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class NoisyTable:
 
     @property
     def counts(self) -> npt.NDArray[np.float64]:
-        """The integers in rows."""
+        """The noisy counts, in rows."""
         cells = self.steps.size
         return self.steps.astype(np.float64) / (float(cells) ** 2 if self.residual else 1.0)
 
@@ -44,7 +44,7 @@ class NoisyTable:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyVector:
-    """A measured sum of vectors: released integers, in steps, and the deviation of the noise of weight 1 in them."""
+    """A measured sum of vectors: released integers, in steps, and the noise deviation of a component of weight 1."""
 
     name: str
     steps: Integers
@@ -52,7 +52,7 @@ class NoisyVector:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is about."""
+        """The name of the sum."""
         return (self.name,)
 
 
@@ -67,27 +67,27 @@ class Choice:
 @final
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A threshold that distances are compared with from here on, once with noise."""
+    """A threshold that later comparisons use; its noise is drawn once."""
 
     threshold: int
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is about: nothing yet."""
+        """Nothing: a threshold is not about cells."""
         return ()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Whether a count was far from what was expected, by the watch before it; `query` names the cells."""
+    """Whether a count was far from the expected one, by the threshold before it; `query` names the cells."""
 
     query: str
     is_far: bool
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is about."""
+        """The query that names the cells."""
         return (self.query,)
 
 
@@ -102,7 +102,7 @@ class Counted:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is about."""
+        """The query that names the cells."""
         return (self.query,)
 
 
@@ -110,7 +110,7 @@ Step: TypeAlias = "NoisyTable | NoisyVector | Choice | Watch | Compared | Counte
 
 
 def step_of(content: Any) -> Step:
-    """A step as the ledger keeps it."""
+    """Read a step from what the ledger stores."""
     match content["do"]:
         case "measure":
             numbers, sigma = unpacked(content["steps"]), Fraction(content["sigma"])
@@ -129,5 +129,5 @@ def step_of(content: Any) -> Step:
 
 
 def event_of(content: Any) -> Event | None:
-    """What a step that is kept was charged; comparisons were charged with their watch."""
+    """The event that a stored step was charged as; None for comparisons, which `watch` has paid for."""
     return None if content["event"] is None else events.Event.from_json(json.dumps(content["event"]))

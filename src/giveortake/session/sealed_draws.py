@@ -1,4 +1,4 @@
-"""Drawing behind a seal: whatever goes wrong, no error and no trace tells of rows."""
+"""Draw so that no error and no traceback reveals anything about rows, whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Drawn = TypeVar("Drawn")
 
 
 def sealed_question(draw: Callable[[], Drawn]) -> Drawn:
-    """What is drawn for one question, in the time that there is for one."""
+    """Call `draw` as `sealed` does, within the time limit of one question."""
     return sealed(lambda: as_one_question(draw))
 
 
 def sealed(draw: Callable[[], Drawn]) -> Drawn:
-    """What is drawn.
+    """Return what `draw` returns; let no error reveal rows.
 
-    What goes wrong is told by an error of our own alone, without what led to it: other errors, and the variables in a
-    trace, may hold keys and exact counts. An interruption is told without its trace.
+    Any failure is raised as an error of our own, without its cause: other errors, and the variables in a traceback,
+    may hold keys and exact counts. An interruption is raised without its traceback.
     """
     failed: BaseException
     try:
@@ -32,7 +32,7 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
         failed = error
     except MemoryError as error:
         failed = failure("memory", type(error))
-    except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
+    except Exception as error:  # noqa: BLE001 (raised below, without its traceback)
         failed = failure("other", type(error))
     except BaseException as error:  # noqa: BLE001 (the same)
         failed = error

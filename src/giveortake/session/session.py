@@ -1,4 +1,4 @@
-"""A session: the face of the interactive mechanism. What it hands out leads to no row and no exact count."""
+"""A session: the public interface of the interactive mechanism. It gives no access to rows or exact counts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Session:
     level, before a row is read; what the ledger refuses is not asked. So all answers together keep the budget of the
     population: `InteractiveMechanism` says why.
 
-    The engine and the ledger are no part of this face: the custodian opens the ledger with `gt.ledger.open`.
+    The engine and the ledger are not part of this interface: the custodian opens the ledger with `gt.ledger.open`.
     """
 
     def __init__(
@@ -99,25 +99,25 @@ class Session:
         return Query(self, self._mechanism, read.question, read.options, text)
 
     def from_plan(self, plan: Mapping[str, Any]) -> Query:
-        """A question as `Query.plan` wrote it; refused here, at no cost, if it is not about these tables."""
+        """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
         return self._ask(question_from_json(plan, self._mechanism.origin))
 
     def as_analyst(self, name: str) -> Session:
-        """The same tables and ledger, and another asker: an analyst who sees their own entries and budget alone.
+        """A session on the same tables and ledger for an analyst, who sees only their own entries and budget.
 
-        The custodian hands it out; it shares the engine and the ledger, from any thread, and closing it closes neither.
-        Whom the ledger does not know for these tables is refused (`NotFound`), and so is who was revoked
-        (`AccessDenied`). An analyst's session speaks for nobody else.
+        The custodian makes it; it shares the engine and the ledger, from any thread, and closing it closes neither.
+        An analyst whom the ledger does not know for these tables is refused (`NotFound`), and so is one who was revoked
+        (`AccessDenied`). An analyst's session cannot ask as somebody else.
         """
         return self._beside(self._mechanism.as_analyst(name))
 
     def as_now(self) -> Session:
-        """The same with the promise that the ledger has now; itself, unless the custodian has changed that."""
+        """This session with the current budget of the ledger; the same object unless the custodian changed it."""
         mechanism = self._mechanism.as_now()
         return self if mechanism is self._mechanism else self._beside(mechanism)
 
     def _beside(self, mechanism: InteractiveMechanism) -> Session:
-        """Another that shares the engine and the ledger, and closes neither."""
+        """Another session that shares the engine and the ledger, and closes neither."""
         return Session(mechanism, unasked=self._unasked, owns_ledger=False, owns_engine=False, durable=self.durable)
 
     def table(self, name: str | None = None) -> frame.Table:
@@ -144,7 +144,7 @@ class Session:
     def batch(
         self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
-        """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch.
+        """Answers to several questions, SQL texts or `Query` objects, under one charge for the whole batch.
 
         The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
         are those of `Query.answer`, and hold for every question of the batch.
@@ -174,10 +174,10 @@ class Session:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
-        every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
-        or GROUPING SETS: answers have the names that it gives to keys and numbers. With a `norm` all rows of a person
-        count, and persons who are longer are scaled down to it: n rows in one cell of a table have the length n there,
-        and so have n² rows in cells of their own.
+        every table by its weight, or the "maximum". A workload may also be written in SQL, by GROUP BY with ROLLUP,
+        CUBE or GROUPING SETS: answers have the names that it gives to keys and numbers. With a `norm` all rows of a
+        person count, and persons with a greater L2 norm are scaled down to it: n rows in one cell of a table have the
+        norm n there, and so have n² rows in cells of their own.
         """
         from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (most sessions ask none)
         from giveortake.workload.workload import Workload, workload_of  # noqa: PLC0415 (as above)
@@ -194,7 +194,7 @@ class Session:
         {"column": 's.counter("day", horizon=365, rho="1/100")', "horizon": "horizon=365, in days or numbers"}
     )
     def counter(self, column: str, *, horizon: int, table: str | None = None, **terms: Unpack[AskTerms]) -> Counter:
-        """A running count, told period after period under one charge: how many rows there are up to each.
+        """A running count under one charge: the number of rows up to each period, one period after the other.
 
         A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
         many of them the charge is; none may lie beyond the upper bound. The spend is `rho`, `mu`, or `epsilon` and
@@ -228,10 +228,10 @@ class Session:
     ) -> MultiplicativeWeights:
         """Very many counts of combinations of declared values, chosen one after the other, under one charge.
 
-        Weights over all combinations, up to a million, tell what they know for free. What is far is measured, and the
-        weights move. `queries` is how many there may be. An answer is off by at most α·n + 2·m: α is `accuracy`, and m
-        is what the noise of so many comparisons takes (`weights.plan.bound(n)`). That pays for very many queries of
-        very many rows; for fewer, `workload` tells far more at the same price.
+        Weights over all combinations, up to a million, answer what they know for free. A count that they get wrong is
+        measured, and the weights move. `queries` is the greatest number of counts. An answer is off by at most
+        α·n + 2·m: α is `accuracy`, and m is the margin of so many comparisons (`weights.plan.bound(n)`). That is worth
+        its price for very many queries of very many rows; for fewer, `workload` is far more accurate at the same price.
         """
         from giveortake.session.multiplicative_weights import (  # noqa: PLC0415 (most sessions have none)
             MultiplicativeWeights,
@@ -249,10 +249,10 @@ class Session:
         )
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
-        """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
+        """Disjoint parts of the data, one for each declared value of a column, for the price of the most expensive.
 
-        A person who has rows in more than `parts_per_person` parts keeps those of as many, chosen by a hash; all
-        parts then cost together what that many of the dearest do. The order of questions does not matter.
+        A person with rows in more than `parts_per_person` parts counts in that many of them, chosen by a hash; all
+        parts together then cost as much as that many of the most expensive. The order of questions does not matter.
         """
         inside = self._mechanism.part
         if inside is not None:
@@ -286,13 +286,13 @@ class Session:
         most_rows: Number | None = None,
         key: str | None = None,
     ) -> Profile:
-        """How many rows people have, found privately: this costs ε, once; the ledger keeps it.
+        """Release a profile: how many rows people have, with noise. It costs ε, once; the ledger keeps it.
 
         Every person falls into one bin of sizes, so that nothing has to be bounded first. `by` are columns that
         questions will group by: how many groups people have, and how many rows in the largest. `columns` are numbers
-        whose bounds are wanted. `most_rows` is a public maximum of rows a person, if there is one: without it nothing
-        bounds from above what a cap leaves out. From then on quotes and answers say what their caps leave out, and
-        `caps="best"` chooses by it, for whoever's level paid.
+        whose bounds are wanted. `most_rows` is a public maximum of rows per person, if there is one: without it there
+        is no upper bound on what a cap leaves out. From then on, for askers whose level paid for the profile, quotes
+        and answers say what their caps leave out, and `caps="best"` chooses caps by it.
         """
         asked = ProfileRequest.of(
             self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
@@ -300,11 +300,11 @@ class Session:
         return asked.release(key)
 
     def profiles(self, table: str | None = None) -> list[Profile]:
-        """The profiles of a table that were paid for, the newest first; all as they were, and free."""
+        """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
         return paid_profiles(self._mechanism, self._private(table))
 
     def _private(self, name: str | None) -> str:
-        """What a private table is called."""
+        """The name of a private table; a public one is refused."""
         found = self.catalog.find(self._named(name))
         if isinstance(found, PublicTable):
             raise InvalidParameter(
@@ -316,7 +316,7 @@ class Session:
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
     ) -> Suggestion:
-        """Caps and bounds that leave most people as they are, found privately: this costs ε.
+        """Caps and bounds that leave most people unchanged, found privately at the cost of ε.
 
         They are read from a profile of the one table there is: see `profile`. `by` are the columns that questions will
         group by, `columns` numbers whose bounds are wanted.
@@ -336,7 +336,7 @@ class Session:
         return suggestion_of(asked.release(None), answers, together=together, share=wanted)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
-        """How many people the caps and bounds cut something off, at the cost of ε."""
+        """How many people exceed the caps and bounds, at the cost of ε."""
         question = bounds_check(table_before_caps(self._mechanism.origin), self.caps, by, columns)
         return self._ask(question).answer(epsilon=epsilon)
 
@@ -346,13 +346,13 @@ class Session:
     def spent(self) -> Any:
         """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's.
 
-        Of a population it may hold what was `given` to analysts as well.
+        For a population it may include what was `given` to analysts.
         """
         return self.standing().spent
 
     @property
     def given(self) -> Fraction:
-        """Which part of the budget the custodian has given to analysts, used or not; 0 of an analyst's own."""
+        """The part of the budget that the custodian has given to analysts, used or not; 0 for an analyst's own."""
         return self.standing().given
 
     @property
@@ -370,11 +370,11 @@ class Session:
         return self._mechanism.admits(event)
 
     def history(self, after: int | None = None, limit: int | None = None) -> History:
-        """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
+        """The ledger's entries about these people, in order, without fingerprints of the data or what contains them.
 
-        An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
-        `gt.ledger.open`, reads everything there. `after` is the number of the last entry that was seen; `limit` is how
-        many are read at most, all unless stated.
+        Analysts see only their own entries, with numbers of their own. The custodian, who opens the ledger with
+        `gt.ledger.open`, reads everything there. `after` is the number of the last entry that was seen; `limit` is the
+        greatest number of entries to read, all unless stated.
         """
         mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
         entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
@@ -389,9 +389,9 @@ class Session:
     # -- what was released ----------------------------------------------------------------------------------------
 
     def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
-        """What was asked of these tables and paid for, the oldest first: an analyst's own, or the custodian's and all.
+        """The paid releases of these tables, oldest first: an analyst's own, or all of them for the custodian.
 
-        `after` is the id of the last one that was seen. What was paid for before 0.2 lists with what is known of it.
+        `after` is the id of the last one that was seen. Releases from before 0.2 are listed with what is known of them.
         """
         mechanism = self._mechanism
         found = mechanism.ledger.releases(
@@ -404,33 +404,33 @@ class Session:
         return Releases(found)
 
     def release_record(self, release_id: str) -> ReleaseRecord:
-        """What the ledger keeps of one release of these tables, as `releases` lists it."""
+        """The ledger's record of one release of these tables, as `releases` lists it."""
         return release_of(self._mechanism, release_id)
 
     def release(self, release_id: str, *, place: int | None = None) -> Answer:
         """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
 
-        It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0; a
-        counter's is what it told so far.
+        It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0. For a
+        counter, the answer holds all counts released so far.
         """
         return released_table(self._mechanism, release_id, place)
 
     def release_tables(self, release_id: str) -> list[Answer]:
-        """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
+        """All tables released under an id, in order: one for a question, several for a batch or a workload."""
         return list(released_tables(self._mechanism, release_of(self._mechanism, release_id)))
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
     ) -> Answer:
-        """Ask once more what was released under an id, and combine all answers; see `Answer.refine`."""
+        """Ask a released question again, at a further price, and combine all answers; see `Answer.refine`."""
         return paid_release(self._mechanism, release_id, place).refine(key=key, **terms)
 
     def standing(self) -> Standing:
-        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self._mechanism.standing()
 
     def rest(self) -> tuple[Standing, Fraction | None]:
-        """The same, and the greatest pure ε, up to rounding, that it would admit now."""
+        """The `standing`, and the greatest pure ε, up to rounding, that would be admitted now."""
         return self._mechanism.ledger.rest(self._mechanism.dataset, analyst=self._mechanism.analyst)
 
     @property
@@ -441,7 +441,7 @@ class Session:
     # -- opening and closing ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the tables, and of the ledger if it was opened here; an analyst's session lets go of nothing."""
+        """Close the engine, and the ledger if it was opened here; a session that shares both closes neither."""
         if self._owns_engine:
             self._mechanism.engine.close()
             self._mechanism.spool.close()
@@ -491,9 +491,10 @@ def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mechanism_of(session: Session) -> InteractiveMechanism:
-    """What stands behind a session, with the engine and the ledger. It belongs to whoever made the session.
+    """The mechanism of a session, with the engine and the ledger. It is for whoever made the session.
 
-    This is the one way in, and no part of the public face: audits of generated tables take it, analysts never do.
+    Only this function gives access to it. It is not part of the public interface: audits of generated tables use it,
+    analysts never do.
     """
     require_here(session)
     return session._mechanism  # noqa: SLF001 (the one way in)

@@ -1,4 +1,4 @@
-"""What a noisy histogram of people's sizes says about every cap at once: how much is kept, how much is left out.
+"""Bounds from a noisy histogram of people's sizes, for all caps at once: how much is kept, how much is left out.
 
 A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
 many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_DEVIATIONS = 1.5  # of the noise, beyond which people are taken to be there: for estimates, which bound nothing
-_OCTAVES = (1, 2, 3, 5, 8)  # how far above a cap people are looked for; those beyond are not counted on
+_DEVIATIONS = 1.5  # of the noise: a greater count is taken for people; for estimates, which are not bounds
+_OCTAVES = (1, 2, 3, 5, 8)  # doublings above a cap within which people are looked for; those beyond are ignored
 
 
 @final
@@ -71,9 +71,9 @@ class Sizes:
     # -- estimates ----------------------------------------------------------------------------------------------
 
     def last_seen(self, miss: float) -> int:
-        """The first bin above which nobody was seen beyond what may be noise.
+        """The first bin above which the histogram shows no more people than noise may.
 
-        Up to where people are sure to be, and from there on for as long as the next doubling has more than noise would.
+        People are sure to be above every earlier bin, or the doubling above it has more people than noise would show.
         """
         above = self.bounded(miss).above_low
         place = next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
@@ -82,13 +82,13 @@ class Sizes:
         return place
 
     def _more_than_noise(self, place: int) -> bool:
-        """Whether more persons than noise alone would show are within a doubling above a bin."""
+        """Whether the doubling above a bin has more people than noise alone would show."""
         window = (self.least > self.most[place]) & (self.most <= 2 * self.most[place])
         found = float(self.noisy(window.astype(np.float64))[0])
         return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
-        """About how many rows each cap leaves out, of about how many."""
+        """Estimates of the number of rows that each cap leaves out, and of the number of all rows."""
         return rows_left(self, miss, USUAL)
 
 
@@ -132,17 +132,17 @@ def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
         left_high[-1] = above_high[-1] = 0.0
     else:
         left_high = np.full(len(sizes.edges), np.inf)
-    left_low = np.maximum.accumulate(left_low[::-1])[::-1]  # a lesser cap leaves out no less
+    left_low = np.maximum.accumulate(left_low[::-1])[::-1]  # a lower cap leaves out no less
     above_low = np.maximum.accumulate(above_low[::-1])[::-1]
     return SizeBounds(kept_low, kept_high, left_low, left_high, above_low, above_high)
 
 
 @lru_cache(maxsize=64)
 def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -> tuple[list[Floats], list[Floats]]:
-    """The weights of all sums that bound something, one row for each cap, and how far the noise of each strays.
+    """The weights of all sums that are bounds, one row for each cap, and how far the noise of each may stray.
 
-    Rows kept at least and at most, rows left out and persons above at most; then both of these at least, of persons
-    within each window above the cap.
+    In order: lower and upper bounds of the rows kept, upper bounds of the rows left out and of the persons above; then
+    lower bounds of both, from the persons in each window above the cap.
     """
     most = np.array(edges, dtype=np.float64)
     least = np.concatenate([[1.0], most[:-1] + 1])
@@ -164,7 +164,7 @@ def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -
 @final
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of rows between two bounds, about how large it is, and what it hardly exceeds."""
+    """A share of rows: two bounds, an estimate, and a value that it hardly exceeds."""
 
     low: float
     high: float
@@ -173,7 +173,7 @@ class Share:
 
     @classmethod
     def of(cls, low: float, high: float, about: Callable[[float], float]) -> Share:
-        """With estimates that the bounds hold in, the likely one no less than the other."""
+        """A share with estimates that are moved between the bounds; `likely` is no less than `estimate`."""
         estimate = min(max(about(USUAL), low), high)
         return cls(low, high, estimate, min(max(about(LARGE), estimate), high))
 
@@ -183,7 +183,7 @@ def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
     bounds = rows.bounded(miss)
     inner, outer = rows.place(cap), rows.place_above(cap)
     low, high = 0.0, 1.0
-    if outer is not None:  # a cap as great as this leaves out no more
+    if outer is not None:  # a cap that is as great or greater leaves out no more
         low = _ratio(bounds.left_low[outer], bounds.kept_high[outer], nothing=0.0)
     elif rows.closed:
         high = 0.0
@@ -197,8 +197,8 @@ def share_left_out_of_groups(
 ) -> Share:
     """The share left out where at most `caps[0]` groups of a person count, with at most `caps[1]` rows in each.
 
-    If only `most` rows of a person count before, what that leaves out comes to it: of fewer rows the caps on groups
-    leave out no more. Both together miss with twice `miss`.
+    If a cap of `most` rows per person comes first, its share is added: of fewer rows the caps on groups leave out no
+    more. Both together miss with probability 2 · `miss`.
 
     Of a person with n rows in m groups, at most c in one, min(1, G/m) · Σ min(rows, R) are kept. That is at most G·R
     and at least min(n, G, R), and all n if m ≤ G and c ≤ R. So at least max(n − G·R, m − G, c − R) are left out, and
@@ -236,7 +236,7 @@ def share_left_out_of_groups(
 
 
 def _ratio(left: float, kept: float, *, nothing: float) -> float:
-    """What is left out of both together, also where that has no bound."""
+    """The ratio left / (left + kept): 1 if `left` is infinite, and `nothing` if both are 0."""
     if np.isinf(left):
         return 1.0
     return float(left / (left + kept)) if left + kept > 0 else nothing

@@ -1,8 +1,8 @@
-"""About how many persons have each size, by a noisy histogram: who was seen, and beyond them a tail that fades.
+"""Estimates of how many persons have each size, from a noisy histogram: those who were seen, and a tail beyond.
 
-Estimates bound nothing; `size_bounds` does. They lean upward: where the noise hides whoever is there, nobody would be
-too few. From the last size at which people were seen, their number falls on as a power of the size, as fast as it fell
-over the two doublings before.
+Estimates are not bounds; those are in `size_bounds`. They lean upward: where noise may hide people, zero would be too
+low. Beyond the last size at which people were seen, their number falls as a power of the size, as fast as it fell over
+the two doublings before.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-USUAL = 1.0  # deviations of the noise by which the first people who were not seen are taken to be more
-LARGE = 4.0  # the same, where the number should hardly be too low
-_STEEPNESS = (0.5, 8.0)  # between which a power of the size is
-_NOBODY = 0.05  # of a person: where fewer are expected, the tail ends
-_GRID = (np.arange(16) + 0.5) / 16  # of the groups of a person, from the largest to the least
+USUAL = 1.0  # deviations of the noise that are added to the estimate of the first people who were not seen
+LARGE = 4.0  # the same, for an estimate that should hardly be too low
+_STEEPNESS = (0.5, 8.0)  # the least and the greatest power of the size
+_NOBODY = 0.05  # persons: where fewer are expected, the tail ends
+_GRID = (np.arange(16) + 0.5) / 16  # places of a person's groups, from the largest to the smallest
 
 
 @lru_cache(maxsize=256)
 def people(sizes: Sizes, miss: float, lean: float) -> Floats:
-    """About how many persons are in each bin."""
+    """An estimate of the number of persons in each bin."""
     last, counts = sizes.last_seen(miss), np.array(sizes.counts, dtype=np.float64)
     places = np.arange(len(counts))
     seen: Floats = np.where(places <= last, counts, 0.0)
@@ -49,7 +49,7 @@ def people(sizes: Sizes, miss: float, lean: float) -> Floats:
 
 
 def _at_least_none(found: float, deviation: float) -> float:
-    """The mean of a number that is not negative, by what was found of it with normal noise."""
+    """The posterior mean of a number that is not negative, given its value with normal noise."""
     z = found / deviation
     if z < -8:  # where the fraction below is about this, and its parts vanish
         return deviation / -z
@@ -57,13 +57,13 @@ def _at_least_none(found: float, deviation: float) -> float:
 
 
 def mean_size(sizes: Sizes, miss: float) -> float:
-    """About how large the size of a person is, in the mean."""
+    """An estimate of the mean size of a person."""
     there = np.clip(people(sizes, miss, USUAL), 0.0, None)
     return float(_middle(sizes) @ there / there.sum()) if there.sum() > 0 else 1.0
 
 
 def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
-    """About how many rows the cap at the end of each bin leaves out, of about how many."""
+    """Estimates of the rows that the cap at the end of each bin leaves out, and of the number of all rows."""
     there, middle = people(sizes, miss, lean), _middle(sizes)
     left = np.maximum(middle[np.newaxis, :] - sizes.most[:, np.newaxis], 0.0) @ there
     falling: Floats = np.minimum.accumulate(np.clip(left, 0.0, None))
@@ -71,7 +71,7 @@ def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
 
 
 def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
-    """About what share of the rows a cap on all rows of a person leaves out."""
+    """An estimate of the share of rows that a cap on all rows of a person leaves out."""
     left, total = rows_left(sizes, miss, lean)
     return min(1.0, float(np.interp(cap, sizes.most, left)) / total)
 
@@ -79,10 +79,10 @@ def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
 def groups_share(
     of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: float
 ) -> float:
-    """About what share is left out by caps on groups and on rows in each, after one of `most` on all rows, if any.
+    """An estimate of the share left out by caps on groups and on rows in each, after a cap of `most` on all rows.
 
-    As if whoever has more rows had more groups and a larger one among them, and the groups of a person shrank evenly
-    from the largest to those of one row.
+    It assumes that persons with more rows have more groups and a larger largest one, and that the sizes of a person's
+    groups fall evenly from the largest to one row.
     """
     persons, rows, in_groups = _in_order(of, miss, lean)
     groups = rows / in_groups.mean(axis=1)
@@ -95,7 +95,7 @@ def groups_share(
 
 @lru_cache(maxsize=64)
 def _in_order(of: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
-    """Persons from the least to the greatest: how many, their rows, and the rows in some of their groups."""
+    """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
     reached = []
     for sizes in of:
         there = np.clip(people(sizes, miss, lean), 0.0, None)

@@ -1,7 +1,7 @@
-"""Answers that are too large for the ledger: kept in files, of which the ledger keeps the digests.
+"""Files for answers that are too large for the ledger, which keeps only their digests.
 
-A file has one line for each part of the answer. It is written aside, made durable and renamed before its digest is
-settled; nobody is shown a line before that. What was settled can be read again and again, and never drawn again.
+A file has one line for each portion of the answer. It is written aside, made durable and renamed before its digest is
+settled; no line is shown before that. A settled answer can be read any number of times, and is never drawn again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CHUNK = 1 << 20
 @final
 @dataclass(slots=True)
 class Spool:
-    """A folder of files. Without a folder of its own it is a temporary one, which goes with the session."""
+    """A folder of answer files; a temporary one, which is removed with the session, if none was stated."""
 
     folder: Path | None
     _temporary: Path | None = field(default=None, init=False)
 
     def write(self, lines: Iterable[Any]) -> dict[str, Any]:
-        """Keep lines durably; what is returned belongs into the ledger."""
+        """Write lines to a new file, durably; return its name, length and digest, for the ledger."""
         with self._aside() as aside:
             digest, count = _write_lines(aside, lines)
             name = f"{digest[:16]}-{secrets.token_hex(4)}.answer"
@@ -45,7 +45,7 @@ class Spool:
         return {"file": name, "lines": count, "sha256": digest}
 
     def first(self, name: str, lines: Callable[[], Iterable[Any]]) -> Path:
-        """Lines under a name, durably. If there are some, by whomever, these; the others are not asked for, or lost."""
+        """Write lines to a named file, durably, unless it exists: then keep that one, whoever wrote it."""
         path = self.place() / name
         if not path.exists():
             with self._aside() as aside:
@@ -55,16 +55,16 @@ class Spool:
         return path
 
     def has(self, name: str) -> bool:
-        """Whether there are lines under a name."""
+        """Whether a named file exists."""
         return (self.place() / name).exists()
 
     def forget(self, name: str) -> None:
-        """Remove what is not needed any more."""
+        """Remove a named file."""
         (self.place() / name).unlink(missing_ok=True)
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:
-        """A file that nobody else can read, and that is gone afterwards unless it was moved to its place."""
+        """A private temporary file, which is removed afterwards unless it was renamed."""
         handle, name = tempfile.mkstemp(dir=self.place(), prefix=".")
         os.close(handle)
         try:
@@ -79,7 +79,7 @@ class Spool:
             raise failure("storage")
 
     def read(self, kept: Any) -> Iterator[Any]:
-        """The lines, after the whole file was compared with its digest."""
+        """The lines of a file, after its digest was checked."""
         path = self.place() / Path(str(kept["file"])).name
         if not path.is_file():
             raise NotFound(
@@ -97,7 +97,7 @@ class Spool:
                 yield json.loads(line)
 
     def close(self) -> None:
-        """Remove what was temporary."""
+        """Remove the temporary folder, if there is one."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
@@ -113,7 +113,7 @@ class Spool:
 
 
 def _write_lines(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
-    """Lines of JSON, durably; their digest and their number."""
+    """Write lines of JSON, durably; return their digest and their number."""
     digest, count = hashlib.sha256(), 0
     with path.open("wb") as file:
         for line in lines:
@@ -127,7 +127,7 @@ def _write_lines(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
 
 
 def _put_first(aside: Path, path: Path) -> None:
-    """Give a file its name unless another one has it; a file system without links may have the later one win."""
+    """Rename a file unless the name is taken; on a file system without links the later file may win."""
     try:
         os.link(aside, path)
     except FileExistsError:

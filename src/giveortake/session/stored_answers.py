@@ -1,6 +1,6 @@
-"""What is stored of an answer: found keys and noisy integers, in the ledger or in a file beside it.
+"""How answers are stored: found keys and noisy integers, in the ledger or in a file beside it.
 
-The formats here are read from ledgers of every age; a change to one of them is a new format.
+Ledgers of all versions use these formats; any change to one of them is a new format.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Rows: TypeAlias = "list[tuple[Value, ...]]"
 Stored: TypeAlias = "dict[str, Any]"  # of one question: keys and arrays, or the file in the spool that holds them
 
 FORMAT = 1
-MANY = 1 << 16  # keys; more than these are found, noised, stored and shown so many at a time (2^18 until 0.1)
+MANY = 1 << 16  # keys per portion: answers with more are found, noised, stored and shown in portions (2^18 until 0.1)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnAnswer:
-    """What was drawn for one question, as it will be stored, and the file of its keys until then."""
+    """A drawn answer in the form that will be stored, and the file of its keys until then."""
 
     stored: Stored
     scratch: str | None = None
@@ -45,7 +45,7 @@ class DrawnAnswer:
 
 
 def content_of(stored: list[Stored]) -> dict[str, Any]:
-    """What the ledger stores: something for each question of a charge."""
+    """What the ledger stores for a charge: one item for each question."""
     return {"format": FORMAT, "parts": stored}
 
 
@@ -55,7 +55,7 @@ def answer_to_json(found: list[Any] | None, release: Release) -> Stored:
 
 
 def keys_to_json(rows: Rows) -> list[list[list[Any]]]:
-    """Keys with the kinds of their values."""
+    """Keys as JSON, each value with its kind."""
     return [[_to_json(value) for value in row] for row in rows]
 
 
@@ -63,7 +63,7 @@ def keys_to_json(rows: Rows) -> list[list[list[Any]]]:
 
 
 def stored_of(content: Any, count: int) -> list[Stored]:
-    """What is stored for each question of a charge."""
+    """The stored items of a charge, one for each question; checked."""
     if not isinstance(content, dict) or content.get("format") != FORMAT or len(content["parts"]) != count:
         raise LedgerDamaged("a stored answer is not one to this question")
     stored: list[Stored] = content["parts"]
@@ -71,7 +71,7 @@ def stored_of(content: Any, count: int) -> list[Stored]:
 
 
 def whole(spool: Spool, asked: Priced, stored: Stored) -> tuple[Keys, Release]:
-    """All keys and integers of a question at once."""
+    """All keys and noisy integers of a question at once."""
     made = asked.made
     if "spool" not in stored:
         keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(stored["keys"]))
@@ -86,7 +86,7 @@ def whole(spool: Spool, asked: Priced, stored: Stored) -> tuple[Keys, Release]:
 
 
 def some_at_a_time(spool: Spool, asked: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
-    """The same, one line of the file after the other."""
+    """The keys and noisy integers of a question, portion by portion."""
     if "spool" not in stored:
         yield whole(spool, asked, stored)
         return
@@ -97,7 +97,7 @@ def some_at_a_time(spool: Spool, asked: Priced, stored: Stored) -> Iterator[tupl
 
 
 def keys_from_json(content: Any) -> Rows:
-    """What `keys_to_json` wrote."""
+    """The keys that `keys_to_json` wrote."""
     return [tuple(_from_json(each) for each in row) for row in content]
 
 

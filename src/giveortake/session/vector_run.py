@@ -1,4 +1,4 @@
-"""Where learners meet a session: a relation, what stands behind it, and runs of sums of vectors over it."""
+"""The interface between learners and a session: a relation, its mechanism, and runs of sums of vectors over it."""
 
 from __future__ import annotations
 
@@ -31,27 +31,26 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
 
-_SPLIT = "held out "  # before a name that is hashed
-_MISS = 0.05  # of the bounds that tell where nobody is, in a profile
+_SPLIT = "held out "  # salt of the hash that holds persons out
+_MISS = 0.05  # probability that a bound of a profile misses
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LearningData:
-    """The rows of one relation behind a session. What can be read here is public: the schema and the promise.
+    """The rows of one relation of a session, to learn from. Its attributes are public: the schema and the promise.
 
-    A session stands for its only table, or for the one that is named; a table of a session for itself, with its
-    filters and derived columns.
+    It is made from a session, for its only table or a named one, or from a frame with its filters and derived columns.
     """
 
     _mechanism: InteractiveMechanism
     relation: Relation
-    persons: Sample | None = None  # a public part of the persons; all of them without one
+    persons: Sample | None = None  # a public part of the persons; None for all
 
     @classmethod
     def of(cls, source: Session | frame.Table | LearningData, table: str | None = None) -> LearningData:
-        """Of a session, or of a table of one."""
+        """The learning data of a session, or of a table of one."""
         if isinstance(source, LearningData):
             return source
         require_here(source)
@@ -69,9 +68,9 @@ class LearningData:
         return cls(mechanism_of_query(source.ask(question)), source.relation)
 
     def split(self, held_out: Fraction) -> tuple[LearningData, LearningData]:
-        """Most persons, and those that are held out: two parts that never change, by a public hash of their names.
+        """Split the persons into those to learn from and those held out, by a public hash of their names.
 
-        A person is in one of them with all rows, so that sums over either move by what they say.
+        The split never changes. A person is in one part with all rows, so that sums over either keep their sensitivity.
         """
         if self.relation.person is None:
             raise QueryRefused(
@@ -88,34 +87,34 @@ class LearningData:
 
     @property
     def budget(self) -> Guarantee:
-        """What all questions together promise."""
+        """The promise that all answers together keep."""
         return self._mechanism.budget
 
     @property
     def name(self) -> str:
-        """What the data set is called."""
+        """The name of the data set."""
         return self._mechanism.dataset
 
     def rows_about(self) -> float | None:
-        """About how many rows there are, by a profile that the asker's own levels paid for; None without one."""
+        """An estimate of the number of rows, by a profile that the asker's own levels paid for; None without one."""
         found = [each.rows for each in self._profiles() if each.rows is not None]
         return found[0].left_estimates(_MISS)[1] if found else None
 
     def rows_at_least(self, confidence: Fraction) -> int | None:
-        """As many rows as such a profile makes sure of; None without one.
+        """A lower bound of the number of rows, by a profile that the asker's own levels paid for; None without one.
 
-        Every person has one, as long as nothing was left out of the table.
+        It is the lower bound of the number of persons: each has a row, if nothing was left out of the table.
         """
         known = [each for each in self._profiles() if each.rows is not None]
         return max((math.floor(each.persons(confidence)[0]) for each in known[:1]), default=None)
 
     def _profiles(self) -> list[Profile]:
-        """What was paid for, of the table as it is, the newest first."""
+        """The paid profiles of the table, newest first; none if the relation is not the whole table."""
         table, changed = profiled_table(self.relation)
         return [] if table is None or changed else paid_profiles(self._mechanism, table)
 
     def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
-        """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.
+        """A run of sums of vectors that costs a spend in all; sums that the session or engine cannot run are refused.
 
         `asked` are the sums that are known beforehand. `said` names the run: everything that decides what it measures.
         """
@@ -131,13 +130,13 @@ class LearningData:
     def sample_request(
         self, spend: Spend, declared: events.Repeated, *, said: dict[str, Any], words: str
     ) -> RunRequest:
-        """A run of declared sums over samples of persons."""
+        """A run of a declared number of sums over samples of persons."""
         if self.persons is not None:
             raise QueryRefused("a sample of the people cannot be sampled again", hint="fit it to all people")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
 
     def require_trusted(self, called: str) -> None:
-        """Refuse code that this session does not have, and an engine that hands no rows to it."""
+        """Refuse trusted code that this session does not have, and an engine that cannot give rows to it."""
         if called not in self._mechanism.trusted:
             raise InvalidParameter(
                 "loss",
@@ -152,7 +151,7 @@ class LearningData:
             )
 
     def require_unwitnessed(self, why: str) -> None:
-        """Refuse what rows decide within statements, where others see their texts."""
+        """Refuse an engine whose statements others can read, for statements whose text depends on rows."""
         if self._mechanism.engine.has_witnesses:
             raise QueryRefused(
                 f"{why}, which logs and monitors of this engine show", hint="protect a copy of the table in DuckDB"

@@ -1,4 +1,4 @@
-"""What a workload costs: a spend as it was stated, the least that reaches a margin, or a share of the budget.
+"""The price of a workload: a stated spend, the least spend that reaches a margin, or a share of the budget.
 
 Where the spend is not stated, Laplace and Gaussian noise are compared, by the rules of `cheapest_noise`. The event of a
 workload follows from its spend alone, so that prices are compared without a plan; no row decides anything.
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.planner import Goal
 
-MOST_COMPARED = 20_000  # cells, of workloads for which the other noise is planned too
+MOST_COMPARED = 20_000  # cells: for larger workloads only one kind of noise is planned
 _STEPS = 60
-_BETTER = 0.97  # of the noise: what is less of a gain is not told
+_BETTER = 0.97  # of the noise: a smaller gain is not worth a remark
 
 
 @final
@@ -41,7 +41,7 @@ class PricedWorkload:
     """A workload with its price: the measurement that a spend buys."""
 
     made: WorkloadMeasurement
-    why: str | None = None  # this noise, if it was chosen here
+    why: str | None = None  # why this noise, if it was chosen here
     refusal: str | None = None  # what would be charged is more than the terms allow
 
 
@@ -55,7 +55,7 @@ class WorkloadPricing:
     goal: Goal
 
     def price(self, said: Terms) -> PricedWorkload:
-        """What the terms spend on it, and what that buys. Nothing is charged, and no row is looked at."""
+        """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
         if said.margin is not None:
             return self._by_margin(said, self.mechanism.trial())
         if said.share is not None:
@@ -72,29 +72,29 @@ class WorkloadPricing:
         return PricedWorkload(self.at(said.spend))
 
     def at(self, spend: Spend) -> WorkloadMeasurement:
-        """What a spend buys."""
+        """The measurement that a spend buys."""
         return measured(self.asked, spend, self.goal)
 
     def charge(self, spend: Spend) -> Charge:
-        """What is charged for it, by the name under which it is found again."""
+        """The charge for the workload at a spend, with the name by which it is found again."""
         part = self.mechanism.part
         name: dict[str, Any] = name_of(self.asked, spend, self.goal)
         request = {**name, "part": None if part is None else part.name(self.asked.caps)}
         return Charge(self.event(spend), request, self.asked.in_words())
 
     def event(self, spend: Spend) -> Event:
-        """The same, as an event."""
+        """The event that is charged for the workload at a spend."""
         whole, part = event_at(spend), self.mechanism.part
         if part is None:
             return whole
-        return part.event(whole, whole, part.partition(self.asked.caps))  # a row that is left out costs no more
+        return part.event(whole, whole, part.partition(self.asked.caps))  # if a unit is added, it costs no more
 
     def widest(self, made: WorkloadMeasurement, sure: Confidence) -> float:
         """The greatest margin of all tables."""
         return float(max(line["margin"] for line in self._lines(made, sure)))
 
     def other_noise(self, spend: Spend, sure: Confidence) -> str | None:
-        """What the other noise would do for the same part of what is left of the budget, if it would do better."""
+        """A remark if the other kind of noise would be better at the same part of the remaining budget; else None."""
         if self.asked.cells > MOST_COMPARED or self.asked.norm is not None:
             return None
         trial = self.mechanism.trial()
@@ -120,7 +120,7 @@ class WorkloadPricing:
     # -- a margin, and a share ----------------------------------------------------------------------------------
 
     def _by_margin(self, said: Terms, trial: Trial) -> PricedWorkload:
-        """The spend that reaches a margin in every table and leaves most of the budget, of both noises."""
+        """Price a margin in every table: with the noise that leaves more of the budget."""
         wanted = float(positive("margin", said.margin or 0))
         spends = [self._least(wanted, said.confidence, pure=pure) for pure in self._noises(trial)]
         found = [each for each in spends if each is not None]
@@ -145,7 +145,7 @@ class WorkloadPricing:
         return PricedWorkload(self.at(best), why)
 
     def _least(self, wanted: float, sure: Confidence, *, pure: bool) -> Spend | None:
-        """The least spend of a kind, up to a thousandth, at which no margin is wider; None if there is none."""
+        """The least spend of a kind, up to 0.1 %, at which no margin exceeds the wanted one; None if none does."""
         amount = 1.0
         for _ in range(_STEPS):
             spend = _spend(Fraction(amount).limit_denominator(10**12), pure=pure)
@@ -156,7 +156,7 @@ class WorkloadPricing:
         return None
 
     def _by_share(self, share: Fraction, sure: Confidence, trial: Trial) -> PricedWorkload:
-        """The spend of a share of the budget that makes the narrowest intervals, of both noises."""
+        """Price a share of the budget: with the noise that makes narrower intervals."""
         options = self._options(share, trial)
         paid = next((each for each in options if self._is_paid(each)), None)
         if paid is not None:
@@ -183,7 +183,7 @@ class WorkloadPricing:
         return PricedWorkload(best, f"{_noise(best.spend)}: {told}")
 
     def _options(self, share: Fraction, trial: Trial) -> list[Spend]:
-        """Of every account and either noise, the spend that costs the share of the account's limit."""
+        """For each account and each kind of noise, the spend that costs the share of the account's limit."""
         found: dict[tuple[bool, Fraction], Spend] = {}
         for account in trial.accounts:
             for pure in self._noises(trial):
@@ -202,7 +202,7 @@ class WorkloadPricing:
         return list(found.values())
 
     def _noises(self, trial: Trial) -> tuple[bool, ...]:
-        """Whether Laplace noise is to be looked at, Gaussian noise, or both."""
+        """The kinds of noise to compare: True for Laplace, False for Gaussian."""
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return (True,)
         return (False,) if self.asked.cells > MOST_COMPARED or self.asked.norm is not None else (False, True)
@@ -223,7 +223,7 @@ class WorkloadPricing:
 
 
 def amount_of(spend: Spend) -> Fraction:
-    """The ε or μ of a spend that was chosen here."""
+    """The ε or μ of a spend."""
     return spend.epsilon or spend.mu or Fraction(0)
 
 

@@ -1,4 +1,4 @@
-"""What a workload would cost, and how sure each of its tables would be: known without a row."""
+"""Quotes of workloads: the cost, and the margins of each table, known without reading a row."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _SHOWN = 12  # tables in a text
 @final
 @dataclass(frozen=True, slots=True)
 class WorkloadQuote:
-    """The price of a workload; for every table the standard deviation and margin of a cell, beside an equal split.
+    """The price of a workload; for each table the standard deviation and margin of a cell, also for an equal split.
 
     `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now, `share` how much
-    of a fresh budget it would use, and `caps` how much of a person counts. `advice` is what would tell more.
+    of a fresh budget it would use, and `caps` how much of a person counts. `advice` says how to get narrower margins.
     """
 
     spend: str
@@ -52,12 +52,12 @@ class WorkloadQuote:
 
     @property
     def rms(self) -> float:
-        """The root of the mean variance of a cell, every table of counts alike."""
+        """The root mean square of the standard deviations of a cell, over all tables of counts."""
         return self._rms("sd")
 
     @property
     def equal_rms(self) -> float:
-        """The same by an equal split of the promise among all tables."""
+        """The `rms` if the promise were split equally among all tables."""
         return self._rms("equal_sd")
 
     def _rms(self, name: str) -> float:
@@ -65,7 +65,7 @@ class WorkloadQuote:
         return math.sqrt(sum(each**2 for each in counts) / max(len(counts), 1))
 
     def line(self, *columns: str) -> dict[str, Any]:
-        """What is known of the table of some columns."""
+        """The line of the table with the given columns."""
         for line in self.lines:
             if set(line["table"]) == set(columns):
                 return line
@@ -73,7 +73,7 @@ class WorkloadQuote:
         raise InvalidParameter("columns", columns, "are not the columns of one of the tables", hint=f"such as {known}")
 
     def to_json(self) -> str:
-        """Everything, as JSON."""
+        """The whole quote as JSON."""
         return json.dumps(
             {
                 "spend": self.spend,

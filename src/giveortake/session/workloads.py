@@ -1,4 +1,4 @@
-"""Workloads on the way of every question: price → reserve → draw → settle → read, under one charge."""
+"""Workloads: many tables under one charge, by the steps of every question: price → reserve → draw → settle → read."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class WorkloadQuery:
 
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
-        """What an answer would cost, and how sure every table would be, beside an equal split. No row is read."""
+        """What an answer would cost, and the margins of every table, also for an equal split. No row is read."""
         said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
@@ -110,7 +110,7 @@ class WorkloadQuery:
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> WorkloadAnswer:
-        """All tables, under one charge. `key` makes a retry safe; the same workload at the same price is free then."""
+        """All tables, under one charge. `key` makes a retry safe; a paid workload is free at the same price."""
         said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
@@ -133,14 +133,14 @@ class WorkloadQuery:
         return self.read(priced, said.confidence, reservation, reservation.answer if content is None else content)
 
     def paid(self, spend: Spend, caps: Caps) -> tuple[PricedWorkload, Charge]:
-        """What was bought by a spend, and what was charged for it, made anew from what the ledger keeps."""
+        """The measurement and the charge of a workload that was paid for, rebuilt from the ledger's record."""
         pricing = self._asked_with(caps)
         return PricedWorkload(pricing.at(spend)), pricing.charge(spend)
 
-    # -- the way there ------------------------------------------------------------------------------------------
+    # -- inside -------------------------------------------------------------------------------------------------
 
     def _charge(self, pricing: WorkloadPricing, spend: Spend, confidence: Confidence) -> Charge:
-        """What is charged, with what it takes to read the tables by the id of the release."""
+        """The charge, with the record by which the tables can be read by their release id."""
         record = workload_record(
             self._mechanism,
             self.workload,
@@ -184,7 +184,7 @@ class WorkloadQuery:
         *,
         looked_up: bool = False,
     ) -> WorkloadAnswer:
-        """The tables that follow from what is stored; `looked_up` by an id, and not by asking."""
+        """The tables from what is stored; `looked_up` says that they are read by an id, without asking again."""
         mechanism, made = self._mechanism, priced.made
         if "spool" in content:
             (content,) = mechanism.spool.read(content["spool"])
@@ -215,12 +215,12 @@ class WorkloadQuery:
 
 
 def _told(made: WorkloadMeasurement) -> list[str]:
-    """What of a person counts, where caps do not say it."""
+    """A note on how much of a person counts under a norm; none without a norm, where caps say it."""
     return [] if made.asked.norm is None else ["; ".join(made.asked.counted_in_words())]
 
 
 def _terms(said: AskTerms) -> Terms:
-    """The terms of a workload. Caps that make sense for one table alone are refused by name."""
+    """The terms of a workload. Caps that make sense only for a single table are refused by name."""
     for name, value in said.items():
         if name in _OTHER_CAPS and value is not None:
             problem, hint = _OTHER_CAPS[name]

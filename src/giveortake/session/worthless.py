@@ -1,4 +1,4 @@
-"""Whether an answer would say nothing, seen before it is paid: no key could be shown, or the noise drowns it."""
+"""Whether an answer would be worthless, known before it is paid for: no key could be shown, or noise drowns it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def worthless(
 ) -> str | None:
     """A sentence that says why the answer would be worth nothing; None if nothing is known against it.
 
-    It follows from the question, from `n`, which the asker states, and from profiles that the asker's own levels paid
-    for. No row is looked at.
+    It depends on the question, on `n`, which the asker states, and on profiles that the asker's own levels paid for.
+    No row is read.
     """
     n = None if terms.n is None else float(exact.positive("n", terms.n))
     table, changed = profiled_table(question.relation)
@@ -53,7 +53,7 @@ def worthless(
 def doubt_about_keys(
     mechanism: InteractiveMechanism, question: Question, made: Measurement, terms: Terms
 ) -> str | None:
-    """That nobody knows whether any key would be shown, where keys are found and nothing tells how many persons are."""
+    """A sentence if keys have to be found, and no profile tells how many persons there are: perhaps none is shown."""
     if made.selection is None or terms.n is not None:
         return None
     table, _ = profiled_table(question.relation)
@@ -67,7 +67,7 @@ def doubt_about_keys(
 @final
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a profile tells about the groups of a question; `whole` says that it is of all rows that are asked about."""
+    """What a profile says about the groups of a question; `whole`: the question is about all rows of the profile."""
 
     profile: Profile
     question: Question
@@ -76,29 +76,29 @@ class _Told:
 
     @property
     def persons(self) -> float:
-        """At most so many persons there are."""
+        """An upper bound of the number of persons."""
         return self.profile.persons(1 - self.miss)[1]
 
     @property
     def rows(self) -> float | None:
-        """About so many rows there are, of which a question may be about some."""
+        """An estimate of the number of rows in the table; a question may be about some of them."""
         return None if self.profile.rows is None else self.profile.rows.left_estimates(self.miss)[1]
 
     def rows_of_group(self, made: Measurement) -> float | None:
-        """About so many rows a group has, if all groups are alike; None if the question is not about all rows."""
+        """An estimate of the rows of a group, if all groups are alike; None if the question is not about all rows."""
         if not self.whole or self.rows is None:
             return None
         return self.rows / max(made.keys.size if made.selection is None else self.keys, 1)
 
     @property
     def keys(self) -> int:
-        """At least so many keys there are, if they have to be found: as many as one person has."""
+        """At least how many keys there are, if they have to be found: as many as one person has."""
         groups = self._groups
         return 1 if groups is None else groups.edges[groups.last_seen(self.miss)]
 
     @property
     def persons_of_key(self) -> float | None:
-        """About so many persons a key has at most, in the mean of all keys."""
+        """An estimate, from above, of the mean number of persons per key."""
         groups = self._groups
         return None if groups is None else self.persons * mean_size(groups, self.miss) / self.keys
 
@@ -108,7 +108,7 @@ class _Told:
 
 
 def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | None:
-    """A key is shown when a noisy number of its persons reaches the threshold, and has no more than there are."""
+    """A sentence if no key is likely to have enough persons to be shown; else None."""
     if made.selection is None:
         return None
     least = float(made.selection.least)
@@ -126,7 +126,7 @@ def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | Non
 def _no_count(
     made: Measurement, margins: dict[str, float | str | None], n: float | None, told: _Told | None
 ) -> str | None:
-    """The margin of every count, or sum of whole numbers, is as large as what there is to count or to add up."""
+    """A sentence if the margin of every count or sum is as large as what it can amount to; else None."""
     drowned = []
     for name, formula in made.formulas:
         margin = margins[name]
@@ -148,7 +148,7 @@ def _no_count(
 def _limits(
     made: Measurement, measures: Sequence[Measure], n: float | None, told: _Told | None
 ) -> Iterator[tuple[float, str]]:
-    """How much there may be to count, or to add up, in a group, and whence that is known."""
+    """Upper limits of a count or sum in a group, each with words that say how it is known."""
     each = max(_greatest(measure) for measure in measures)
     of = "the" if each == 1 else "the greatest sum of the"
     if n is not None:
@@ -169,12 +169,12 @@ def _limits(
 
 
 def _greatest(measure: Measure) -> float:
-    """How much one row adds at most."""
+    """The most that one row can add to a measure."""
     return float(max(abs(measure.quantum.low), abs(measure.quantum.high))) if isinstance(measure, ValueSum) else 1.0
 
 
 def _no_mean(made: Measurement, n: float | None, told: _Told | None, terms: Terms) -> str | None:
-    """The interval of every mean is as wide as the range in which it lies anyway; so many rows would be needed."""
+    """A sentence if the interval of every mean is as wide as its declared range; else None."""
     needed = rows_that_means_need(made, terms)
     rows = told.rows_of_group(made) if n is None and told is not None else n
     if rows is None or not needed or len(needed) < len(made.formulas):
@@ -190,7 +190,7 @@ def _no_mean(made: Measurement, n: float | None, told: _Told | None, terms: Term
 
 
 def rows_that_means_need(made: Measurement, terms: Terms) -> dict[str, float]:
-    """How many rows a group needs so that the interval of a mean is narrower than its range; no row is looked at."""
+    """The rows that a group needs, for each mean, so that its interval is narrower than its range; no row is read."""
     miss = quoted_miss(made, terms.confidence)
     if miss is None:
         return {}

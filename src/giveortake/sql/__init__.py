@@ -1,8 +1,8 @@
-"""SQL as one of two front ends to a plan: read, never forwarded.
+"""SQL, one of two front ends to a plan: it is parsed, and never forwarded to an engine.
 
-sqlglot parses the text; an allow-list of its nodes and of their arguments becomes a `Question`. Whatever is not on the
-list is refused with its name and, where there is one, a rewrite. What an error says depends on the query and on
-schemas alone. The parser is imported when it is first needed.
+sqlglot parses the text; an allow-list of its nodes and of their arguments becomes a `Question`. Anything that is not on
+the list is refused with its name and, if there is one, a rewrite. Errors depend only on the query and on schemas. The
+parser is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Read", "parse", "read", "read_grouping_sets"]
 @final
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A question, and the options that `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)` gave with it."""
+    """A question, and the options of its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)`."""
 
     question: Question
     options: dict[str, Fraction | str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ def read(text: str, catalog: Catalog) -> Read:
 
 
 def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
-    """The question of a SELECT with ROLLUP, CUBE or GROUPING SETS by all of its keys, and the sets of keys."""
+    """The question of a SELECT with ROLLUP, CUBE or GROUPING SETS, grouped by all keys, and the sets of keys."""
     from giveortake.sql import grouping_sets  # noqa: PLC0415 (the parser takes half a second to import)
 
     return grouping_sets.read_grouping_sets(text, catalog)

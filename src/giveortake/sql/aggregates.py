@@ -1,4 +1,4 @@
-"""Aggregates of rows, and what rows are grouped by."""
+"""Read aggregates of rows, and GROUP BY."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node aggregates, as far as its name tells; also of aggregates that are refused."""
+    """Whether a node is an aggregate by its name; also for aggregates that are refused."""
     if isinstance(node, exp.Anonymous):
         return _own_name(node) in OUR_OWN_AGGREGATES
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window | exp.IgnoreNulls)
@@ -29,12 +29,12 @@ def _own_name(node: exp.Anonymous) -> str:
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Whether there is an aggregate anywhere below."""
+    """Whether a node contains an aggregate."""
     return any(is_aggregate(each) for each in node.walk())
 
 
 def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
-    """An aggregate and its usual name. A `feature` is of one person's rows: its extremes are exact."""
+    """An aggregate and its default name. A `feature` is computed from one person's rows: its extremes are exact."""
     only: Expression | None = None
     if type(node) is exp.Filter:
         allow(node, "this", "expression")
@@ -119,7 +119,7 @@ def _fraction(node: exp.Expr) -> Fraction:
 
 
 def group_keys(node: exp.Expr) -> list[exp.Expr]:
-    """What a SELECT groups by, as it is written; DISTINCT groups by everything."""
+    """The nodes that a SELECT groups by; DISTINCT groups by everything."""
     distinct, group = node.args.get("distinct"), node.args.get("group")
     if distinct is not None:
         allow(distinct)
@@ -133,7 +133,7 @@ def group_keys(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
-    """A number in GROUP BY means that column of SELECT."""
+    """The column of SELECT that a number in GROUP BY means; other keys unchanged."""
     if not isinstance(key, exp.Literal) or key.is_string:
         return key
     text = str(key.this)
@@ -143,7 +143,7 @@ def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
 
 
 def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> Expression:
-    """What a key means: a column, one of the aliases of SELECT, or an expression over columns."""
+    """The expression of a key: a column, an alias of SELECT, or an expression over columns."""
     if isinstance(node, exp.Column) and not node.table and not scope.matches(str(node.name)):
         node = aliases.get(str(node.name).casefold(), node)
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):

@@ -1,4 +1,4 @@
-"""HAVING and ORDER BY: they act on the noisy answer, and so are free."""
+"""Read HAVING and ORDER BY: they act on the noisy answer, and so are free."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Answers:
     outputs: tuple[tuple[str, Output], ...]
 
     def condition(self, node: exp.Expr) -> Condition:
-        """What HAVING says, over keys by name, outputs by value, and literals."""
+        """The condition of HAVING, over keys by name, outputs by value, and literals."""
         kind = type(node)
         if kind is exp.Paren:
             allow(node, "this")
@@ -77,7 +77,7 @@ class Answers:
         )
 
     def name_of(self, node: exp.Expr) -> str | None:
-        """The column of the answer that a node is."""
+        """The name of the answer's column that a node means; None if it is not one."""
         while isinstance(node, exp.Paren):
             node = node.this
         rows = Rows(self.scope)
@@ -93,7 +93,7 @@ class Answers:
         return next((name for name, each in self.keys if each == key), None)
 
     def measured(self, node: exp.Expr) -> Output:
-        """What a node computes of aggregates, and of columns of the answer by name."""
+        """The output that a node computes from aggregates, and from columns of the answer by name."""
         return Outputs(Rows(self.scope), self.keys, dict(self.outputs)).read(node)
 
     def _named(self, node: exp.Expr) -> str | None:
@@ -122,7 +122,7 @@ class Answers:
         return value.value
 
     def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
-        """A name of the answer that is also another key's column would mean two things."""
+        """Refuse a name of the answer that is also the column of another key: it is ambiguous."""
         inside = self.scope.matches(str(node.name))
         others = [other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name]
         if others:

@@ -1,4 +1,4 @@
-"""Examples in hints, which speak of `trips`, in the names of a table that there is."""
+"""Rewrite examples in hints, which are about `trips`, for a table of the session."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAMES = re.compile(r"\b(trips|user_id|amount|region)\b")
 
 
 def about_own_table(hint: str, catalog: Catalog) -> str:
-    """The hint about the first private table: its persons, a bounded number of it, and a column with known values.
+    """The hint for the first private table: its person, a bounded number, and a column with known values.
 
-    Names for which it has nothing, and those that it has itself, stay as they are.
+    Names without a counterpart, and names that the table has itself, stay as they are.
     """
     if not catalog.private:
         return hint
@@ -46,7 +46,7 @@ def _is_bounded(domain: Domain) -> bool:
 
 
 def in_sql(name: str) -> str:
-    """A name as a question writes it, in quotes if it needs them.
+    """A name as SQL writes it, in quotes if needed.
 
     >>> in_sql("fee"), in_sql("Fee (EUR)")
     ('fee', '"Fee (EUR)"')

@@ -1,4 +1,4 @@
-"""Values of a row: nodes of the parser become expressions of the plan, by the tables in `functions`."""
+"""Read expressions over a row: the parser's nodes become the plan's expressions, by the tables in `functions`."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Rows:
         return self.call(reading.name, [self.expression(part) for part in parts])
 
     def call(self, name: str, arguments: list[Expression]) -> Expression:
-        """A call, in which texts that are compared with dates are dates."""
+        """A call of a function; literal texts that are compared with dates become dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
             return Literal(-arguments[0].value)  # type: ignore[operator]  # (a number, as was asked)
         return Call(name, compared(name, arguments, self.schema))
 
     def column(self, node: exp.Expr) -> Expression:
-        """The column that a name means."""
+        """The column that a node names."""
         name, table = column_name(node)
         if table is None and node.this.args.get("quoted") and not self.scope.matches(name):
             text = name.replace("'", "''")
@@ -72,7 +72,7 @@ class Rows:
 
 
 def column_name(node: exp.Expr) -> tuple[str, str | None]:
-    """The name, and the table before it."""
+    """The name of a column, and the table before it, if any."""
     if isinstance(node.this, exp.Star):
         refuse(node.this)
     if node.args.get("db") is not None or node.args.get("catalog") is not None:
@@ -83,7 +83,7 @@ def column_name(node: exp.Expr) -> tuple[str, str | None]:
 
 
 def number(text: str) -> int | Fraction:
-    """A number as it is written, exactly.
+    """The exact value of a written number.
 
     >>> number("10"), number("0.1"), number("1e2")
     (10, Fraction(1, 10), Fraction(100, 1))
@@ -127,7 +127,7 @@ def _null(_rows: Rows, node: exp.Expr) -> Expression:
     return Literal(None)
 
 
-# -- forms of their own -----------------------------------------------------------------------------------------------
+# -- special syntax ---------------------------------------------------------------------------------------------------
 
 
 def _paren(rows: Rows, node: exp.Expr) -> Expression:
@@ -136,7 +136,7 @@ def _paren(rows: Rows, node: exp.Expr) -> Expression:
 
 
 def constant_of(node: exp.Expr) -> exp.Expr:
-    """What a subquery that reads no table selects: a value that is written out, in other words."""
+    """The one value that a subquery without a table selects: it is a literal in other words."""
     allow(node, "this")
     select = node.this
     if type(select) is not exp.Select or select.args.get("from_") is not None or len(select.expressions) != 1:
@@ -245,7 +245,7 @@ def _truncate(rows: Rows, node: exp.Expr) -> Expression:
 
 
 def _own(rows: Rows, node: exp.Expr) -> Expression:
-    """Functions that the parser has no class for."""
+    """Read a function that the parser has no class for."""
     allow(node, "this", "expressions")
     name = str(node.this).upper()
     if name == "DATE_PART" and len(node.expressions) == 2 and isinstance(node.expressions[0], exp.Literal):
@@ -285,7 +285,7 @@ _SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
 
 
 def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
-    """The name that AS gives, and what it names."""
+    """The alias of an item, or None, and the item itself."""
     if isinstance(item, exp.Alias):
         allow(item, "this", "alias")
         return require_name(str(item.alias)), item.this

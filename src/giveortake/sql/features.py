@@ -1,4 +1,4 @@
-"""GROUP BY person inside a subquery: features of each person, which are aggregated outside."""
+"""Read GROUP BY person in a subquery: features of each person, which the outer query aggregates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Features(Rows):
         self.rows = Rows(scope)
         self.keys = keys
         self.features: dict[str, Aggregate] = {}
-        self.reserved: set[str] = set()  # names that the subquery gives itself
+        self.reserved: set[str] = set()  # the subquery's own aliases
 
     @property
     def schema(self) -> Schema:
@@ -51,7 +51,7 @@ class _Features(Rows):
         return super().expression(node)
 
     def add(self, name: str, found: Aggregate) -> str:
-        """Name a feature."""
+        """Add a feature under a name."""
         require_not_person(name, self.scope.relation)
         self.features[name] = found
         return name
@@ -67,7 +67,7 @@ class _Features(Rows):
 
 
 def per_person(node: exp.Expr, tables: Tables) -> View:
-    """A subquery that groups by the person."""
+    """Read a subquery that groups by the person."""
     allow(node, "expressions", "from_", "joins", "where", "with_", "group", "having", "distinct")
     scope = source(node, tables)
     items = [unaliased(item) for item in node.expressions]
@@ -104,7 +104,7 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
 def _with_keys(
     scope: Scope, keys: list[Expression], items: list[tuple[str, Rows, exp.Expr]]
 ) -> tuple[Scope, dict[Expression, str]]:
-    """Keys that are computed become columns first, named as SELECT names them."""
+    """The scope with computed keys added as columns, under their names in SELECT, and all keys with their names."""
     named: dict[Expression, str] = {}
     computed: dict[str, Expression] = {}
     for key in keys:

@@ -1,8 +1,8 @@
 """sqlglot's classes for the plan's functions and aggregates: the allow-list itself, as tables.
 
-A class that is in none of the tables is refused. Functions of one argument, and aggregates, are found by the spellings
-in the plan's own tables; of the others, and of signs, it is said here which arguments are read, in order: the parser
-keeps them in places of its own. `quiet` ones may be set and mean nothing here.
+A class that is in none of the tables is refused. Functions of one argument, and aggregates, are found by the SQL names
+in the plan's own tables; for other functions and for operators, the tables here list the arguments to read, in order:
+the parser stores them under names of its own. `quiet` arguments may be set, and are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from giveortake.plan.functions import FUNCTIONS
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which function of the plan a node is, and where its arguments are."""
+    """The plan's function for a node, and the names of its arguments in the parser."""
 
     name: str
     arguments: tuple[str, ...] = ("this",)
@@ -57,14 +57,14 @@ _OF_SEVERAL: dict[type, Reading] = {
     exp.Concat: Reading("concat", ("expressions",), quiet=("safe", "coalesce")),
     exp.Substring: Reading("substring", ("this", "start", "length")),
 }
-_CLASSES: dict[str, type] = {  # the parser's class of a function's name; to it VAR_SAMP is the same as VARIANCE
+_CLASSES: dict[str, type] = {  # the parser's classes by name; it takes VAR_SAMP for VARIANCE
     name: found for name, found in exp.FUNCTION_BY_NAME.items() if name != "VAR_SAMP"
 }
 
 
 @final
 class Text(DuckDB):
-    """DuckDB's SQL, as the parser reads it, with the difference between VARIANCE and VAR_SAMP."""
+    """The parser's DuckDB dialect, but with a difference between VARIANCE and VAR_SAMP."""
 
     class Parser(DuckDB.Parser):  # type: ignore[misc, valid-type]  # (the parser's own class of a dialect)
         """The parser, which keeps the name VAR_SAMP as it was written."""
@@ -75,7 +75,7 @@ class Text(DuckDB):
         }
 
 
-PARSED = frozenset(Text.Parser.FUNCTIONS)  # every name that the parser gives a meaning, answered or not
+PARSED = frozenset(Text.Parser.FUNCTIONS)  # all function names that the parser knows, answered or not
 _OF_ONE: dict[type, Reading] = {
     _CLASSES[spelled]: Reading(name)
     for name, function in FUNCTIONS.items()
@@ -109,7 +109,7 @@ AGGREGATES = {
 OUR_OWN_AGGREGATES = {
     spelled: function for function in plan.AGGREGATES.values() for spelled in function.sql if spelled not in _CLASSES
 }
-QUANTILES: dict[type, str] = {  # and the argument that holds the fraction
+QUANTILES: dict[type, str] = {  # with the argument that holds the fraction
     exp.PercentileCont: "expression",
     exp.PercentileDisc: "expression",
     exp.Quantile: "quantile",

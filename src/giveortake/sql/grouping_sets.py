@@ -1,4 +1,4 @@
-"""GROUP BY ROLLUP, CUBE and GROUPING SETS: one question by all keys, and the sets of keys that are asked for."""
+"""Read GROUP BY with ROLLUP, CUBE and GROUPING SETS: one question by all keys, and the requested sets of keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
     """The question by all keys together, and every set of key columns, each once, in the order of SQL.
 
-    Columns are called as in their table; what the question calls its keys is told by itself.
+    The sets have the table's names of columns; the names that the query gives to keys are in the question.
     """
     node = parsed_select(text)
     group = node.args.get("group")
@@ -47,7 +47,7 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
 
 
 def _sets_of(node: exp.Expr) -> list[tuple[exp.Expr, ...]]:
-    """The sets of keys that one part of GROUP BY stands for."""
+    """The sets of keys that one item of GROUP BY means."""
     if isinstance(node, exp.GroupingSets):
         listed = [_sets_of(each) if isinstance(each, _SETS) else [_columns(each)] for each in node.expressions]
         return list(itertools.chain(*listed))
@@ -59,7 +59,7 @@ def _sets_of(node: exp.Expr) -> list[tuple[exp.Expr, ...]]:
 
 
 def _columns(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """The columns of one set, in parentheses or alone."""
+    """The columns of one set: several in parentheses, or a single one."""
     if isinstance(node, exp.Paren):
         return _columns(node.this)
     if isinstance(node, exp.Tuple):

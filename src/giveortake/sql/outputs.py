@@ -1,4 +1,4 @@
-"""Columns of an answer: aggregates, what is computed of them, and functions of the rows of the answer."""
+"""Read columns of an answer: aggregates, functions of them, and functions of the rows of the answer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OVER_EXAMPLE = "SELECT region, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () 
 @final
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Reads columns of an answer: of aggregates, of keys by their expressions, and of columns that have a name."""
+    """Reads columns of an answer, made from aggregates, keys by their expressions, and other columns by name."""
 
     rows: Rows
     keys: tuple[tuple[str, Expression], ...]
@@ -202,7 +202,7 @@ class Outputs:
         return Window(function, None if inside is None else self._inside(inside), partition, order, frame, places)
 
     def _whole(self, node: exp.Expr, otherwise: str) -> int:
-        """A whole number that is written out."""
+        """A literal whole number."""
         value = self._constant(node)
         if value.denominator != 1:
             raise QueryRefused(otherwise, hint=_OVER_EXAMPLE)
@@ -259,7 +259,7 @@ class Outputs:
         return Frame(before, last, peers=not by_rows)
 
     def _end(self, written: object, side: object) -> int | None:
-        """Where a frame ends, in rows after this one; None without an end."""
+        """The end of a frame, as a number of rows after the current one; None if it has no end."""
         if written is None or written == "CURRENT ROW":
             return 0
         if written == "UNBOUNDED":
@@ -275,7 +275,7 @@ class Outputs:
 def order_of(
     node: exp.Expr | None, named: Callable[[exp.Expr], str | None], computed: Callable[[exp.Expr], Output]
 ) -> tuple[Order, ...]:
-    """What ORDER BY says: by columns that have a name, or by what is computed for it."""
+    """The orders of ORDER BY: by columns of the answer, or by outputs computed for it."""
     if node is None:
         return ()
     allow(node, "expressions")

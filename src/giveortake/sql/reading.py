@@ -32,7 +32,7 @@ _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having"
 
 
 def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | str]]:
-    """The question, and the options of BigQuery's clause. Examples in refusals are about a table that there is."""
+    """The question, and the options of BigQuery's clause. Examples in refusals use a table of the session."""
     try:
         return _read(text, catalog)
     except QueryRefused as refusal:
@@ -48,7 +48,7 @@ def _read(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | s
             question = _question(_parsed(plain), Tables(catalog, {}))
         except QueryRefused as refused:
             if refused.message.startswith("the function ") and "SELECT" not in (refused.hint or ""):
-                require_known_names(plain)  # as it was written: the parser's name for it may be another
+                require_known_names(plain)  # before parsing: the parser may use another name for it
             require_known_names(plain, but=PARSED, resembling=True)
             raise
         require_known_calls(plain)
@@ -71,7 +71,7 @@ def parsed_select(text: str) -> exp.Expr:
 
 
 def question_of(node: exp.Expr, catalog: Catalog) -> Question:
-    """The question that such a SELECT asks."""
+    """The question of an outermost SELECT."""
     try:
         return _question(node, Tables(catalog, {}))
     except RecursionError:
@@ -159,7 +159,7 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
 
 
 def _distinct(node: exp.Expr, tables: Tables) -> Question:
-    """SELECT DISTINCT of keys that the domains tell."""
+    """The question of a SELECT DISTINCT of declared keys."""
     if node.args["distinct"].args.get("on") is not None:
         raise QueryRefused(
             "DISTINCT ON is not answered", hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
@@ -232,7 +232,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
-    """The column of the answer that ORDER BY names; None if it is something else that the answer can tell."""
+    """The column of the answer that ORDER BY names; None if it orders by another output."""
     if isinstance(node, exp.Literal) and not node.is_string:
         text = str(node.this)
         if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
@@ -247,7 +247,7 @@ def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
 
 
 def _of_outputs(node: exp.Expr, answers: Answers) -> bool:
-    """Whether it is computed of columns of the answer, by their names."""
+    """Whether a node uses only columns of the answer, by name."""
     names = {name.casefold() for name, _ in answers.outputs}
     columns = [str(each.name).casefold() for each in node.find_all(exp.Column)]
     return bool(columns) and set(columns) <= names

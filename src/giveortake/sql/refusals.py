@@ -1,4 +1,4 @@
-"""What is refused, by name, and what to write instead. Everything that is not allowed ends here."""
+"""Refusals of SQL by name, with hints what to write instead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITTEN = "SELECT COUNT(*) AS n FROM trips WHERE amount > 100"
 _DATED = "SELECT COUNT(*) AS n FROM trips WHERE day > DATE '2024-01-31'"
 _LISTED = "SELECT COUNT(*) AS n FROM (SELECT user_id, region, amount FROM trips)"
 
-# Everything that is refused by name has a reason or an advice, and then a line that runs: a test runs them all.
+# Each entry has a reason or advice, and then an example query that works: a test runs them all.
 _CLAUSES = {
     "distinct": ("DISTINCT", f"group instead: {_BY_REGION}"),
     "qualify": ("QUALIFY", f"HAVING, ORDER BY and LIMIT work on the answer: {_TOP}"),
@@ -140,7 +140,7 @@ _NAMES = {
 
 
 def allow(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that has anything else than these arguments."""
+    """Refuse a node that has any argument other than the given ones."""
     for name, value in node.args.items():
         if name in names or value is None or value is False or value == []:
             continue
@@ -149,7 +149,7 @@ def allow(node: exp.Expr, *names: str) -> None:
 
 
 def named(node: object) -> str:
-    """What a reader would call a node."""
+    """The name of a node for people."""
     kind = type(node).__name__
     if kind in _NAMES:
         return _NAMES[kind]

@@ -1,4 +1,4 @@
-"""FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation in which every row stays somebody's."""
+"""Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _SELECT = ("expressions", "from_", "joins", "where", "with_")
 @final
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What names in FROM may mean: parts named by WITH, which go first, and the catalog."""
+    """The tables that FROM may name: those of WITH, which take precedence, and those of the catalog."""
 
     catalog: Catalog
     parts: Mapping[str, View]
 
     def find(self, name: str) -> View | PublicTable:
-        """What a name in FROM stands for."""
+        """The table that a name in FROM means."""
         part = self.parts.get(name.casefold())
         if part is not None:
             return part
@@ -54,7 +54,7 @@ class Tables:
         return View.of(found) if isinstance(found, Relation) else found
 
     def with_parts(self, node: exp.Expr) -> Tables:
-        """These, and what a WITH before the query names."""
+        """These tables, and those that the query's WITH defines."""
         clause = node.args.get("with_")
         if clause is None:
             return self
@@ -72,7 +72,7 @@ class Tables:
 
 
 def source(node: exp.Expr, tables: Tables) -> Scope:
-    """FROM with its joins and WHERE: the rows that a SELECT works on."""
+    """Read FROM with its joins and WHERE: the rows that a SELECT works on."""
     first = node.args.get("from_")
     if first is None:
         raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) AS n FROM trips")
@@ -125,7 +125,7 @@ _TURNED = (
 
 
 def _side(join: exp.Expr) -> str:
-    """LEFT, RIGHT or nothing, of a join that is answered at all."""
+    """The side of a join: LEFT, RIGHT or "". Other joins are refused."""
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if isinstance(join.this, exp.Lateral):
         refuse(join.this, hint="join a public table, or a subquery on the person")
@@ -145,7 +145,7 @@ def _side(join: exp.Expr) -> str:
 
 
 def _turned_around(name: str, public: PublicTable, join: exp.Expr, tables: Tables) -> Scope:
-    """A public table, and a private one that is joined to it: the same join, begun with the private one."""
+    """The join of a public table with a private one, turned around so that it starts with the private one."""
     side = _side(join)
     other, view = _table(join.this, tables)
     if isinstance(view, PublicTable):
@@ -201,7 +201,7 @@ def _merged(join: exp.Expr) -> frozenset[str]:
 
 
 def _require_persons(scope: Scope, both: Scope, name: str, right: Relation, join: exp.Expr) -> None:
-    """Private tables are joined on the person."""
+    """Check that private tables are joined on the person."""
     ours, column = _key(scope, both, name, join.args.get("on"), join.args.get("using"))
     person, other = scope.relation.person, right.person
     if person is None or other is None or ours != ColumnReference(person) or column != other:
@@ -259,7 +259,7 @@ def _mentions(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
 
 
 def subquery(node: exp.Expr, tables: Tables) -> View:
-    """A query in FROM or WITH: rows that keep their person, features of persons, or UNION ALL of those."""
+    """Read a query in FROM or WITH: rows with their person, features of persons, or a UNION ALL of those."""
     from giveortake.sql.features import per_person  # noqa: PLC0415 (features are made of subqueries in turn)
 
     if type(node) is exp.Subquery:
@@ -310,7 +310,7 @@ def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
 
 
 def selected(node: exp.Expr) -> list[exp.Expr]:
-    """What a SELECT lists."""
+    """The items of a SELECT."""
     items: list[exp.Expr] = node.expressions
     if len(items) > _MOST_COLUMNS:
         raise QueryRefused(
@@ -320,7 +320,7 @@ def selected(node: exp.Expr) -> list[exp.Expr]:
 
 
 def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
-    """The columns that a subquery selects. The person is carried along, and nothing else may take that name."""
+    """The view of a subquery's columns. The person's column is kept, and no other may take its name."""
     require_distinct([name for name, _ in items])
     person = relation.person
     shown: dict[str, str] = {}
@@ -336,7 +336,7 @@ def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
 
 
 def require_distinct(names: list[str]) -> None:
-    """Refuse two columns of one name, whatever their case."""
+    """Refuse two columns with the same name, in any case of letters."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
@@ -345,7 +345,7 @@ def require_distinct(names: list[str]) -> None:
 
 
 def require_not_person(name: str, relation: Relation) -> None:
-    """Refuse a column that would pass for the person."""
+    """Refuse a column with the name of the person's column."""
     if relation.person is not None and name.casefold() == relation.person.casefold():
         raise QueryRefused(
             f"`{name}` says whose row it is and cannot be redefined",
@@ -372,7 +372,7 @@ def _union(node: exp.Expr, tables: Tables) -> View:
 
 
 def _narrowed(view: View, like: View) -> Relation:
-    """Exactly the columns that a view shows, under the inner names of the other view."""
+    """A relation with exactly the columns of a view, under the inner names of the other view."""
     relation = view.relation
     pairs = list(zip(like.columns.values(), view.columns.values(), strict=True))
     wanted = {*(new for new, _ in pairs), *([relation.person] if relation.person is not None else [])}

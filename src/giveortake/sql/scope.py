@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """A table or a subquery: a relation, and which of its columns it shows under which names."""
+    """A table or a subquery: a relation, and the visible names of its columns."""
 
     relation: Relation
     columns: Mapping[str, str]
@@ -29,21 +29,21 @@ class View:
 
     @staticmethod
     def of(relation: Relation) -> View:
-        """Every column under its own name."""
+        """The view of a relation with every column under its own name."""
         return View(relation, {name: name for name in relation.schema})
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What FROM offers: one relation, and the columns of each of its sources. `merged` were joined by USING."""
+    """The columns available after FROM: one relation, with the columns of each source. USING has joined `merged`."""
 
     relation: Relation
     sources: tuple[tuple[str, Mapping[str, str]], ...]
     merged: frozenset[str] = frozenset()
 
     def column(self, name: str, table: str | None = None) -> str:
-        """What the relation calls a column."""
+        """The relation's own name for a column."""
         found = self.matches(name, table)
         if not found:
             for stored, kind in (each for own in self.relation.tables() for each in own.unasked):
@@ -63,13 +63,13 @@ class Scope:
         return found[0]
 
     def matches(self, name: str, table: str | None = None) -> list[str]:
-        """Every column that a name may mean; names of the same case go first and alone."""
+        """All columns that a name may mean; an exact match of case excludes the others."""
         shown = self._shown(table)
         exact = [inside for each, inside in shown if each == name]
         return list(dict.fromkeys(exact or [inside for each, inside in shown if _same(each, name)]))
 
     def meant(self, name: str, table: str | None = None) -> str:
-        """How a hint begins if a name that no column has resembles that of one; empty otherwise."""
+        """The start of a hint if an unknown name resembles that of a column; else empty."""
         return meant(name, dict.fromkeys(each for each, _ in self._shown(table)), in_sql)
 
     def shown(self, name: str, table: str | None = None) -> str:
@@ -78,7 +78,7 @@ class Scope:
         return next(each for each, other in self._shown(table) if other == inside and _same(each, name))
 
     def star(self) -> list[tuple[str, str]]:
-        """Every column that is shown, and what the relation calls it."""
+        """All visible columns, with the relation's own names for them."""
         found: dict[str, tuple[str, str]] = {}
         for name, inside in self._shown(None):
             known = found.setdefault(name.casefold(), (name, inside))

@@ -1,4 +1,4 @@
-"""WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row."""
+"""Read WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _PublicRows(Rows):
 
 
 def filtered(scope: Scope, node: exp.Expr, tables: Tables) -> Relation:
-    """The rows for which a condition is true; what stands in it beside AND may look into public tables."""
+    """The rows for which a condition is true; parts of it joined by AND may be IN with a public table."""
     parts = _conjuncts(node)
     looking = [part for part in parts if _membership(part) is not None]
     if not looking:
@@ -70,7 +70,7 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _membership(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
-    """IN with a subquery, and whether it is negated."""
+    """The node of an IN with a subquery, and whether it is negated; None for other nodes."""
     negated = False
     while type(node) in {exp.Paren, exp.Not}:
         negated = negated != (type(node) is exp.Not)
@@ -103,7 +103,7 @@ def _semi_join(relation: Relation, scope: Scope, part: exp.Expr, tables: Tables)
 
 
 def _public(query: exp.Expr, tables: Tables) -> tuple[PublicTable, str]:
-    """The table that a subquery of IN reads; of private ones it would be an answer without noise."""
+    """The public table that a subquery of IN reads; a private one is refused: it would be an answer without noise."""
     allow(query, "expressions", "from_", "where", "distinct")
     first = query.args.get("from_")
     node = None if first is None else first.this

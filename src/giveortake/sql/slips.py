@@ -1,4 +1,4 @@
-"""Where a text that cannot be parsed goes wrong, and which keyword was probably meant there."""
+"""Find the error in a text that cannot be parsed, and the keyword that was probably meant."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KEYWORDS = {
     **{word: word for word in _CLAUSES},
     **{word: f"{word.removesuffix('BY')} BY" for word in ("GROUP", "ORDER", "GROUPBY", "ORDERBY")},
 }
-_ALIKE = 0.6  # from here on a word is taken for a keyword
-_NEAR = 80  # characters before the fault in which a slip is looked for
+_ALIKE = 0.6  # similarity from which a word is taken for a keyword
+_NEAR = 80  # characters before the error in which a misspelt keyword is looked for
 _WORD_BEFORE = re.compile(r"(\w+)\s*$")
 
 
 def not_understood(text: str, error: SqlglotError) -> QueryRefused:
-    """The refusal of such a text: the word at fault, where it begins, and what may have been meant."""
+    """The refusal of a text that cannot be parsed: the wrong word, its place, and what may have been meant."""
     at_fault = _at_fault(text, error)
     if at_fault is None:
         closed = "" if text.count("'") % 2 == 0 else "a text is not closed: 'north'; "
@@ -36,7 +36,10 @@ def not_understood(text: str, error: SqlglotError) -> QueryRefused:
 
 
 def _at_fault(text: str, error: SqlglotError) -> tuple[int, str, str] | None:
-    """Where the word begins, the word, and how the hint begins. A misspelt keyword may be read as a name before it."""
+    """The place of the wrong word, the word, and the start of the hint; None if it is not found.
+
+    A misspelt keyword may have been read as a name, so words before the error are checked too.
+    """
     details = (getattr(error, "errors", None) or [{}])[0]
     line, end, word = details.get("line"), details.get("col"), details.get("highlight")
     if not line or not end or not word:
@@ -55,7 +58,7 @@ def _at_fault(text: str, error: SqlglotError) -> tuple[int, str, str] | None:
 
 
 def _keyword(word: str) -> tuple[float, str]:
-    """How much a word resembles a keyword, and which; one that is spelled as it should be is no slip."""
+    """How much a word resembles a keyword, and which; 0 if it is spelled correctly."""
     if word.upper() in {"GROUP", "ORDER", *_KEYWORDS.values()}:
         return 0, ""
     return max((SequenceMatcher(None, each, word[:_NEAR].upper()).ratio(), meant) for each, meant in _KEYWORDS.items())

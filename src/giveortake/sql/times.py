@@ -1,4 +1,4 @@
-"""Dates and moments that are moved by a constant, and what lies between two of them."""
+"""Read dates and times that are moved by a constant, and differences between two of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXAMPLE = "SELECT COUNT(*) AS n FROM trips WHERE day + INTERVAL 7 DAY > DATE '2
 
 
 def moved(rows: Rows, of: exp.Expr, by: exp.Expr, *, back: bool) -> Expression:
-    """A date or moment, and an interval that is added or taken away."""
+    """A date or time plus or minus an interval."""
     if not isinstance(by, exp.Interval):
         return rows.call("subtract" if back else "add", [rows.expression(of), rows.expression(by)])
     name, count = _interval(rows, by)
@@ -47,13 +47,13 @@ def _interval(rows: Rows, node: exp.Expr) -> tuple[str, int]:
 
 
 def added(rows: Rows, node: exp.Expr) -> Expression:
-    """DATE_ADD(day, INTERVAL 7 DAY)."""
+    """Read DATE_ADD(day, INTERVAL 7 DAY)."""
     allow(node, "this", "expression")
     return moved(rows, node.this, node.expression, back=False)
 
 
 def sum_or_difference(rows: Rows, node: exp.Expr) -> Expression:
-    """+ and −, of numbers and of dates."""
+    """Read + and −, of numbers and of dates."""
     allow(node, "this", "expression")
     one, other = node.this, node.expression
     back = type(node) is exp.Sub
@@ -65,7 +65,7 @@ def sum_or_difference(rows: Rows, node: exp.Expr) -> Expression:
 
 
 def difference(rows: Rows, node: exp.Expr) -> Expression:
-    """DATE_DIFF('day', from, to)."""
+    """Read DATE_DIFF('day', from, to)."""
     allow(node, "this", "expression", "unit", "date_part_boundary")
     unit = node.args.get("unit")
     if not isinstance(unit, exp.Var | exp.Literal):
@@ -77,7 +77,7 @@ def difference(rows: Rows, node: exp.Expr) -> Expression:
 
 
 def days_between(rows: Rows, unit: str, first: Expression, last: Expression) -> Expression:
-    """A difference in which texts beside dates are dates."""
+    """A difference of dates, in which literal texts beside dates become dates."""
     ends = [first, last]
     if {each.domain(rows.schema).kind for each in ends} & MOMENTS and any(
         each.domain(rows.schema).kind is Kind.TEXT for each in ends

@@ -1,10 +1,10 @@
-"""A look at the words themselves: one statement, a SELECT, not too deep, known functions; BigQuery's clauses unfolded.
+"""Checks of the tokens before parsing: one SELECT, not too deep, known functions; BigQuery's clauses are rewritten.
 
 `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)` becomes SELECT and a dictionary. `SUM(x, contribution_bounds_per_group =>
 (a, b))` becomes `SUM(CLAMP(x, a, b))`: contributions are bounded row by row here, so bounds apply to each row.
 
-The parser renames some functions, and some of its builders drop arguments that they do not know. So whatever is called
-in the text must itself be on a list, with a number of arguments that is meant.
+The parser renames some functions, and some of its builders drop arguments that they do not know. So every function that
+the text calls must itself be on a list, with an allowed number of arguments.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _KNOWN = ("epsilon", "delta", "share", *_CAPS, "caps", "privacy_unit_column")
 @final
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text, and what kind of piece."""
+    """A token of the text, and its kind."""
 
     kind: str
     text: str
-    apart: bool = True  # from what stands before it
+    apart: bool = True  # whether a blank separates it from the token before
 
     def __str__(self) -> str:
         return self.text.upper() if self.kind == "word" else self.text
@@ -85,7 +85,7 @@ def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The pieces of a text, without blanks and comments."""
+    """The tokens of a text, without blanks and comments."""
     tokens: list[Token] = []
     apart = True
     for found in _TOKEN.finditer(text):
@@ -218,7 +218,7 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
 
 
 def _first_comma(tokens: list[Token], opening: int) -> int:
-    """Where the first argument of a call ends."""
+    """The place of the comma after the first argument of a call."""
     depth = 0
     for i in range(opening, len(tokens)):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[i].text, 0)
@@ -228,7 +228,7 @@ def _first_comma(tokens: list[Token], opening: int) -> int:
 
 
 def _opening(tokens: list[Token], place: int) -> int:
-    """Where the parenthesis around a token opens; 0 if there is none."""
+    """The place of the parenthesis that opens around a token; 0 if there is none."""
     depth = 0
     for i in range(place - 1, -1, -1):
         if tokens[i].text == ")":
@@ -260,7 +260,7 @@ _KEYWORDS = frozenset(
         "MATERIALIZED NOT ON OR OVER SELECT THEN USING WHEN WHERE"
     )
 )
-_FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes other arguments than the function it is
+_FORMS: dict[str, tuple[int, int]] = {  # special syntax, or other numbers of arguments than in the plan
     "COUNT": (1, 1),
     **dict.fromkeys(_words("QUANTILE QUANTILE_CONT QUANTILE_DISC APPROX_QUANTILE"), (2, 2)),
     **dict.fromkeys(_words("PERCENTILE_CONT PERCENTILE_DISC"), (1, 2)),
@@ -276,7 +276,7 @@ _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes o
     "ROUND": (1, 2),
     "IF": (2, 3),
     "IIF": (2, 3),
-    "SUBSTRING": (1, 3),  # one, where FROM and FOR part them
+    "SUBSTRING": (1, 3),  # one, if FROM and FOR separate them
 }
 _ARGUMENTS = {
     **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
@@ -287,7 +287,7 @@ _AGGREGATES = ("COUNT", "QUANTILE", *(each.sql[0] for each in AGGREGATES.values(
 
 
 def require_known_calls(text: str) -> None:
-    """Refuse a text in which something is called that is not on the list, whatever the parser made of it."""
+    """Refuse a text that calls a function that is not on the list, or with a wrong number of arguments."""
     require_known_names(text)
     tokens = tokens_of(text)
     for place, token in _calls(tokens):
@@ -297,9 +297,9 @@ def require_known_calls(text: str) -> None:
 
 
 def require_known_names(text: str, *, but: Collection[str] = (), resembling: bool = False) -> None:
-    """Refuse a text by the first name that is called and not on the list, except for those in `but`.
+    """Refuse a text that calls a function that is neither on the list nor in `but`.
 
-    `resembling` looks only at names that are spelled almost like one on the list.
+    `resembling` checks only names that are spelled almost like one on the list.
     """
     for _, token in _calls(tokens_of(text)):
         name = str(token)
@@ -341,7 +341,7 @@ def _count(tokens: list[Token], opening: int) -> int:
     return commas + 1
 
 
-_INSTEAD = dict.fromkeys(  # functions that others have for what is written otherwise here
+_INSTEAD = dict.fromkeys(  # functions of other dialects, and what to write instead
     ("STRFTIME", "TO_CHAR", "DATE_FORMAT", "FORMAT_DATE"),
     "DATE_TRUNC and YEAR, MONTH, DAY take dates apart: "
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM trips GROUP BY month",

@@ -1,1 +1,1 @@
-"""What a service and its clients say to each other: causes of refusals, and documents that both sides read."""
+"""The protocol between a service and its clients: causes of refusals, and documents that both sides read."""

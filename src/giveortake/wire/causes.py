@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A reason for a refusal: its status, and the error that a client raises; the first error of a name is that one."""
+    """A reason for a refusal: its HTTP status, and the error that a client raises."""
 
     name: str
     status: int
     error: type[GiveOrTakeError]
-    message: str | None = None  # said instead of the error's own words, which could tell what is not for the asker
+    message: str | None = None  # instead of the error's own message, which could reveal what the asker may not know
     hint: str | None = None
-    again: bool = False  # whether the same request, with the same key, may simply be sent again
+    again: bool = False  # whether the same request, with the same key, may be sent again
 
 
 _KEY = "send the same request with the same key: it is charged once, and gives one answer"
@@ -35,7 +35,7 @@ _KEY = "send the same request with the same key: it is charged once, and gives o
 _STRICT = "each name once, in double quotes; no comments, no NaN, and numbers of many digits as texts"
 
 CAUSES = (
-    # -- the guard: nothing of what was sent is told back
+    # -- the guard: nothing that was sent is repeated
     Cause("unauthenticated", 401, errors.AccessDenied, "a valid token is needed", "Authorization: Bearer got_…"),
     Cause("role", 403, errors.AccessDenied, "this is for another role"),
     Cause("foreign_page", 403, errors.AccessDenied, "a page of another site asked for this"),
@@ -48,7 +48,7 @@ CAUSES = (
     Cause("not_json", 400, errors.InvalidParameter, "the body is not strict JSON", _STRICT),
     Cause("malformed", 400, errors.InvalidParameter),
     Cause("too_many", 429, errors.Unavailable, "too many requests", "wait a moment", again=True),
-    # -- the session: the words of the error, which depend on question, schema and budget, never on rows
+    # -- the session: the error's own message, which depends on question, schema and budget, never on rows
     Cause("refused", 422, errors.QueryRefused),
     Cause("invalid", 422, errors.InvalidParameter),
     Cause("unprovable", 422, errors.Unprovable),
@@ -63,7 +63,7 @@ CAUSES = (
     Cause("closed", 409, errors.PopulationClosed),
     Cause("same_table", 409, errors.SameTable),
     Cause("spent", 409, errors.MechanismSpent),
-    # -- what went wrong here
+    # -- failures of the service
     Cause("failed", 500, errors.QueryFailed),
     Cause("busy", 503, errors.LedgerBusy, "the ledger is busy", again=True),
     Cause("ledger", 503, errors.LedgerError, "the ledger cannot be used now", "the custodian's log says why"),
@@ -75,7 +75,7 @@ CAUSES = (
 )
 _CLIENT = "hint_in_python"
 BY_NAME = {cause.name: cause for cause in CAUSES}
-_FIELDS = {  # what else an error tells to programs
+_FIELDS = {  # further fields of an error, for programs
     "approval_required": {"request": "request"},
     "approval_denied": {"request": "request", "reason": "reason"},
     "failed": {"failure": "cause"},
@@ -83,7 +83,7 @@ _FIELDS = {  # what else an error tells to programs
 
 
 def cause_of(error: GiveOrTakeError) -> Cause:
-    """The cause that stands for an error: that of the nearest class which has one."""
+    """The cause of an error: that of its nearest class that has one."""
     for kind in type(error).__mro__:
         for cause in CAUSES:
             if cause.error is kind and kind is not GiveOrTakeError:
@@ -91,7 +91,7 @@ def cause_of(error: GiveOrTakeError) -> Cause:
     return BY_NAME["internal"]
 
 
-_SPOKEN = {  # the first cause of these errors is the guard's; raised by a session they mean another
+_SPOKEN = {  # the first causes of these errors belong to the guard; a session that raises them means these
     "unauthenticated": BY_NAME["revoked"],
     "method": BY_NAME["invalid"],
     "slow": BY_NAME["overloaded"],
@@ -99,15 +99,15 @@ _SPOKEN = {  # the first cause of these errors is the guard's; raised by a sessi
 
 
 def document_of(cause: Cause, message: str | None = None, hint: str | None = None, **more: Any) -> dict[str, Any]:
-    """The one shape of every refusal. Where a cause has words of its own, those of the error are not told."""
+    """The document of a refusal. If the cause has a message of its own, that of the error is left out."""
     words = (message or cause.name, hint) if cause.message is None else (cause.message, cause.hint)
     return {"error": {"cause": cause.name, "message": words[0], "hint": words[1]} | more}
 
 
 def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, dict[str, Any]]:
-    """The cause of an error and what is told of it, in the words of a face.
+    """The cause of an error, and its document in the words of a face.
 
-    Whoever asks a service may do so by a client, which is Python: its words stand beside, where they are others.
+    The asker may use the Python client: the document also has the hint for Python, if that differs.
     """
     cause, message = cause_of(error), error.message
     if face == "console" and type(error) is errors.InvalidParameter and message == error.named(error.name):
@@ -120,13 +120,13 @@ def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, di
     return cause, document_of(cause, message, hint, **more)
 
 
-_IN_PYTHON = {  # where a header is meant, and a client has an argument
+_IN_PYTHON = {  # hints for clients, which pass an argument instead of a header
     "unauthenticated": 'gt.connect(…, token="got_…"); the custodian issues tokens, and they expire',
 }
 
 
 def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
-    """The error that a refusal stands for, and whether the same request may simply be sent again."""
+    """The error that a refusal document means, and whether the same request may be sent again."""
     told = content.get("error") if isinstance(content, dict) else None
     if not isinstance(told, dict):
         return errors.Unavailable("the service answered with something else than giveortake does"), False
@@ -140,7 +140,7 @@ def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
 
 
 def _blank(cause: Cause, told: dict[str, Any]) -> dict[str, Any]:
-    """The further fields of an error, of which a refusal tells only some."""
+    """The further fields of an error, of which a refusal document has only some."""
     if issubclass(cause.error, errors.InvalidParameter):
         return {"name": "request", "value": errors.HIDDEN}
     if issubclass(cause.error, errors.BudgetExceeded):

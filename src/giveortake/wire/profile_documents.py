@@ -1,4 +1,4 @@
-"""A profile as a document and back: the noisy counts, and for people what follows from them."""
+"""Profiles as documents and back: the noisy counts and, for people, what is computed from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:
-    """What was released, and what follows from it."""
+    """A profile as a document: what was released, and what is computed from it."""
     of_persons = profile.rows is not None
     return {
         "table": profile.table,
@@ -35,7 +35,7 @@ def profile_document(profile: Profile) -> dict[str, Any]:
 
 
 def profile_of(document: dict[str, Any], relation: Relation) -> Profile:
-    """The profile that a document speaks of; it tells the same as the one that was released."""
+    """The profile in a document, equal to the released one."""
     by, columns, most = document["by"], document["columns"], document["most_rows"]
     return Profile(
         document["table"],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
-    """A quote, with its promise as numbers and how the asker's budget stands."""
+    """A quote as a document, with its promise as numbers and the state of the asker's budget."""
     return {
         **json.loads(quote.to_json()),
         "promise": None if quote.cost is None else promise_to_json(quote.cost),
@@ -27,12 +27,12 @@ def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> di
 
 
 def workload_quote_document(quote: WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
-    """The same of a workload, with its caps as numbers."""
+    """A quote of a workload as a document, with its caps as numbers."""
     return quote_document(quote, standing) | {"caps": None if quote.caps is None else quote.caps.to_json()}
 
 
 def quote_of(document: dict[str, Any]) -> Quote:
-    """The quote that a document speaks of."""
+    """The quote in a document."""
     left, used = document["left_out"], document["exact"]["used_after"]
     return Quote(
         cost=cost_of(document),
@@ -56,10 +56,10 @@ def quote_of(document: dict[str, Any]) -> Quote:
 
 
 def cost_of(document: dict[str, Any]) -> Guarantee | None:
-    """What an answer would promise."""
+    """The promise of the quoted answer; None if it has none."""
     return None if document["promise"] is None else promise_from_json(document["promise"])
 
 
 def share_of(document: dict[str, Any]) -> Fraction | None:
-    """How much of a fresh budget it would take."""
+    """How much of a fresh budget the quoted answer would take."""
     return None if document["share_exactly"] is None else fraction(document["share_exactly"])

@@ -1,4 +1,4 @@
-"""What was asked and charged, as documents."""
+"""Releases, approvals and ledger entries as documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def release_document(record: ReleaseRecord) -> dict[str, Any]:
-    """One charge: what was asked, in words and exactly, and whether its answer can be read."""
+    """A release as a document: the question in words and exactly, and whether its answer can be read."""
     return {
         "id": record.id,
         "at": record.at,
@@ -36,7 +36,7 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 
 
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
-    """The record that a document speaks of."""
+    """The release record in a document."""
     names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
     more = {name: document.get(name, False) for name in ("free", "told")}
     return ReleaseRecord(event=event_from_dict(document["event"]), **more, **{name: document[name] for name in names})
@@ -51,7 +51,7 @@ def asked_document(approval: Approval) -> dict[str, Any]:
 
 
 def _price(approval: Approval) -> str | None:
-    """What would be charged, as a promise; None if it makes none that can be said in a line."""
+    """What would be charged, as a promise in one line; None if there is no such promise."""
     try:
         return str(approval.event.guarantee()).partition(" (")[0]
     except GiveOrTakeError:
@@ -73,5 +73,5 @@ def entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def entry_of(document: dict[str, Any]) -> Entry:
-    """The entry that a document speaks of; hashes are the custodian's."""
+    """The entry in a document, without hashes, which only the custodian sees."""
     return Entry(document["number"], document["kind"], document["at"], "", document["content"], "", "")

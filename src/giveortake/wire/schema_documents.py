@@ -1,4 +1,4 @@
-"""What may be asked of a data set, as a document and back: tables, columns, their domains; never a row or a count."""
+"""Descriptions of data sets as documents and back: tables, columns and their domains; never a row or a count."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from giveortake.plan.domains import Value
     from giveortake.session import Session
 
-_NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the ends of doubles have fewer digits
+_NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the limits of doubles have fewer digits
 
 
 def described(session: Session) -> dict[str, Any]:
-    """Everything that an analyst may know before asking."""
+    """The description of a session's data set: everything that an analyst may know before asking."""
     caps = session.caps
     return {
         "name": session.name,
@@ -40,14 +40,14 @@ def described(session: Session) -> dict[str, Any]:
 
 
 def _promise_to_all(session: Session) -> dict[str, Any] | None:
-    """What all answers to everybody together promise the people: it is told to them, so that nobody need keep it."""
+    """The promise that all answers to all analysts together keep: it is public."""
     levels = mechanism_of(session).ledger.levels()
     found = next(each.budget for each in levels if (each.kind, each.name) == ("population", session.population))
     return None if found is None else promise_to_json(found)
 
 
 def origin_of(document: Mapping[str, Any]) -> Origin:
-    """The tables that a description speaks of, so that questions can be read where there is no data."""
+    """The tables in a description, with which questions can be parsed without any data."""
     private = [
         PrivateTable(each["name"], tuple((c["name"], _domain_of(c)) for c in each["columns"]), document["unit"])
         for each in document["tables"]
@@ -115,7 +115,7 @@ def _number(number: Fraction | None) -> str | None:
 
 
 def _fraction(text: str | None) -> Fraction | None:
-    """A number as `_number` wrote it, and nothing else: an exponent could stand for a number without end."""
+    """A number as `_number` wrote it, and nothing else: an exponent could mean an endlessly long number."""
     if text is None:
         return None
     if not _NUMBER.fullmatch(text):

@@ -1,4 +1,4 @@
-"""How a budget stands, as a document: what is spent and left, in words and, where there is one, as a number."""
+"""The state of a budget as a document: what is spent and left, in words and, if there is one, as a number."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def standing_document(session: Session) -> dict[str, Any]:
-    """The level that decides about the asker's next question."""
+    """The state of the level that decides about the asker's next question."""
     return _document(*session.rest())
 
 
 def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
-    """Any level of a ledger, for the custodian."""
+    """The state of any level of a ledger, for the custodian."""
     large = standing.approval_above
     named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
     named |= {"approval_above": None if large is None else str(large)}
@@ -49,7 +49,7 @@ def _amount(value: Any) -> dict[str, Any]:
 
 @final
 class Balance(str):
-    """What a race of filters has left or has spent: words, for no single number says it."""
+    """What a race of filters has left or has spent, in words: no single number says it."""
 
     __slots__ = ()
 
@@ -58,5 +58,5 @@ class Balance(str):
 
 
 def amount_of(document: dict[str, Any]) -> Fraction | Balance:
-    """The number that a document states, or the words."""
+    """The number in a document, or its words if there is none."""
     return Balance(document["words"]) if document["exactly"] is None else fraction(document["exactly"])

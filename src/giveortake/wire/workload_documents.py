@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def workload_document(workload: Workload | str) -> dict[str, Any]:
-    """A workload as it is sent."""
+    """A workload as a document."""
     if isinstance(workload, str):
         return {"sql": workload}
     return {
@@ -30,7 +30,7 @@ def workload_document(workload: Workload | str) -> dict[str, Any]:
 
 
 def asked(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
-    """The workload that was sent, asked of a session; what it says is checked as if it had been said in Python."""
+    """The workload in a document, as a question to a session; it is checked like one written in Python."""
     workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
     return session.workload(
         workload, table=document.get("table"), minimise=document.get("minimise", "rms"), norm=document.get("norm")
@@ -57,7 +57,7 @@ def _table(said: Mapping[str, Any]) -> Workload:
 
 
 def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:
-    """Every table of a workload as an answer of its own, by the names of its columns."""
+    """The answer to a workload as a document: each table is an answer, with the names of its columns."""
     return {
         "release_id": answer.release_id,
         "notes": list(answer.notes),

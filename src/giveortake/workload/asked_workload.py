@@ -1,4 +1,4 @@
-"""A workload put to a relation: its tables and cells, what one unit can do to them, and what engines are asked."""
+"""A workload over a relation: its tables and cells, what one unit adds to them, and the questions to engines."""
 
 from __future__ import annotations
 
@@ -53,25 +53,25 @@ class Layer:
     quantum: Quantum | None
     layout: Layout
     weights: Floats
-    name: str  # what its column is called in answers
+    name: str  # of its column in answers
 
     @property
     def unit(self) -> Fraction:
-        """What one step is worth."""
+        """The value of one step."""
         return Fraction(1) if self.quantum is None else self.quantum.granularity
 
     def contribution(self, rows: int) -> Contribution:
-        """What one unit of so many rows adds. A value may always be missing, and adds nothing then."""
+        """What one unit with a number of rows adds. Any value may be missing, and then adds nothing."""
         if self.quantum is None:
             return Contribution(rows)
         return Contribution(rows, min(self.quantum.least, 0), max(self.quantum.most, 0))
 
     def summand(self) -> Summand:
-        """What an engine sums."""
+        """The summand that an engine adds up."""
         return Summand("rows") if self.of is None else Summand("sum", ColumnReference(self.of), self.quantum)
 
     def to_json(self) -> list[Any]:
-        """What names it in a ledger."""
+        """What identifies the layer in a ledger."""
         lattice = None
         if self.quantum is not None:
             lattice = [str(self.quantum.granularity), str(self.quantum.low), str(self.quantum.high)]
@@ -122,7 +122,7 @@ class RangeTable:
 
     @property
     def expression(self) -> Expression:
-        """The number whose bins are asked for: of dates and times, how many days they are after the first."""
+        """The number to bin; for dates and times, the days after the first day."""
         if not self.is_time:
             return ColumnReference(self.column)
         first = moment_of(self.low, timed=False)
@@ -130,29 +130,29 @@ class RangeTable:
 
     @property
     def first(self) -> Fraction:
-        """Where the first bin of that number begins."""
+        """The lower end of the first bin of `expression`."""
         return Fraction(0) if self.is_time else self.low
 
     @property
     def is_time(self) -> bool:
-        """Whether it is about dates or times."""
+        """Whether the column holds dates or times."""
         return self.kind in {Kind.DATE, Kind.TIMESTAMP}
 
     def start(self) -> Any:
-        """The lower border of the first bin. What is below it has been counted there."""
+        """The lower border of the first bin, which also counts everything below it."""
         if self.is_time:
             return moment_of(self.low, timed=False)
         return int(self.low) if self.kind is Kind.INTEGER else float(self.low)
 
     def borders(self) -> list[Any]:
-        """The upper border of every bin: what is below it has been counted. Nothing lies above the last."""
+        """The upper border of every bin. Nothing lies above the last."""
         ends = [self.low + self.width * place for place in range(1, self.bins + 1)]
         if self.is_time:
             return [moment_of(end, timed=False) for end in ends]
         return [int(end) for end in ends] if self.kind is Kind.INTEGER else [float(end) for end in ends]
 
     def to_json(self) -> list[Any]:
-        """What names it in a ledger."""
+        """What identifies the range in a ledger."""
         return [
             self.column,
             list(self.by),
@@ -169,10 +169,10 @@ class RangeTable:
 class AskedWorkload:
     """The tables of a workload over a relation in which a unit has at most `rows` rows.
 
-    With a `norm`, persons may have any number of rows: they are scaled down to that length, in all tables alike.
+    With a `norm`, persons may have any number of rows: each is scaled down to that L2 norm, equally in all tables.
     """
 
-    question: Question  # as it was asked, and about the rows that count
+    question: Question  # restricted to the rows that count
     attributes: Attributes
     layers: tuple[Layer, ...]
     ranges: tuple[RangeTable, ...]
@@ -190,7 +190,7 @@ class AskedWorkload:
         neighbours: Neighbours,
         norm: Fraction | None = None,
     ) -> AskedWorkload:
-        """Put to a relation, with caps on the rows of a person. Nothing here looks at a row."""
+        """A workload over a relation, with caps on the rows of a person. No row is read."""
         attributes = Attributes.of(relation, workload.columns, dict(workload.column_names))
         wishes = workload.wishes()
         sums = [of for of in wishes if of is not None]
@@ -220,20 +220,20 @@ class AskedWorkload:
         """Whether every row is counted in all tables of a layer, or in none.
 
         A filter decides which rows count, a list of keys in which cell. Both compare texts, truth values, dates and
-        whole numbers as what they are. Other numbers a filter compares as doubles: a DECIMAL that is nearly a declared
-        value passes it, and is in no cell.
+        whole numbers exactly. A filter compares other numbers as doubles: a DECIMAL that is nearly a declared value
+        passes it, and is in no cell.
         """
         kinds = self.question.relation.schema
         return all(kinds[name].kind in _COMPARED_EXACTLY for name in self.attributes.names)
 
     @property
     def count(self) -> int:
-        """How many tables there are, each once."""
+        """The number of distinct tables."""
         marginals = {each for layer in self.layers for each in layer.layout.marginals}
         return len(marginals) + len(self.ranges)
 
     def require_few_cells(self) -> None:
-        """Refuse what would be too large, by the declared values alone."""
+        """Refuse a workload with too many cells, by the declared values alone."""
         if not self.layers and not self.ranges:
             raise QueryRefused("the workload asks for nothing", hint="name a table")
         sizes = self.attributes.sizes
@@ -259,23 +259,23 @@ class AskedWorkload:
 
     @property
     def cells(self) -> int:
-        """How many cells and borders are answered."""
+        """The number of cells and borders in the answer."""
         found = sum(layer.layout.cells() for layer in self.layers)
         return found + sum(self.attributes.keys(each.by).size * each.bins for each in self.ranges)
 
     @property
     def counted(self) -> Caps | None:
-        """How many rows of a person count; None where rows protect themselves, or nothing says how many."""
+        """The cap on rows of a person; None if single rows are protected, or nothing bounds the rows."""
         relation = self.question.relation
         return None if relation.person is None or relation.most_rows is None else Caps(rows_per_person=self.rows)
 
     @property
     def most(self) -> Fraction:
-        """The greatest length that one unit has in a table, in rows."""
+        """The greatest L2 norm of one unit in a table, in rows."""
         return Fraction(self.rows) if self.norm is None else self.norm
 
     def counted_in_words(self) -> list[str]:
-        """What of a person counts, for people to read."""
+        """How much of a person counts, in words."""
         person = self.question.relation.person
         if person is None:
             return []
@@ -289,17 +289,17 @@ class AskedWorkload:
         return [*found, f"rows without {with_article(person)} are left out"]
 
     def in_words(self) -> str:
-        """What is asked, in a few words for the ledger; no value is in them."""
+        """A short description for the ledger, without any values."""
         tables = sum(len(layer.layout.marginals) for layer in self.layers)
         parts = [f"{tables:,} marginals of {', '.join(self.attributes.names)}"] if tables else []
         parts += [f"ranges of {each.column}" for each in self.ranges]
         named = dict.fromkeys(table.name for table in self.question.relation.tables())
         return f"{'; '.join(parts)} in {', '.join(named)}"[:300]
 
-    # -- what engines are asked -----------------------------------------------------------------------------------
+    # -- questions to engines -------------------------------------------------------------------------------------
 
     def tallies(self, tables: list[tuple[int, ...]]) -> list[tuple[tuple[int, ...], Tally]]:
-        """Tallies of all layers, by their attributes, of which each of these tables is a sum over some."""
+        """Tallies of all layers, with their attributes; each of the given tables is a sum over one of them."""
         summands = tuple(layer.summand() for layer in self.layers)
         relation = self.question.relation
         return [
@@ -316,11 +316,11 @@ class AskedWorkload:
         ]
 
     def questions(self, tables: list[tuple[int, ...]]) -> list[Asked]:
-        """Everything that an engine is asked."""
+        """All questions to an engine."""
         return [*(tally for _, tally in self.tallies(tables)), *self.binned()]
 
     def to_json(self) -> dict[str, Any]:
-        """What names it in a ledger, apart from the spend."""
+        """What identifies the workload in a ledger, apart from the spend."""
         return {
             "relation": self.question.relation.to_json(),
             "attributes": self.attributes.to_json(),
@@ -334,7 +334,7 @@ class AskedWorkload:
 
 
 def norm_of(said: Number | None) -> Fraction | None:
-    """A norm as it was stated."""
+    """Check a stated norm."""
     if said is None:
         return None
     norm = positive("norm", said)
@@ -346,7 +346,7 @@ def norm_of(said: Number | None) -> Fraction | None:
 def _steps(
     norm: Fraction | None, relation: Relation, workload: Workload, layouts: dict[str | None, Layout]
 ) -> int | None:
-    """Into how many steps rows are cut, where persons are scaled down to a norm; what cannot be scaled is refused."""
+    """The steps per row if persons are scaled down to a norm, else None; what cannot be scaled is refused."""
     if norm is None:
         return None
     if relation.person is None:
@@ -362,7 +362,7 @@ def _steps(
 
 
 def _quantum(of: str | None, relation: Relation, steps: int | None) -> Quantum | None:
-    """The lattice of a layer; rows that are never scaled are whole."""
+    """The lattice of a layer; None for rows that are not scaled, which stay whole."""
     if of is None:
         return None if steps is None else quantum_of_rows(steps)
     domain = ColumnReference(of).domain(relation.schema)

@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Columns of a relation and all values that each may have, in order; NULL is a value where it was declared."""
+    """Columns of a relation and all their declared values, in order; NULL is one of them if it was declared."""
 
     names: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]
-    labels: tuple[str, ...]  # what answers call them
+    labels: tuple[str, ...]  # their names in answers
 
     @classmethod
     def of(cls, relation: Relation, names: Sequence[str], called: Mapping[str, str] | None = None) -> Attributes:
-        """The declared values of columns. What rows hold decides nothing here."""
+        """The columns with their declared values. No row is read."""
         schema = relation.schema
         found = [_values(name, ColumnReference(name).domain(schema)) for name in names]
         return cls(tuple(names), tuple(found), tuple((called or {}).get(name, name) for name in names))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each has."""
+        """The number of values of each attribute."""
         return tuple(map(len, self.values))
 
     def keys(self, places: Sequence[int]) -> Keys:
@@ -56,11 +56,11 @@ class Attributes:
         )
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Where some attributes are, rising."""
+        """The places of some attributes, in rising order."""
         return tuple(sorted(self.names.index(each) for each in names))
 
     def question(self, relation: Relation, sums: Sequence[str]) -> Question:
-        """What is asked, as a question about the rows that have declared values: so that it is checked as all are."""
+        """The workload as one question about the rows with declared values, so that it passes the usual checks."""
         rows = declared_rows(relation, self)
         asked = [("number of rows", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
         asked += [(f"sum of {each}", Measured(Aggregate(AggregateKind.SUM, ColumnReference(each)))) for each in sums]
@@ -74,7 +74,7 @@ class Attributes:
 
 
 def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
-    """The rows that have a declared value in every column: all marginals count the same rows, so that sums agree."""
+    """The rows with a declared value in every column: all marginals count the same rows, so that sums agree."""
     schema = relation.schema
     conditions = [
         condition
@@ -105,7 +105,7 @@ def _values(name: str, domain: Domain) -> tuple[Value, ...]:
 
 
 def _is_declared(column: ColumnReference, domain: Domain, values: tuple[Value, ...]) -> Expression | None:
-    """That a row has one of the values; None where every row has."""
+    """The condition that a row has one of the values; None if all rows have."""
     present = [each for each in values if each is not None]
     if domain.kind is Kind.BOOLEAN and len(present) == 2:
         condition = None
@@ -128,7 +128,7 @@ def _ends(domain: Domain) -> tuple[Value, Value]:
 
 
 def _all_of(conditions: Sequence[Expression]) -> Expression:
-    """All of them, joined in halves so that they do not nest deeply."""
+    """The conjunction of conditions, nested as a balanced tree so that it is not deep."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2

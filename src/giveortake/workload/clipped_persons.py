@@ -1,4 +1,4 @@
-"""Persons of bounded length: whoever has more rows is scaled down, in all tables of a workload alike."""
+"""Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveortake.randomness import IntArray
     from giveortake.workload.asked_workload import AskedWorkload
 
-MOST_TABLES = 1_000  # into each of which every row is unfolded
+MOST_TABLES = 1_000  # every row is expanded into each of them
 _HEAVIEST = 1 << 12  # the weight of the table with the least noise
 _FINEST, _COARSEST = 1 << 16, 1 << 6  # steps of one row
 
@@ -52,7 +52,7 @@ class ClippedPersons:
 
     @classmethod
     def of(cls, asked: AskedWorkload, sigmas: Sequence[Sequence[Fraction]], mu: Fraction) -> ClippedPersons:
-        """The longest vectors that such noise hides at a price of μ."""
+        """The persons with the greatest norm for which the given noise keeps μ."""
         changed = asked.neighbours == "change-one"
         scale = _HEAVIEST * min(itertools.chain(*sigmas)) ** 2
         places: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -71,27 +71,27 @@ class ClippedPersons:
         return Fraction(self.vector.moved_squared(changed=self.changed)) / self.scale
 
     def tables(self, engine: Engine) -> ClippedTables:
-        """What an engine adds up."""
+        """The exact tables that an engine computes."""
         return ClippedTables(self, engine.vectors(self.vector))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ClippedTables:
-    """Exact tables of persons of bounded length, in steps."""
+    """Exact tables over persons of bounded norm, in steps."""
 
     persons: ClippedPersons
     found: Sensitive[IntArray]
 
     def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[IntArray]:
-        """The table of some attributes of a layer, flat, sensitive as before."""
+        """The table of some attributes of a layer, flat and still sensitive."""
         vector, component = self.persons.vector, self.persons.places[layer, places]
         start = vector.offsets()[component]
         return self.found.part(start, start + vector.sizes[component])
 
 
 def steps_of_row(norm: Fraction, tables: int) -> int:
-    """Into how many steps a row is cut, for persons of a length to be scaled finely; refused where none fits."""
+    """The number of steps per row that scales persons of a norm finely enough; refused if none fits."""
     if tables > MOST_TABLES:
         raise QueryRefused(
             f"a norm scales persons in {tables:,} tables at once, more than {MOST_TABLES:,}",
@@ -108,12 +108,12 @@ def steps_of_row(norm: Fraction, tables: int) -> int:
 
 
 def quantum_of_rows(steps: int) -> Quantum:
-    """Rows in so many steps each."""
+    """The lattice of rows with a number of steps each."""
     return Quantum(Fraction(1, steps), Fraction(0), Fraction(1))
 
 
 def quantum_of_values(domain: Domain, steps: int) -> Quantum:
-    """Values in steps of a power of two, of which the greatest has about so many."""
+    """The lattice of values with steps of a power of two, about `steps` of them in the greatest value."""
     low, high = domain.ends()
     greatest = max(abs(low), abs(high))
     return Quantum(power_of_two_at_least(greatest / steps) if greatest else Fraction(1), low, high)
@@ -124,7 +124,7 @@ def _summand(of: str | None, quantum: Quantum | None) -> Summand:
 
 
 def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum:
-    """With the greatest bound at which one unit moves the sum by no more than the square."""
+    """The vector sum with the greatest bound at which one unit moves it by at most the given square."""
 
     def fits(bound: int) -> bool:
         return replace(vector, bound=bound).moved_squared(changed=changed) <= square

@@ -1,4 +1,4 @@
-"""Tables that are not negative and agree with each other, near noisy ones: post-processing, and no longer unbiased."""
+"""Make noisy tables consistent: not negative, with equal sums. This is post-processing, and no longer unbiased."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 MOST_CELLS = 300_000  # of all largest tables together; more would take minutes
-_NEAREST = 30  # rounds that look for the nearest tables
-_ROUNDS = 400  # rounds that look for any near there
-_BEYOND = 2.5  # how far beyond zero what is negative is moved, in these
+_NEAREST = 30  # rounds of the search for the nearest tables
+_ROUNDS = 400  # rounds of the search for any consistent tables near those
+_BEYOND = 2.5  # how far beyond zero negative cells are moved in these rounds
 _ABOVE = 5e-4  # of the noise, and a little more
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ConsistentTables:
-    """Tables of sets of attributes; those over fewer of them are their sums."""
+    """Tables of sets of attributes; tables of fewer attributes are sums over them."""
 
     sizes: tuple[int, ...]
     tables: Mapping[tuple[int, ...], Floats]
 
     def table(self, places: tuple[int, ...]) -> Floats:
-        """The table of some attributes, flat: the sum of whichever table has all of them."""
+        """The table of some attributes, flat: a sum over any table that has all of them."""
         largest = next(each for each in self.tables if set(places) <= set(each))
         others = tuple(axis for axis, each in enumerate(largest) if each not in places)
         found: Floats = self.tables[largest].sum(axis=others).reshape(-1)
@@ -47,9 +47,9 @@ def consistent_tables(
     """Non-negative tables with the same sums, near the given ones.
 
     Dykstra's algorithm projects in turn on the tables that agree (their residuals are averaged, by the inverse of the
-    variances) and on those that are not negative. It finds what is nearest, but slowly; so after some rounds what is
-    negative is moved beyond zero, by which projections end soon. If not, as much of the table in which all cells are
-    alike is mixed in as what is left below zero takes.
+    variances) and on those that are not negative. It finds the nearest tables, but slowly; so after some rounds
+    negative cells are moved beyond zero, which soon ends the search. If it does not, uniform tables are mixed in until
+    no cell is below zero.
     """
     shaped = {each: table.reshape([sizes[place] for place in each]) for each, table in tables.items()}
     weights = {each: 1 / variances[each] for each in tables}
@@ -79,14 +79,14 @@ def _agreeing(
     weights: Mapping[tuple[int, ...], float],
     total: float | None = None,
 ) -> dict[tuple[int, ...], Floats]:
-    """The nearest tables that agree: of every residual there is one, the average of what the tables say of it."""
+    """The nearest tables that agree: each residual is the weighted average of its values in all tables."""
     sums: dict[tuple[int, ...], Floats] = {}
     shares: dict[tuple[int, ...], float] = {}
     for each, table in tables.items():
         for axes, places in _subsets(each):
             others = tuple(axis for axis in range(table.ndim) if axis not in axes)
             cells = math.prod(table.shape[axis] for axis in others)
-            weight = weights[each] / cells  # a sum over so many cells has so many times the variance
+            weight = weights[each] / cells  # a sum over n cells has n times the variance
             sums[places] = sums.get(places, 0.0) + weight * np.add.reduce(table, axis=others)
             shares[places] = shares.get(places, 0.0) + weight
     parts = {places: _centred(each / shares[places]) for places, each in sums.items()}  # once for all: it is linear
@@ -99,7 +99,7 @@ def _agreeing(
 
 
 def _centred(table: Floats) -> Floats:
-    """A table less all means: the residual of its attributes."""
+    """A table minus all means: the residual of its attributes."""
     for axis in range(table.ndim):
         table = table - np.add.reduce(table, axis=axis, keepdims=True) / table.shape[axis]
     return table
@@ -112,7 +112,7 @@ def _subsets(places: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[i
 
 
 def _lifted(tables: Mapping[tuple[int, ...], Floats], total: float) -> dict[tuple[int, ...], Floats]:
-    """The same with nothing below zero: all are mixed alike with tables in which all cells are alike."""
+    """The tables without negative cells: each is mixed with the uniform table, all in the same proportion."""
     share = 0.0
     for table in tables.values():
         least, alike = float(table.min()), total / table.size
@@ -122,7 +122,7 @@ def _lifted(tables: Mapping[tuple[int, ...], Floats], total: float) -> dict[tupl
 
 
 def rising(totals: Floats) -> Floats:
-    """For each row of running totals, the nearest that never fall and never are negative (pool adjacent violators)."""
+    """For each row of running totals, the nearest that never fall nor are negative (pool adjacent violators)."""
     found = np.empty_like(totals)
     for place, row in enumerate(totals):
         found[place] = np.maximum(_isotonic(row), 0.0)

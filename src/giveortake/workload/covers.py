@@ -1,4 +1,4 @@
-"""Which tables an engine is asked for, so that every marginal is a sum over one of them."""
+"""Choose the tables to ask an engine for, so that every marginal is a sum over one of them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LARGEST = 1 << 14  # cells of a table that is put together of several, to read the rows less often
-_FEW = 5_000  # tables; more are not put together
+LARGEST = 1 << 14  # cells of a merged table; merging saves passes over the rows
+_FEW = 5_000  # tables; more are not merged
 
 
 def covers(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Sets of attributes, each rising, of which every marginal is part of one: as few as are found in one pass.
+    """Sets of attributes, each in rising order, such that every marginal is part of one; found greedily in one pass.
 
-    A marginal joins the table that it makes least larger, unless that has too many cells then.
+    A marginal joins the table that grows least by it, unless that would have too many cells.
     """
     made: list[set[int]] = []
     for marginal in sorted(map(set, marginals), key=lambda each: (-_cells(sizes, each), sorted(each))):

@@ -1,4 +1,4 @@
-"""Designs: what is measured for a workload, with how much noise, and how its tables follow from that."""
+"""Designs: what is measured for a workload, with how much noise, and how its tables are computed from that."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-BITS = 30  # that scales are rounded up to
+BITS = 30  # precision to which scales are rounded up
 
 
 class Design(ABC):
-    """Independent parts, each some integers with noise, of which all tables are made.
+    """Independent parts, each an array of noisy integers, from which all tables are computed.
 
     The parts of the layers come first, in the order of the layers, then one for each range.
     """
@@ -43,7 +43,7 @@ class Design(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The strategy, as it is told and stored."""
+        """The name of the strategy, for people and for the ledger."""
 
     @property
     @abstractmethod
@@ -53,20 +53,20 @@ class Design(ABC):
     @property
     @abstractmethod
     def scales(self) -> list[list[Fraction]]:
-        """For each layer, the noise of each measured table; in rows, or steps of the sum."""
+        """For each layer, the noise scale of each measured table; in rows, or steps of the sum."""
 
     @property
     @abstractmethod
     def event(self) -> Event:
-        """Everything that is released, as one event."""
+        """The event of the whole release."""
 
     @abstractmethod
     def released(self, layer: int, part: int) -> int:
-        """How many integers a part has."""
+        """The number of integers of a part."""
 
     @abstractmethod
     def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
-        """The integers of a part, drawn once, from the exact table of its attributes."""
+        """Draw the noisy integers of a part, once, from the exact table of its attributes."""
 
     @abstractmethod
     def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
@@ -74,16 +74,16 @@ class Design(ABC):
 
     @abstractmethod
     def variance(self, layer: int, places: tuple[int, ...]) -> float:
-        """The variance of each of its cells, in steps."""
+        """The variance of each cell of an estimated table, in steps."""
 
     @abstractmethod
     def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
-        """How far a cell is from the truth, but for a chance of `miss`, in steps."""
+        """The margin of a cell, in steps, which is exceeded with probability `miss` at most."""
 
     @property
     @abstractmethod
     def citations(self) -> tuple[str, ...]:
-        """Whose theorems it rests on."""
+        """The citations of its theorems."""
 
 
 @final
@@ -96,17 +96,17 @@ class RangeNoise:
     noise: Gaussian | Laplace
 
     def release(self, bins: Sensitive[Any], entropy: Entropy | None) -> IntArray:
-        """The integers with noise, keys × integers of a key, flat."""
+        """Draw the noisy integers: keys × integers of a key, flat."""
         found: IntArray = np.asarray(self.noise.release(bins.through(self.strategy), entropy)).reshape(-1)
         return found
 
     def totals(self, released: IntArray) -> Floats:
-        """Unbiased running totals: keys × (bins + 1), the first is zero."""
+        """Unbiased running totals: keys × (bins + 1); the first is zero."""
         shaped = np.asarray(released, dtype=np.float64).reshape(-1, sum(self.strategy.sections))
         return self.strategy.running_totals(shaped)
 
     def margins(self, weights: Floats, miss: float) -> Floats:
-        """How far sums of the released integers, one for each row of weights, stray."""
+        """The margins of weighted sums of the released integers, one for each row of weights."""
         scale = float(self.noise.scale_in_steps)
         if isinstance(self.noise, Laplace):
             noise: Floats = scale * quantiles(weights, miss)
@@ -122,18 +122,18 @@ class RangeNoise:
 
 
 def strategy_of(bins: int, *, pure: bool) -> PrefixStrategy:
-    """The best known matrix of running totals for so many bins."""
+    """The best known matrix of running totals for a number of bins."""
     return ConsistentTree.over(bins) if pure else SquareRoot(bins)
 
 
 def range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
-    """How far a unit moves such a release, squared: if it is added, and if its rows become others."""
+    """The squared L2 sensitivity of a range: if a unit is added, and if it is changed."""
     square = (rows * strategy.l2) ** 2
     return square, 2 * square
 
 
 def rounded_up(scale: float) -> Fraction:
-    """A scale as a short fraction that is more, by at least 2⁻³⁰ of it."""
+    """A scale rounded up to a short fraction, by at least 2⁻³⁰ of it."""
     if not math.isfinite(scale) or scale <= 0:
         raise Unprovable("the noise of the workload has no bound; nothing was charged", hint="spend more")
     mantissa, exponent = math.frexp(scale)
@@ -141,15 +141,15 @@ def rounded_up(scale: float) -> Fraction:
 
 
 def normal_margin(deviation: float, miss: float) -> float:
-    """How far normal noise strays but for a chance of `miss`."""
+    """The margin of normal noise, which is exceeded with probability `miss`."""
     return quantile([NormalTail(deviation)], miss)
 
 
 def laplace_margin(scale: float, terms: int, miss: float) -> float:
-    """The same for a sum of so many Laplace noises, each rounded to whole steps.
+    """The margin of a sum of `terms` Laplace noises, each rounded to whole steps.
 
-    What rounding adds is bounded by half a step for each of them, or by Hoeffding's inequality with a thousandth of the
-    miss.
+    The effect of rounding is bounded by half a step for each of them, or by Hoeffding's inequality with a thousandth of
+    `miss`.
     """
     rounding = min(terms / 2, math.sqrt(terms / 2 * math.log(2000 / miss)))
     if terms == 1:

@@ -1,4 +1,4 @@
-"""How sure every table of a workload is, beside an equal split of the promise among all of them."""
+"""The error of every table of a workload, compared with an equal split of the promise among all of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
-    """For every table: its columns, cells, the standard deviation of a cell and its margin, and by an equal split.
+    """For every table: its columns, cells, the standard deviation and margin of a cell, and both by an equal split.
 
-    Of ranges it is that of the border that is known least, beside noise on every bin. No row decides any of it.
+    For ranges, it is the border with the greatest error, compared with noise on every bin. Nothing depends on rows.
     """
     names = asked.attributes.labels
     found: list[dict[str, Any]] = []

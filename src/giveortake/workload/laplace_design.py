@@ -1,7 +1,7 @@
-"""The design for a pure ε: whole tables with Laplace noise, in the best of a few ways.
+"""The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
 
 Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
-closed form, so that a few are compared by the variances that they would have, and the best of these is taken.
+closed form, so a few are compared by their variances, and the best one is taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WAYS = ("each by itself", "the largest alone", "one table of all columns")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LaplaceDesign(Design):
-    """Some tables with Laplace noise; every marginal is a sum over the one of them that suits it best.
+    """Some tables with Laplace noise; every marginal is a sum over the best of them for it.
 
     Guarantee: a unit of m rows moves every table by at most m·X in L1, where X is the most that a row adds, and twice
     that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
@@ -53,7 +53,7 @@ class LaplaceDesign(Design):
 
     @classmethod
     def planned(cls, asked: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
-        """The best way for each layer, and the split of ε among all parts that minimises the weighted variance."""
+        """Choose the best tables for each layer, and the split of ε among all parts that minimises the goal."""
         ways, losses, prices = [], [], []
         for layer in asked.layers:
             found = [(way, _coefficients(layer, each, goal)) for way, each in _ways(layer)]
@@ -79,7 +79,7 @@ class LaplaceDesign(Design):
     def of(
         cls, asked: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
     ) -> LaplaceDesign:
-        """With these ways and scales, in the order of the parts; refused if they do not keep ε."""
+        """The design with given ways and scales, in the order of the parts; refused if they do not keep ε."""
         left = iter(scales)
         tables = tuple(dict(_ways(layer))[way] for layer, way in zip(asked.layers, ways, strict=True))
         noises = tuple(tuple(itertools.islice(left, len(each))) for each in tables)
@@ -108,7 +108,7 @@ class LaplaceDesign(Design):
 
     @classmethod
     def event_of(cls, epsilon: Fraction) -> events.Laplace:
-        """What any plan for ε is charged as."""
+        """The event that every plan for ε is charged as."""
         return events.Laplace(1 / epsilon)
 
     @property
@@ -150,7 +150,7 @@ class LaplaceDesign(Design):
         return laplace_margin(float(self.noises[layer][part]), terms, miss)
 
     def _best(self, layer: int, places: tuple[int, ...]) -> tuple[int, int]:
-        """The table of which a marginal is a sum over the fewest cells, and over how many."""
+        """The table that gives a marginal by summing the fewest cells, and the number of these cells."""
         layout, wanted = self.asked.layers[layer].layout, set(places)
         cells = layout.cells_of(places)
         fits = [
@@ -163,7 +163,7 @@ class LaplaceDesign(Design):
 
 
 def _ways(layer: Layer) -> list[tuple[int, Tables]]:
-    """The tables that each way measures."""
+    """The possible ways to measure a layer: the number of each, and the tables it measures."""
     asked = layer.layout.marginals
     largest = tuple(layer.layout.largest())
     together = tuple(sorted(set(itertools.chain(*asked))))
@@ -174,7 +174,7 @@ def _ways(layer: Layer) -> list[tuple[int, Tables]]:
 
 
 def _coefficients(layer: Layer, tables: Tables, goal: Goal) -> Floats:
-    """How much the square of each table's scale counts, where every marginal takes the smallest table it is in."""
+    """The weight of each table's squared scale in the goal, if every marginal uses the smallest table it is in."""
     layout = layer.layout
     if tables == layout.marginals:
         return 2 * layer.weights / layer.contribution(1).reach ** 2
@@ -189,14 +189,14 @@ def _coefficients(layer: Layer, tables: Tables, goal: Goal) -> Floats:
 
 
 def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
-    """The least goal that this way reaches at ε = 1: Σ c·b², or the greatest c·b², where Σ q/b is one."""
+    """The least value of the goal at ε = 1: of Σ c·b², or of the greatest c·b², where Σ q/b is one."""
     if goal == "rms":
         return float(np.cbrt(losses * prices**2).sum() ** 3)
     return float((prices * np.sqrt(losses)).sum() ** 2)
 
 
 def _price(asked: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
-    """How far a unit moves a table, in L1."""
+    """The L1 sensitivity of a table."""
     contribution = layer.contribution(asked.rows)
     if asked.neighbours == "add-remove":
         return Fraction(asked.rows * contribution.reach)

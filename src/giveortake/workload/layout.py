@@ -1,4 +1,4 @@
-"""Which residuals stand behind a set of marginals, and how much each of them counts in each."""
+"""The residuals that a set of marginals needs, and the weight of each residual in each marginal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BITS = 62  # attributes whose sets are the bits of one number
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidence:
-    """How variances follow from noise: that of an output is Σ `factors` · v over its pairs (`owners`, `members`).
+    """How variances depend on noise: that of an output is Σ `factors` · v over its pairs (`owners`, `members`).
 
     There are `outputs` outputs, and v is the variance of each of `parts` independent parts.
     """
@@ -35,7 +35,7 @@ class Incidence:
     factors: Floats
 
     def coefficients(self, weights: Floats) -> Floats:
-        """How much the variance of each part counts in the weighted sum of the outputs' variances."""
+        """The weight of each part's variance in the weighted sum of the outputs' variances."""
         return _added(self.members, self.factors * weights[self.owners], self.parts)
 
     def variances(self, noise: Floats) -> Floats:
@@ -44,7 +44,7 @@ class Incidence:
 
     @classmethod
     def joined(cls, several: Sequence[Incidence]) -> Incidence:
-        """Several, one after the other."""
+        """Several incidences as one, with their outputs and parts one after the other."""
         outputs = np.cumsum([0, *(each.outputs for each in several)])
         parts = np.cumsum([0, *(each.parts for each in several)])
         return cls(
@@ -72,7 +72,7 @@ class Layout:
 
     @classmethod
     def of(cls, sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]) -> Layout:
-        """The layout of these marginals. It takes some arrays of all pairs, and no loop over them."""
+        """The layout of the given marginals, computed by arrays of all pairs, without a loop over them."""
         by_length: dict[int, list[int]] = {}
         for place, attributes in enumerate(marginals):
             by_length.setdefault(len(attributes), []).append(place)
@@ -98,7 +98,7 @@ class Layout:
         return cls(tuple(sizes), tuple(marginals), tuple(found), Incidence(len(marginals), len(found), *pairs))
 
     def coefficients(self, weights: Floats) -> Floats:
-        """How much the variance of each residual counts in the weighted sum of the marginals' variances."""
+        """The weight of each residual's variance in the weighted sum of the marginals' variances."""
         return self.incidence.coefficients(weights)
 
     def variances(self, noise: Floats) -> Floats:
@@ -128,7 +128,7 @@ class Layout:
 def _subsets(
     by_length: dict[int, list[int]], marginals: Sequence[tuple[int, ...]], length: int
 ) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """The subsets of one length: the places of their marginals, what is inside and what is outside."""
+    """The subsets of one length: the places of their marginals, the attributes inside, and those outside."""
     for longer, places in by_length.items():
         if longer < length:
             continue
@@ -139,7 +139,7 @@ def _subsets(
 
 
 def _added(places: Integers, numbers: Floats, size: int) -> Floats:
-    """The sum of the numbers of each place."""
+    """For each place, the sum of its numbers."""
     return np.bincount(places, numbers, minlength=size).astype(np.float64)
 
 

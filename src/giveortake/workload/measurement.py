@@ -1,4 +1,4 @@
-"""A workload with its noise and its price, ready to be reserved; and what is drawn for it, as it is stored."""
+"""A workload with its noise and price, ready to be reserved; and the stored form of what is drawn for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMAT = 1  # of what is stored; another order of parts or cells is another form
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadMeasurement:
-    """What will be asked of the engine for a workload, with how much noise, at what price. No row was looked at."""
+    """What the engine will be asked for a workload, the noise, and the price. It is made without reading rows."""
 
     asked: AskedWorkload
     design: Design
@@ -48,7 +48,7 @@ class WorkloadMeasurement:
 
     @property
     def event(self) -> Event:
-        """Everything that is released, as one event."""
+        """The event of the whole release."""
         return self.design.event
 
     def tables(self) -> list[tuple[int, ...]]:
@@ -56,19 +56,19 @@ class WorkloadMeasurement:
         return list(dict.fromkeys(each for layer in self.design.measured for each in layer))
 
     def questions(self) -> list[Asked]:
-        """What the engine is asked."""
+        """The questions to the engine."""
         if self._persons is not None:
             return [self._persons.vector]
         return self.asked.questions(self.tables())
 
     def named(self) -> dict[str, Any]:
-        """What names the question and its price in the ledger."""
+        """What identifies the workload and its price in the ledger."""
         return name_of(self.asked, self.spend, self.goal)
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
     def draw(self, engine: Engine, entropy: Entropy | None = None) -> dict[str, Any]:
-        """Ask the engine and add the noise, each integer once; what is returned is stored."""
+        """Ask the engine and add noise, once to each integer; return what is to be stored."""
         arrays = [np.asarray(each) for each in self._drawn(engine, entropy)]
         flat = np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
         scales = [*(str(each) for layer in self.design.scales for each in layer)]
@@ -87,7 +87,7 @@ class WorkloadMeasurement:
 
     @property
     def _persons(self) -> ClippedPersons | None:
-        """What persons add who are scaled down to a norm, if there is one."""
+        """The persons scaled down to a norm; None without a norm."""
         scaled = self.asked.norm is not None and isinstance(self.design, ResidualDesign)
         return self.design.persons if scaled else None  # type: ignore[attr-defined]  # (that of residuals)
 
@@ -99,7 +99,7 @@ class WorkloadMeasurement:
     # -- reading --------------------------------------------------------------------------------------------------
 
     def read(self, content: Any) -> WorkloadRelease:
-        """What was drawn, by the design by which it was drawn."""
+        """Read what was stored, by the design under which it was drawn."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise LedgerDamaged("a stored answer is not one to this workload")
         scales = [Fraction(each) for each in content["scales"]]
@@ -124,7 +124,7 @@ class WorkloadMeasurement:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadRelease:
-    """Noisy integers of every layer's parts and of the ranges, and the design by which they were drawn."""
+    """Noisy integers of every layer's parts and of the ranges, and the design under which they were drawn."""
 
     asked: AskedWorkload
     design: Design
@@ -135,18 +135,18 @@ class WorkloadRelease:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactTables:
-    """Exact tables of declared attributes, as engines count them: sensitive, and summed over what is not asked for."""
+    """Exact tables of declared attributes from an engine, summed over the other attributes; they are sensitive."""
 
     asked: AskedWorkload
     found: tuple[tuple[tuple[int, ...], Sensitive[list[IntArray]]], ...]
 
     @classmethod
     def of(cls, engine: Engine, asked: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
-        """Count them: rows are read once for each of a few tables that have all others in them (`covers`)."""
+        """Count the tables: rows are read once for each of a few tables that contain all others (`covers`)."""
         return cls(asked, tuple((places, engine.tally(tally)) for places, tally in asked.tallies(list(tables))))
 
     def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[IntArray]:
-        """The table of some attributes of a layer, flat, sensitive as before."""
+        """The table of some attributes of a layer, flat and still sensitive."""
         wanted = set(places)
         cover, several = next(pair for pair in self.found if wanted <= set(pair[0]))
         sizes = [self.asked.attributes.sizes[each] for each in cover]
@@ -154,20 +154,20 @@ class ExactTables:
 
 
 def name_of(asked: AskedWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
-    """What names a workload and its price in the ledger."""
+    """What identifies a workload and its price in the ledger."""
     content = json.dumps([FORMAT, asked.to_json(), goal], sort_keys=True)
     return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": spend.to_json()}
 
 
 def event_at(spend: Spend) -> Event:
-    """What any workload is charged as at a spend: plans differ, and all of them keep it."""
+    """The event that every workload is charged as at a spend: plans differ, but all of them keep it."""
     if spend.is_pure:
         return LaplaceDesign.event_of(spend.epsilon or Fraction(0))
     return ResidualDesign.event_of(spend.gaussian())
 
 
 def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
-    """The least noise that a spend buys for a workload: Gaussian on residuals, or Laplace on tables for a pure ε."""
+    """The measurement with the least noise at a spend: Gaussian on residuals, or Laplace on tables for a pure ε."""
     design: Design
     if spend.is_pure and asked.norm is not None:
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""How a promise is split among measurements: in closed form, for the least variance of what is asked for [XWZK23]."""
+"""Split a promise among measurements, in closed form, for the least variance of the requested tables [XWZK23]."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _CLOSE = 1.005  # the greatest variance of what is found, against a lower bound 
 def least_noise(coefficients: Floats, prices: Floats, square: float) -> Floats:
     """The variances v that minimise Σ c·v, where Σ q/v is `square`: the μ² that may be spent.
 
-    By Cauchy and Schwarz, Σ c·v · Σ q/v ≥ (Σ √(c·q))², and v = √(q/c) · Σ √(c·q) / μ² reaches it. What costs nothing
-    gets no noise here.
+    By Cauchy and Schwarz, Σ c·v · Σ q/v ≥ (Σ √(c·q))², and v = √(q/c) · Σ √(c·q) / μ² reaches it. Parts of price 0 get
+    no noise here.
 
     >>> least_noise(np.array([1.0, 4.0]), np.array([1.0, 1.0]), 1.0)
     array([3. , 1.5])
@@ -34,7 +34,7 @@ def least_noise(coefficients: Floats, prices: Floats, square: float) -> Floats:
 
 
 def goal_weights(incidence: Incidence, prices: Floats, weights: Floats, goal: Goal) -> Floats:
-    """The weights by which `least_noise` reaches the goal: those stated for the rms.
+    """The weights with which `least_noise` reaches the goal; for "rms", the stated ones.
 
     For the maximum, of weight times variance, they are found in rounds. Whatever weights w ≥ 0 of sum one minimise
     Σ w·s·Var, its minimum is below the greatest s·Var of any plan; weights grow where that is large until the two meet.

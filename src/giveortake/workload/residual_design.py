@@ -63,7 +63,7 @@ class ResidualDesign(Design):
 
     @classmethod
     def planned(cls, asked: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
-        """The least noise that keeps μ. Variances of sums count in units of the greatest value that a row may have."""
+        """The design with the least noise that keeps μ. Variances of sums are in units of a row's greatest value."""
         incidence, weights = _problem(asked)
         added, moved = _squares(asked)
         prices = added if asked.neighbours == "add-remove" or not moved.any() else moved
@@ -76,7 +76,7 @@ class ResidualDesign(Design):
 
     @classmethod
     def of(cls, asked: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
-        """With these scales, in the order of the parts; refused if they do not keep μ."""
+        """The design with given scales, in the order of the parts; refused if they do not keep μ."""
         left = iter(scales)
         sigmas = tuple(tuple(itertools.islice(left, len(layer.layout.residuals))) for layer in asked.layers)
         runs = tuple(
@@ -105,14 +105,14 @@ class ResidualDesign(Design):
 
     @classmethod
     def event_of(cls, mu: Fraction) -> events.Gaussian:
-        """What any plan for μ is charged as."""
+        """The event that every plan for μ is charged as."""
         return events.Gaussian(1 / _charged(mu))
 
     @property
     def charged(self) -> Fraction:
-        """The μ that is charged: scales are rounded up by so much that a little less than what is spent will do.
+        """The μ that is charged: a little less than the spend, which scales that are rounded up still keep.
 
-        A filter that rounds up then still admits a spend of all that it has.
+        So a filter that rounds up still admits a spend of all that it has.
         """
         return _charged(self.mu)
 
@@ -144,7 +144,7 @@ class ResidualDesign(Design):
 
     @property
     def persons(self) -> ClippedPersons:
-        """What persons add who are scaled down to a norm, as long as this noise allows."""
+        """Persons scaled down to the greatest norm that this noise allows."""
         return ClippedPersons.of(self.asked, self.sigmas, self.charged)
 
     def released(self, layer: int, part: int) -> int:
@@ -175,7 +175,7 @@ class ResidualDesign(Design):
         return normal_margin(self.variance(layer, places) ** 0.5, miss)
 
     def _inside(self, layer: int, places: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
-        """The residuals of a table: their axes in it, and where they are among the parts."""
+        """The residuals of a table: their axes in it, and their places among the parts."""
         known = _known(self.asked.layers[layer].layout)
         for length in range(len(places) + 1):
             for axes in itertools.combinations(range(len(places)), length):
@@ -188,7 +188,7 @@ def _known(layout: Any) -> dict[tuple[int, ...], int]:
 
 
 def _problem(asked: AskedWorkload) -> tuple[Incidence, Floats]:
-    """How the variances of all tables follow from those of all parts, and how much each table counts."""
+    """How the variances of all tables depend on those of all parts, and the weight of each table."""
     parts, weights = [], []
     for layer in asked.layers:
         parts.append(layer.layout.incidence)
@@ -202,7 +202,7 @@ def _problem(asked: AskedWorkload) -> tuple[Incidence, Floats]:
 
 
 def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
-    """What all parts cost, nearly: for a plan, whose price is derived again exactly."""
+    """Approximate prices of all parts, for planning; the price of the plan is computed again exactly."""
     if asked.norm is not None:
         longest = [
             (asked.norm * layer.contribution(1).reach) ** 2 for layer in asked.layers for _ in layer.layout.residuals
@@ -228,14 +228,14 @@ def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
 
 
 def _both(contribution: Contribution, sizes: Sequence[int], *, is_all_or_none: bool) -> tuple[Fraction, Fraction]:
-    """How far a unit moves a part, squared, if it is added and if its rows become others.
+    """The squared L2 sensitivity of a part: if a unit is added, and if it is changed.
 
-    Where some rows that become others may leave this part and stay in another, the second is no less than the first.
+    If a changed row may leave this part and stay in another, the second is no less than the first.
     """
     added, moved = contribution.square_if_added(sizes), contribution.square_if_moved(sizes)
     return added, moved if is_all_or_none else max(added, moved)
 
 
 def _rounded_up(price: Fraction) -> Fraction:
-    """A price that is a little more, so that sums stay short."""
+    """A price rounded up slightly, so that sums stay short."""
     return Fraction(ceiling(price * _FINE), _FINE)

@@ -1,4 +1,4 @@
-"""The answer to a workload: every table that was asked for, made of what was released. This is post-processing."""
+"""The answer to a workload: all requested tables, computed from what was released. This is post-processing."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class WorkloadAnswer(StackedFaces):
     """Tables by the names of their columns: `r["age", "sex"]`, `r["age"]`, and `r[()]` for the total.
 
     Each is an `Answer`: `n` is unbiased, with an interval from the known covariance of the noise; `n_consistent` is
-    never negative, and its sums agree between tables. Every table over fewer columns than one that was asked for is
-    there too. Ranges are asked for with `between`, and `r["income"]` has all of them.
+    never negative, and its sums agree between tables. Every table over some of the columns of a requested table is
+    there too. `between` answers one range, and `r["income"]` has all of them.
     """
 
     def __init__(self, release: WorkloadRelease, confidence: Confidence, provenance: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ class WorkloadAnswer(StackedFaces):
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of every table that was asked for."""
+        """The columns of every requested table."""
         return (*self._marginals, *(self._names_of_range(place) for place in range(len(self._asked.ranges))))
 
     @property
@@ -151,7 +151,7 @@ class WorkloadAnswer(StackedFaces):
         return tuple(sorted(map(self._labels.index, wanted)))
 
     def _order(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:
-        """Where the cells are, in the order of the columns that was asked for."""
+        """The places of the cells, in the requested order of columns."""
         sizes = [self._asked.attributes.sizes[place] for place in places]
         names = [self._labels[place] for place in places]
         cells = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
@@ -226,13 +226,13 @@ class WorkloadAnswer(StackedFaces):
             code = code * len(values) + values.index(by[name])
         return code
 
-    # -- as other tables ----------------------------------------------------------------------------------------
+    # -- stacked ------------------------------------------------------------------------------------------------
 
     def stacked(self) -> Answer:
         """All tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing.
 
-        `grouping` names the columns of each table, for a missing value may also be a declared one. Of ranges there is
-        one row for each border, in a column such as `income_below`: `n` is how many rows lie below it.
+        `grouping` names the columns of each table, because a missing value may also be a declared one. Ranges have one
+        row for each border, in a column such as `income_below`: `n` is how many rows lie below it.
         """
         tables = [(" × ".join(each) or "total", self._table(each)) for each in self._marginals]
         for place in range(len(self._asked.ranges)):
@@ -256,7 +256,7 @@ class WorkloadAnswer(StackedFaces):
         return self.confidence.miss(self._asked.cells)
 
     def lines(self) -> list[dict[str, Any]]:
-        """For every table its cells, the standard deviation of a cell, its margin, and both by an equal split."""
+        """For every table: its cells, the standard deviation and margin of a cell, and both by an equal split."""
         return lines_of(self._asked, self._design, self._miss)
 
     @told_by_name(elsewhere=TO_SAVE)
@@ -295,7 +295,7 @@ class WorkloadAnswer(StackedFaces):
         )
 
     def _rest(self) -> list[str]:
-        """Which tables are not shown, and what has to be known of all of them."""
+        """A line about the tables that are not shown, and the notes."""
         others = [", ".join(repr(name) for name in each) or "()" for each in self.tables[_SHOWN : 2 * _SHOWN]]
         more = len(self) - _SHOWN
         told = [f"and {counted(more, 'more table')}, such as r[{'], r['.join(others)}]"] if more > 0 else []
@@ -303,7 +303,7 @@ class WorkloadAnswer(StackedFaces):
 
 
 def _below(column: str) -> str:
-    """What the column of borders is called."""
+    """The name of the column of borders."""
     return f"{column}_below"
 
 

@@ -1,4 +1,4 @@
-"""Tables of a workload, all as one, in the formats of an answer."""
+"""Export all tables of a workload as one, in the formats of an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class StackedFaces(ABC):
-    """What can be stacked, and then written as an answer is."""
+    """Tables that can be stacked into one answer, and exported like one."""
 
     @abstractmethod
     def stacked(self) -> Answer:

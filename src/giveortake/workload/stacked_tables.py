@@ -19,7 +19,7 @@ GROUPING = "grouping"
 
 
 def stacked_columns(tables: Sequence[tuple[str, Answer]], order: Sequence[str]) -> list[Column]:
-    """The columns of all tables, by these names and in this order, below each other; the first names the table."""
+    """The columns of all tables, one table below the other, in the given order; the first column names the table."""
     names: chain[str] = chain.from_iterable([name] * len(table) for name, table in tables)
     lengths = [len(table) for _, table in tables]
     found = [{column.name: column for column in table.columns} for _, table in tables]
@@ -44,7 +44,7 @@ def _kind(columns: Sequence[Column]) -> Kind:
 
 
 def _below(lengths: Sequence[int], parts: Sequence[Values | None]) -> Listed:
-    """Values below each other: an array if all of them are numbers, else a list in which some are missing."""
+    """Concatenate values: an array if all of them are numbers, else a list, with None for missing ones."""
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts):
         return np.concatenate(arrays)

@@ -1,4 +1,4 @@
-"""A workload as it is declared: marginals, ranges and totals, all of them before any is answered."""
+"""Declare workloads: marginals, ranges and totals, all before any is answered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_MARGINALS = 1_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class TableWish:
-    """The table of a marginal: how many rows, or with `of` the sum of a column, each combination of columns has."""
+    """A requested marginal: for each combination of columns, the number of rows, or with `of` the sum of a column."""
 
     columns: Names
     weight: float = 1.0
@@ -35,7 +35,7 @@ class TableWish:
 @final
 @dataclass(frozen=True, slots=True)
 class RangeWish:
-    """How many rows lie below every border of a column, in each combination of the columns `by`."""
+    """A requested range table: the rows below every border of a column, in each combination of the columns `by`."""
 
     column: str
     by: Names
@@ -46,7 +46,7 @@ class RangeWish:
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Tables and ranges that are to be answered together. It is a value: `+` puts several together.
+    """Tables and ranges that are answered together. Workloads are values: `+` combines several.
 
     >>> marginals(["age", "sex"]) + ranges("income") + total()
     <Workload: 4 marginals of 2 columns, ranges of income>
@@ -54,8 +54,8 @@ class Workload:
 
     tables: tuple[TableWish, ...]
     ranges: tuple[RangeWish, ...] = ()
-    column_names: tuple[tuple[str, str], ...] = ()  # what columns are called in answers, if not by their own names
-    measure_names: tuple[tuple[str | None, str], ...] = ()  # the same for numbers of rows (None) and sums of a column
+    column_names: tuple[tuple[str, str], ...] = ()  # names of columns in answers, if not their own
+    measure_names: tuple[tuple[str | None, str], ...] = ()  # the same for counts (None) and sums of a column
 
     def __add__(self, other: object) -> Workload:
         if not isinstance(other, Workload):
@@ -72,7 +72,7 @@ class Workload:
 
     @property
     def columns(self) -> Names:
-        """The columns whose values are counted apart, in the order in which they are named."""
+        """The columns to group by, in the order of their first use."""
         named = itertools.chain(*(each.columns for each in self.tables), *(each.by for each in self.ranges))
         return tuple(dict.fromkeys(named))
 
@@ -105,7 +105,7 @@ def marginals(
     weights: Mapping[Any, Number] | None = None,
     of: str | None = None,
 ) -> Workload:
-    """The tables of all combinations of up to so many columns: how many rows have each combination of values.
+    """The tables of all combinations of up to `up_to` columns: how many rows have each combination of values.
 
     With `of`, the name of a bounded number, they hold its sums instead. `weights` says how much the variance of a
     table counts: by its columns, `{("age", "sex"): 4}`, or by their number, `{1: 10, 2: 1}`; others count once.
@@ -138,8 +138,8 @@ def ranges(
 ) -> Workload:
     """How many rows lie below every border of a bounded number or date: any range is the difference of two.
 
-    `by` are columns in whose every combination of values that is told. Borders split the bounds evenly; whole numbers
-    and days are never split. There are up to 1,024 bins, or as many as `bins` says.
+    `by` are columns to group by. Borders split the bounds evenly; whole numbers and days are never split. There are up
+    to 1,024 bins, or as many as `bins` says.
 
     >>> ranges("amount", bins=10)
     <Workload: ranges of amount>
@@ -162,7 +162,7 @@ def total(*, of: str | None = None, weight: Number = 1) -> Workload:
 
 
 def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
-    """The tables of a question by several sets of its keys, under the names that it gives to keys and outputs."""
+    """The tables of a question for several sets of its keys, with its names of keys and outputs."""
     measured: dict[str | None, str] = {}
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
@@ -201,7 +201,7 @@ def _weight(weight: Number) -> float:
 
 
 def _stated_weights(weights: Mapping[Any, Number], wanted: list[Names]) -> Any:
-    """How much each table counts."""
+    """The weight of each table."""
     known = {frozenset(each) for each in wanted}
     lengths = {len(each) for each in wanted}
     by_set: dict[frozenset[str], float] = {}
