@@ -360,8 +360,9 @@ class InteractiveMechanism:
     ) -> Charge:
         """The charge for questions. Its request names the questions, what they refine, and the portion of a stream.
 
-        The request of a profile says so, which is how profiles are found again. Questions of a batch that differ only in how their answers are
-        ordered have one name, but each has keys and noise of its own: a refinement tells them apart by `twins`.
+        The request of a profile says so, which is how profiles are found again. Questions of a batch that differ only
+        in how their answers are ordered have one name, but each has keys and noise of its own: a refinement tells them
+        apart by `twins`.
         """
         together = joint([each.made for each in asked])
         request = {
