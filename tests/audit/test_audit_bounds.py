@@ -185,7 +185,12 @@ def test_every_feature_is_a_function_of_one_output() -> None:
         for name, column in alone.columns.items():
             assert np.array_equal(column, together.columns[name][place : place + 1], equal_nan=True)
         assert list(alone.labels()) == [list(together.labels())[place]]
-    for batch in (np.array([1.5, math.nan]), np.array([[1, 2], [3, 4]]), np.array([[1.0, math.nan]])):
+    for batch in (
+        np.array([1.5, math.nan]),
+        np.array([[1, 2], [3, 4]]),
+        np.array([[1.0, math.nan]]),
+        np.ones((3, 2, 2)),
+    ):
         quick, slow = view(batch, columns), view(list(batch), columns)
         for name in columns:
             assert np.array_equal(quick.columns[name], slow.columns[name], equal_nan=True)
@@ -202,6 +207,8 @@ def test_every_feature_is_a_function_of_one_output() -> None:
         ({1}, frozenset({1}), {True}, {1.0}),
         ("nan", math.nan, Decimal("nan"), None, "None"),
         (b"a", "a", "'a'"),
+        tuple(np.zeros(shape) for shape in ((4,), (2, 2), (1, 4), (0,), (0, 2), (2, 0))),
+        (Decimal("NaN7"), Decimal("NaN8"), complex(math.nan, 0), complex(math.nan, 1)),
     ],
     ids=str,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import polars as pl
 import psycopg
 import pytest
@@ -27,6 +28,9 @@ from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
+from inside import engine_of, measured
+from replay import SPEND as REPLAYED
+from replay import exact_integers
 from spark_session import spark_session
 from stated_caps import stating_caps
 
@@ -80,6 +84,62 @@ def test_persons_with_names_that_are_too_long_have_no_rows_and_are_nobody_else(
     with protect(source, domains={"x": (0, 8)}, **caps) as s:
         assert counted(s, "SELECT COUNT(*) AS n FROM t") == [2]
         assert counted(s, "SELECT SUM(x) AS n FROM t") == [pytest.approx(9, abs=0.01)]
+
+
+# -- names that are no text -----------------------------------------------------------------------------------------
+
+Rows = list[tuple[bytes, str]]
+
+
+def _as_csv(rows: Rows, folder: Path) -> Any:
+    path = folder / f"{len(rows)}.csv"
+    path.write_bytes(b"p,g\n" + b"".join(name + b"," + group.encode() + b"\n" for name, group in rows))
+    return path
+
+
+def _as_pandas(rows: Rows, folder: Path) -> Any:
+    names = pd.Series([name.decode("utf-8", "surrogateescape") for name, _ in rows], dtype=object)
+    return pd.DataFrame({"p": names, "g": [group for _, group in rows]})
+
+
+def _as_polars(rows: Rows, folder: Path) -> Any:
+    return pl.read_csv(_as_csv(rows, folder), encoding="utf8-lossy")
+
+
+def _in_spark(rows: Rows, folder: Path) -> Any:
+    listed = ", ".join(f"('{name.hex()}', '{group}')" for name, group in rows)
+    return spark_session().sql(f"SELECT CAST(unhex(h) AS STRING) AS p, g FROM VALUES {listed} AS t(h, g)")
+
+
+PLACES = [_as_csv, _as_pandas, _as_polars, pytest.param(_in_spark, marks=pytest.mark.xdist_group("spark"))]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_people_whose_names_are_no_text_are_not_taken_for_one(place: Any, tmp_path: Path) -> None:
+    """Else somebody's rows would push those of somebody else aside, and move more than was declared."""
+    groups = [f"g{i}" for i in range(21)]
+    one = [("Müller".encode("latin-1"), "g0"), ("Müller".encode(), "g0")]
+    two = [*one, *(("Möller".encode("latin-1"), group) for group in groups[1:])]
+    said = {"groups_per_person": 1, "rows_per_group": 1, "domains": {"g": groups}}
+    for text in ("SELECT g, COUNT(*) AS n FROM t GROUP BY g", "SELECT g, COUNT(DISTINCT p) AS n FROM t GROUP BY g"):
+        with protect(place(one, tmp_path), **said) as few, protect(place(two, tmp_path), **said) as many:
+            made = measured(few, text, REPLAYED)
+            measures = [exact_integers(made, engine_of(each)) for each in (few, many)]
+            for measure, before, after in zip(made.measures, *measures, strict=True):
+                assert abs(after - before).sum() <= measure.l1
+                assert before.any()  # whose name is text counts
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+@pytest.mark.parametrize("caps", [{"rows_per_person": 1}, {"groups_per_person": 1, "rows_per_group": 1}])
+def test_a_person_with_a_replaced_letter_has_no_rows(
+    caps: dict[str, int], where: str, request: pytest.FixtureRequest
+) -> None:
+    table = pl.DataFrame({"p": ["M\ufffdller", "\ufffd", "Müller", "bob"], "q": ["\ufffd"] * 4})
+    source = place(where, request)("replaced_letters", table)
+    with protect(source, **caps) as s:
+        assert counted(s, "SELECT COUNT(*) AS n FROM t") == [2]
+        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE q = '\ufffd'") == [2]  # elsewhere it is a letter
 
 
 # -- wide numbers -----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand
 from giveortake.engines.questions import Quantum
 from giveortake.engines.spark import sessions
 from giveortake.engines.spark.engine import SparkEngine
-from giveortake.engines.spark.tables import connect
+from giveortake.engines.spark.tables import connect, offered_columns, require_readable, selected
 from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Filter, Kind, Literal, PrivateTable, Scan
@@ -147,6 +147,59 @@ def test_rows_that_need_not_be_the_same_twice_are_refused(spark: SparkSession) -
     engine.add("whole rows", rows.selectExpr("id", "id % 3 AS a").dropDuplicates(), None)
     engine.add("counted", rows.groupBy((rows.id % 3).alias("a")).agg({"id": "max"}), None)
     engine.close()
+
+
+CHOOSING = [
+    "SELECT * FROM base WHERE p IN (SELECT p FROM base LIMIT 5)",
+    "SELECT * FROM base WHERE p IN (SELECT p FROM base WHERE g = (SELECT g FROM base LIMIT 1))",
+    "SELECT p, (SELECT p FROM base LIMIT 1) AS g FROM base",
+    "SELECT * FROM base WHERE p IN (SELECT p FROM base TABLESAMPLE (10 PERCENT))",
+    "SELECT b.p, l.q FROM base b, LATERAL (SELECT c.p AS q FROM base c WHERE c.g = b.g LIMIT 1) l",
+    "SELECT p, first(p) OVER (PARTITION BY g) AS q FROM base",
+    "SELECT * FROM (SELECT p, g, row_number() OVER (PARTITION BY g ORDER BY 1) AS n FROM base) WHERE n = 1",
+    "SELECT *, lag(p) OVER (PARTITION BY g ORDER BY x) AS q FROM base",
+    "SELECT *, sum(p) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS q FROM base",
+    "SELECT *, row_number() OVER (ORDER BY x) AS n FROM (SELECT double(p) AS x FROM base)",  # zeros have signs
+    "SELECT *, row_number() OVER (ORDER BY x) AS n FROM (SELECT string(p) COLLATE UTF8_LCASE AS x FROM base)",
+    *(
+        f"SELECT g, {chosen} AS p FROM base GROUP BY g"
+        for chosen in ("max_by(p, 1)", "mode(p)", "element_at(collect_list(p), 1)", "array_agg(p)[0]")
+    ),
+    "SELECT g, listagg(string(p)) AS p FROM base GROUP BY g",
+    "SELECT *, max_by(p, 1) OVER (PARTITION BY g) AS q FROM base",
+    "SELECT * FROM base WHERE p IN (SELECT p FROM base WHERE day < current_date())",
+]
+STEADY = [
+    "SELECT *, rank() OVER (PARTITION BY g ORDER BY x) AS n, sum(p) OVER (PARTITION BY g) AS s FROM base",
+    "SELECT *, sum(p) OVER (PARTITION BY g ORDER BY x) AS s FROM base",  # with all rows of the same x
+    "SELECT *, row_number() OVER (PARTITION BY g ORDER BY x, p, day) AS n FROM base",
+    "SELECT g, count(DISTINCT p) AS n, sum(x) FILTER (WHERE p > 1) AS s, median(x) AS m FROM base GROUP BY g",
+    "SELECT * FROM base WHERE p IN (SELECT max(p) FROM base GROUP BY g) AND current_user() <> ''",
+    "SELECT * FROM (SELECT p, g FROM base) PIVOT (sum(p) FOR g IN (1, 2))",
+]
+
+
+def test_rows_that_depend_on_where_others_lie_are_refused_wherever_they_are_asked_for(spark: SparkSession) -> None:
+    columns = ("id AS p", "id % 7 AS g", "id % 5 AS x", "DATE '2024-01-01' AS day")
+    spark.range(50).selectExpr(*columns).createOrReplaceTempView("base")
+    for text in CHOOSING:
+        with pytest.raises(InvalidParameter, match=r"not always the same|computed anew"):
+            require_readable(spark.sql(text))
+    for text in STEADY:
+        require_readable(spark.sql(text))
+
+
+def test_texts_of_a_fixed_length_are_plain_texts(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
+    try:
+        made = spark.sql("SELECT CAST(c AS CHAR(3)) AS c, CAST(c AS VARCHAR(3)) AS v FROM VALUES ('a'), ('A') AS t(c)")
+        columns = offered_columns(made)
+        assert {domain.kind for _, domain in columns} == {Kind.TEXT}
+        plain = selected(made, columns)
+        assert [field.dataType.simpleString() for field in plain.schema.fields] == ["string", "string"]
+        assert plain.distinct().count() == 2
+    finally:
+        spark.conf.unset("spark.sql.preserveCharVarcharTypeInfo")
 
 
 def test_a_frame_that_is_refused_is_not_printed(spark: SparkSession) -> None:

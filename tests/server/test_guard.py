@@ -186,6 +186,17 @@ def test_what_is_no_http_is_refused_in_our_own_shape(service: Running) -> None:
     assert json.loads(said.partition(b"\r\n\r\n")[2])["error"]["cause"] == "malformed"
 
 
+def test_a_body_that_ends_in_two_ways_is_refused_and_its_connection_closed(service: Running) -> None:
+    """A proxy may take one end, and we the other: what is between would be somebody else's request."""
+    raw = Raw(service)
+    body = b"0\r\n\r\nGET /v1/me HTTP/1.1\r\nHost: a\r\n\r\n"
+    raw.send(head(service, "ann", Content_Length=str(len(body)), Transfer_Encoding="chunked") + body)
+    said = raw.rest()
+    assert said.startswith(b"HTTP/1.1 400")
+    assert said.count(b"\r\n\r\n") == 1  # no second answer
+    assert b"connection: close" in said.lower()
+
+
 STRICT = [
     b'{"sql": "a", "sql": "b", "terms": {}}',
     b'{"sql": "a", "terms": {"epsilon": NaN}}',
@@ -256,6 +267,24 @@ def test_a_page_of_another_site_cannot_act_by_a_cookie(service: Running) -> None
         assert response.status_code == status
     assert service.call(None, "POST", QUOTE, headers=cookie, content=body).status_code == 403
     assert service.call(None, "GET", "/v1/me", headers=cookie).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("secure", "reached_by", "own"),
+    [(False, "http", "http"), (False, "https", "https"), (True, "http", "https"), (True, "https", "https")],
+)
+def test_a_page_of_the_same_host_by_another_scheme_is_not_ours(
+    *, secure: bool, reached_by: str, own: str, service: Running
+) -> None:
+    """A proxy that is trusted says how it was reached; secure cookies are sent over TLS alone."""
+    settings = replace(service.service.settings, secure_cookies=secure)
+    known: Any = SimpleNamespace(settings=settings)
+    guard, scope = Guard.of(known, settings), {"scheme": reached_by}
+    for scheme in ("http", "https", "ftp", ""):
+        headers = {b"origin": f"{scheme}://host:8431".encode(), b"host": b"host:8431"}
+        assert guard._own_page(scope, headers) == (scheme == own)
+    assert not guard._own_page(scope, {b"host": b"host:8431"})
+    assert not guard._own_page(scope, {b"origin": f"{own}://other".encode(), b"host": b"host:8431"})
 
 
 @pytest.mark.parametrize("secure", [False, True])

@@ -128,7 +128,7 @@ def _array_view(outputs: npt.NDArray[Any], columns: Layout) -> View:
         else:
             found[name] = np.full(size, float(flat.shape[1]) if name == "length" else np.nan)
 
-    return View(found, lambda start, stop: list(map(_row_label, flat[start:stop].tolist())), size)
+    return View(found, lambda start, stop: list(map(_array_label, outputs[start:stop])), size)
 
 
 def distinct(numbers: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp], list[int]]:
@@ -196,7 +196,7 @@ def _label(value: Any) -> Hashable:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         value = value.item()  # the same, whether it comes in an array or alone
     if isinstance(value, np.ndarray):
-        return _row_label(value.reshape(-1).tolist())
+        return _array_label(value)
     kind: Any = type(value)
     if isinstance(value, tuple | list):
         return Label(kind, tuple(map(_label, value)))
@@ -209,5 +209,6 @@ def _label(value: Any) -> Hashable:
     return Label(kind, repr(value))
 
 
-def _row_label(numbers: list[Any]) -> Label:
-    return Label(np.ndarray, repr(numbers))
+def _array_label(value: npt.NDArray[Any]) -> Label:
+    """By its elements and its shape, which the brackets show unless there are no elements."""
+    return Label(np.ndarray, repr(value.tolist()) if value.size else f"[] of shape {value.shape}")

@@ -4,7 +4,8 @@ uvicorn waits for ever for the end of a header, and reads for ever what nobody w
 
 - a request line and its headers have to arrive whole within `patience` seconds of the first byte, or of the connection;
 - of a body that was refused unread, a little is read and thrown away, so that the refusal arrives; then it is cut;
-- a response that the other side does not take in `patience` seconds is cut.
+- a response that the other side does not take in `patience` seconds is cut;
+- a request that says in two ways where its body ends is refused, and its connection closed (RFC 9112, 6.1).
 
 The time for a body is kept by the guard, which reads it.
 """
@@ -22,7 +23,21 @@ from giveortake.wire.causes import BY_NAME
 if TYPE_CHECKING:
     import asyncio
 
+_LONGEST_HEAD = 16 * 1024  # bytes of a request line and its headers
 _THROWN_AWAY = 1 << 20  # bytes of a body that was refused
+
+
+_TWO_ENDS = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class _OneEnd(h11.Connection):
+    """A connection on which no other reader, such as a proxy, can take a part of a body for the next request."""
+
+    def next_event(self) -> Any:  # (of many types, as h11 has it)
+        event = super().next_event()
+        if isinstance(event, h11.Request) and _TWO_ENDS.issubset(name for name, _ in event.headers):
+            raise h11.RemoteProtocolError("a body with two ends")
+        return event
 
 
 class PatientProtocol(H11Protocol):
@@ -32,6 +47,7 @@ class PatientProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.conn = _OneEnd(h11.SERVER, _LONGEST_HEAD)
         self._head: asyncio.TimerHandle | None = None
         self._rest: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None

@@ -84,7 +84,7 @@ class Guard:
             raise Refused("unauthenticated")
         if not was_let_in:
             self.wrong.gives_back(address)
-        if is_cookie and scope["method"] not in _SAFE_METHODS and not _own_page(headers):
+        if is_cookie and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
             raise Refused("foreign_page")
         if not self.tokens.takes(found.token):
             raise Refused("too_many")
@@ -112,7 +112,7 @@ class Guard:
         if route.body is None:
             return {}
         headers = headers_of(scope)
-        own = b"authorization" in headers or _own_page(headers)  # no browser sends that header by itself
+        own = b"authorization" in headers or self._own_page(scope, headers)  # no browser sends that header by itself
         if route.page and not own:  # who has no token yet could be logged in as somebody else
             raise Refused("foreign_page")
         wanted = b"application/x-www-form-urlencoded" if route.page else b"application/json"
@@ -130,6 +130,17 @@ class Guard:
         shaped(value, route.body)
         found: dict[str, Any] = value
         return found
+
+    def _own_page(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a page of ours sent this, by what browsers say of their own accord.
+
+        Pages with secure cookies are ours over TLS alone, whether or not the proxy that speaks it is trusted.
+        """
+        site = headers.get(b"sec-fetch-site")
+        if site is not None:
+            return site == b"same-origin"
+        scheme = "https" if self.service.settings.secure_cookies else scope["scheme"]
+        return headers.get(b"origin") == scheme.encode() + b"://" + headers.get(b"host", b"")
 
     @staticmethod
     def query(route: Route, scope: Scope) -> dict[str, Any]:
@@ -191,15 +202,6 @@ def token_of(headers: Mapping[bytes, bytes], cookie: str) -> tuple[str | None, b
 def _plain(token: bytes) -> str | None:
     text = token.strip()
     return text.decode("ascii") if 0 < len(text) <= _LONGEST_TOKEN and text.isascii() else None
-
-
-def _own_page(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page of ours sent this, by the headers that browsers add by themselves."""
-    site = headers.get(b"sec-fetch-site")
-    if site is not None:
-        return site == b"same-origin"
-    origin = headers.get(b"origin")
-    return origin is not None and origin.partition(b"://")[2] == headers.get(b"host")
 
 
 async def _read(receive: Receive) -> bytes:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from giveortake.server.settings import Settings
 
 _DRAINED_IN = 30  # seconds for requests under way when the service is asked to stop
-_LONGEST_HEAD = 16 * 1024  # bytes of a request line and its headers
 
 
 def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
@@ -92,7 +91,6 @@ def _config(settings: Settings, application: Application) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
         timeout_keep_alive=max(1, int(settings.patience)),
         timeout_graceful_shutdown=_DRAINED_IN,
         limit_concurrency=None,

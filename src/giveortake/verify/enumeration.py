@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
-from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
+from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import Number, closed_probability, rational, whole
 from giveortake.verify.outputs import canonical, refuse_if_different, same
 from giveortake.verify.polynomials import Polynomial, never_negative
@@ -345,13 +345,19 @@ def _run_again(
     for turn in range(max(1, _FEWEST_RERUN // max(1, len(some)))):
         for x, path in some if turn == 0 else dice.sample(some, len(some)):
             output = coins.follow(path, runs[x], flip)
-            if not (output is path.output or same(canonical(output), canonical(path.output))):
+            if not _alike(output, path.output):
                 one, other = ("nothing" if each is _CUT else repr(each) for each in (path.output, output))
                 raise Unprovable(
                     f"{name} gave {one} and then {other} on the same input and the same coins, so nothing can be "
                     "proved about it",
                     hint=_HINT,
                 )
+
+
+def _alike(output: Any, recorded: Any) -> bool:
+    if output is recorded or _CUT is output or _CUT is recorded:
+        return output is recorded
+    return same(canonical(output), canonical(recorded))
 
 
 def _generators() -> tuple[Any, Any]:
@@ -372,12 +378,7 @@ def _sum(tally: dict[int, Any]) -> Fraction:
 
 def _tally(sums: dict[Hashable, tuple[Any, dict[int, Any]]], output: Any) -> dict[int, Any]:
     output = canonical(output)
-    try:
-        first, tally = sums.setdefault(output, (output, {}))
-    except TypeError:
-        raise GiveOrTakeError(
-            f"the program returned a {type(output).__name__}, which cannot be counted", hint="return a tuple, or text"
-        ) from None
+    first, tally = sums.setdefault(output, (output, {}))
     if first is not output:
         refuse_if_different(first, output)
     return tally

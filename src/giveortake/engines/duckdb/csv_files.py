@@ -6,8 +6,8 @@ declared, is missing. Where semicolons stand between cells, a number that is not
 comma. A record with too few cells has missing ones at its end; cells beyond the columns are left out; an empty line
 is no record, unless there is one column only. Lines end with LF, CR LF or CR. Quotes, with any spaces around them,
 enclose cells that may hold separators, line ends and doubled quotes. Files are UTF-8, or UTF-16 or UTF-32 with their
-mark, perhaps packed by gzip; bytes that are no text become U+FFFD. Where quotes do not match, records cannot be told
-apart, and the file is refused by a sentence that quotes none of it.
+mark, perhaps packed by gzip; bytes that are no text become U+FFFD, and whose name has one has no rows (see `Printer`).
+Where quotes do not match, records cannot be told apart, and the file is refused by a sentence that quotes none of it.
 
 DuckDB reads by these rules what it can, which is nearly every file. If it stumbles over anything, the whole file is
 read again here. Nobody is told which way was taken, and the tables are the same.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, dict[str, Kind]]:
@@ -29,7 +32,7 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
 def _text(cell: Any) -> str | None:
     """A cell as text; None if it is missing, or cannot be converted.
 
-    1.0 is 1, because pandas writes it so beside 2.5. Lone surrogates, which no file holds, are question marks.
+    1.0 is 1, because pandas writes it so beside 2.5. Halves of letters, which no file holds, are U+FFFD.
     """
     if isinstance(cell, float):
         if cell != cell:  # noqa: PLR0124 (not a number)
@@ -41,4 +44,4 @@ def _text(cell: Any) -> str | None:
         text = str.__str__(cell) if isinstance(cell, str) else str(cell)
     except Exception:  # noqa: BLE001 (objects raise what they please, and one of them must not decide about the others)
         return None
-    return text.encode("utf-8", "replace").decode()
+    return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qs
 
 from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.engines.spark.steady_plans import chooses_rows, is_computed_anew
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
@@ -28,8 +27,6 @@ _KINDS = {
     "boolean": Kind.BOOLEAN,
     "date": Kind.DATE,
 }
-_CHOOSING_ROWS = {"Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail"}
-_CHOOSING_VALUES = {"First", "Last", "AnyValue"}  # of a group, in whatever order its rows come
 
 
 def connect(url: str) -> tuple[SparkSession, str]:
@@ -120,34 +117,12 @@ def require_readable(frame: DataFrame) -> None:
     if is_connect(frame.sparkSession):
         return  # what it computes is known to the server alone
     plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 (Spark tells it nowhere else)
-    if not plan.deterministic():
-        raise InvalidParameter("source", HIDDEN, "is computed anew, with luck, each time it is read", hint=_WRITE_IT)
-    if any(map(_chooses_rows, _operators(plan))):
+    machine = frame.sparkSession._jvm  # noqa: SLF001 (as above)
+    if is_computed_anew(plan, machine):
+        problem = "is computed anew, with luck or by the clock, each time it is read"
+        raise InvalidParameter("source", HIDDEN, problem, hint=_WRITE_IT)
+    if chooses_rows(plan):
         raise InvalidParameter("source", HIDDEN, "takes some rows of others, not always the same", hint=_WRITE_IT)
-
-
-def _chooses_rows(operator: Any) -> bool:
-    """Whether an operator takes some of many rows without saying which."""
-    match operator.nodeName():
-        case "Deduplicate":
-            return bool(operator.keys().size() < operator.child().output().size())
-        case "Aggregate":
-            inside = (each for listed in _members(operator.expressions()) for each in _operators(listed))
-            return any(each.getClass().getSimpleName() in _CHOOSING_VALUES for each in inside)
-        case name:
-            return name in _CHOOSING_ROWS
-
-
-def _operators(tree: Any) -> Iterator[Any]:
-    """A plan or an expression, and all that is below it."""
-    yield tree
-    for child in _members(tree.children()):
-        yield from _operators(child)
-
-
-def _members(found: Any) -> Iterator[Any]:
-    for place in range(found.size()):
-        yield found.apply(place)
 
 
 def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
@@ -170,13 +145,16 @@ def _domain(kind: DataType) -> Domain | None:
 
 
 def selected(frame: DataFrame, columns: tuple[tuple[str, Domain], ...]) -> DataFrame:
-    """Select the offered columns alone, without collations, under which different texts are equal."""
+    """The columns that are offered alone. Collations, under which different texts are equal, are left behind.
+
+    CHAR and VARCHAR do not tell theirs.
+    """
     dialect = SparkDialect()
-    collated = {field.name for field in frame.schema.fields if getattr(field.dataType, "collation", _PLAIN) != _PLAIN}
+    plain = {field.name for field in frame.schema.fields if getattr(field.dataType, "collation", None) == _PLAIN}
     texts = []
-    for name, _ in columns:
-        column = dialect.identifier(name)
-        texts.append(f"CAST({column} AS STRING COLLATE {_PLAIN}) AS {column}" if name in collated else column)
+    for name, domain in columns:
+        column, is_plain = dialect.identifier(name), domain.kind is not Kind.TEXT or name in plain
+        texts.append(column if is_plain else f"CAST({column} AS STRING COLLATE {_PLAIN}) AS {column}")
     return frame.selectExpr(*texts)
 
 

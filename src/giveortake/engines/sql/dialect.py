@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Value
 
+_REPLACED = "%\N{REPLACEMENT CHARACTER}%"  # bytes that were no text
+
 
 class Dialect(ABC):
     """The SQL of one engine. Nothing here has a default: a dialect that lacks a method cannot be made.
@@ -206,9 +208,10 @@ class Dialect(ABC):
         return f"CASE WHEN {self.octets(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
 
     @final
-    def short(self, text: str, most: int) -> str:
-        """A text of at most `most` characters; a longer one is missing."""
-        return f"CASE WHEN {self.octets(text)} <= {most} OR {self.length(text)} <= {most} THEN {text} END"
+    def name(self, text: str, most: int) -> str:
+        """A person's name of at most so many characters. A longer one is missing, and so is one with U+FFFD in it."""
+        short = f"({self.octets(text)} <= {most} OR {self.length(text)} <= {most})"
+        return f"CASE WHEN {short} AND NOT {self.like(text, _REPLACED)} THEN {text} END"
 
     @abstractmethod
     def brief(self, text: str) -> str:

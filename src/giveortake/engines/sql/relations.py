@@ -116,7 +116,8 @@ class Printer:
     def read(self, name: str, domain: Domain, *, is_person: bool = False) -> str:
         """A stored column, cast to the one type of its kind; texts are cut to their greatest length.
 
-        A person's name that is longer is missing: cut, it might be another person's.
+        A person's name that is longer is missing: cut, it might be another person's. So is one with U+FFFD in it, which
+        stands for bytes that were no text: in another person's name they were perhaps others.
         """
         dialect, column = self.dialect, self.dialect.identifier(name)
         match domain.kind:
@@ -126,7 +127,7 @@ class Printer:
                 return dialect.usual_number(dialect.real(column))
             case Kind.TEXT:
                 text = dialect.read_text(column)
-                return dialect.short(text, domain.width) if is_person else dialect.shortened(text, domain.width)
+                return dialect.name(text, domain.width) if is_person else dialect.shortened(text, domain.width)
             case Kind.DATE | Kind.TIMESTAMP:
                 return dialect.usual_time(dialect.read_time(column, domain.kind), domain.kind)
             case _:
