@@ -184,7 +184,9 @@ def test_limits_of_the_server_are_no_answers(server: str, name: str, run: Callab
         s.sql("SELECT COUNT(DISTINCT p) AS n FROM t").answer(epsilon=1)
     engine = PostgresEngine(address, seconds=3)
     shown = "SELECT " + ", ".join(f"current_setting('{each}')" for each in limits[1:])
-    assert set(engine._rows(shown)[0]) == {"0"}
+    for _ in range(2):
+        assert set(engine._rows(shown)[0]) == {"0"}
+        engine._connection.close()  # one that is made again is like the first
     engine.close()
 
 

@@ -85,7 +85,10 @@ class PostgresEngine(SQLEngine):
         self._numbers = count()
         self._is_held = False
         self._connection = self._connect()
-        self._identity = f"postgresql {self._connection.info.server_version // 10_000}"
+        version = self._connection.info.server_version
+        self._identity = f"postgresql {version // 10_000}"
+        newer = {"transaction_timeout": str(_UNLIMITED)} if version >= _HAS_TRANSACTION_TIMEOUT else {}
+        self._settings = {**_SETTINGS, **newer}
 
     @property
     def identity(self) -> str:
@@ -219,9 +222,7 @@ class PostgresEngine(SQLEngine):
         Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
         mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
         """
-        made = {**_SETTINGS, "statement_timeout": limit}
-        if self._connection.info.server_version >= _HAS_TRANSACTION_TIMEOUT:
-            made["transaction_timeout"] = _UNLIMITED
+        made = {**self._settings, "statement_timeout": limit}
         local = "; ".join(
             [*(f"SET LOCAL {name} = '{value}'" for name, value in made.items()), *([_PINNED] if pinned else [])]
         )
