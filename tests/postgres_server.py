@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -111,4 +112,32 @@ def _own_database(server: str) -> str:
     return f"{before}/{worker}?{after}"
 
 
-__all__ = ["one_server", "patiently", "start_server", "stored"]
+@contextmanager
+def another_database(server: str, options: str = "") -> Iterator[str]:
+    """The URL of a database that is there for one test."""
+    import psycopg  # noqa: PLC0415 (most tests need no server)
+
+    name = f"d_{uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}".encode())
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@contextmanager
+def planted(server: str, *functions: str) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """A database in whose `public` somebody else has put functions that fit better, and who has run them so far.
+
+    Everybody may create there in databases that were made before PostgreSQL 15.
+    """
+    import psycopg  # noqa: PLC0415 (most tests need no server)
+
+    body = "$$ BEGIN INSERT INTO public.loot VALUES (current_user); RETURN NULL; END $$"
+    with another_database(server) as place, psycopg.connect(place, autocommit=True) as inside:
+        inside.execute("CREATE TABLE public.loot (whom text)")
+        for each in functions:
+            inside.execute(f"CREATE FUNCTION public.{each} LANGUAGE plpgsql AS {body}".encode())
+        yield place, lambda: [whom for (whom,) in inside.execute("SELECT whom FROM public.loot").fetchall()]
+
+
+__all__ = ["another_database", "one_server", "patiently", "planted", "start_server", "stored"]

@@ -210,7 +210,7 @@ def test_the_server_gives_up_in_time_and_is_asked_to_if_it_does_not(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = PostgresEngine(server, seconds=0.5)
-    for limit in (engine._limit, dict):  # its own limit, or none: then it is cancelled
+    for limit in (engine._limit, int):  # its own limit, or 0, which is none: then it is cancelled
         monkeypatch.setattr(engine, "_limit", limit)
         with pytest.raises(QueryFailed, match="in time") as failed:
             engine._rows("SELECT pg_sleep(30)")

@@ -20,7 +20,7 @@ from giveortake.ledger import postgres
 from giveortake.ledger.postgres import PostgresStore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
-from postgres_server import patiently
+from postgres_server import another_database, patiently, planted
 
 TENTH = Laplace(10)
 
@@ -153,3 +153,40 @@ def test_a_dropped_mark_or_schema_is_missed(place: ServerPlace) -> None:
         place.delete()
     with pytest.raises(LedgerDamaged, match="mark"):
         place.open()
+
+
+def test_functions_that_others_put_in_the_search_path_do_not_run_as_the_custodian(server: str) -> None:
+    locks = [
+        f"pg_{kind}({whole}) RETURNS {given}"
+        for kind, given in [
+            ("advisory_xact_lock", "text"),
+            ("try_advisory_lock", "boolean"),
+            ("advisory_lock", "text"),
+        ]
+        for whole in ("smallint", "integer")
+    ]
+    others = ("current_setting(varchar) RETURNS text", "to_regclass(varchar) RETURNS regclass")
+    with planted(server, *locks, *others) as (place, caught):
+        with open_ledger(place) as ledger:
+            ledger.population("people", budget=PureDP(1))
+            ledger.dataset("d", population="people")
+            with ledger.turn("q", dataset="d"):
+                ledger.settle(ledger.reserve(TENTH, dataset="d", key="a"), 1)
+            ledger.chain.mark.secret(create=True)
+            assert ledger.verify().reservations == 1
+        assert caught() == []
+
+
+def test_every_statement_of_a_ledger_sees_the_names_of_postgresql_alone(place: ServerPlace) -> None:
+    store = PostgresStore(place.where)
+    for begin in (store.writing, store.reading, store.glancing):
+        with begin() as transaction:
+            found = transaction._execute("SELECT current_setting('search_path')", ())
+            assert list(found) == [("pg_catalog, pg_temp",)]
+    store.close()
+
+
+def test_a_database_that_does_not_say_what_its_texts_mean_is_refused(server: str) -> None:
+    ascii_only = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'"
+    with another_database(server, ascii_only) as place, pytest.raises(LedgerUnavailable, match="SQL_ASCII"):
+        open_ledger(place)

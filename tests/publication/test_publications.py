@@ -16,6 +16,7 @@ import giveortake as gt
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, Unprovable
 from giveortake.publication.names import LONGEST, column_names, table_name
 from giveortake.publication.postgres_schema import storable
+from postgres_server import planted
 
 HOSTILE = 'n"; DROP TABLE releases; --'
 LONG = "a" * 80
@@ -192,6 +193,14 @@ def test_a_real_postgresql_gets_a_schema_that_is_replaced_in_one_transaction(
     with pytest.raises(InvalidParameter, match="cannot be written") as refused:
         gt.publish(session, "postgresql://me:secret@127.0.0.1:1/nowhere")
     assert "secret" not in str(refused.value)
+
+
+def test_functions_that_others_put_in_the_search_path_do_not_run_as_whoever_publishes(
+    session: gt.session.Session, server: str
+) -> None:
+    with planted(server, "hashtextextended(text, integer) RETURNS bigint") as (place, caught):
+        gt.publish(session, place)
+        assert caught() == []
 
 
 def test_a_report_is_a_page_without_script_in_which_no_text_is_markup(

@@ -67,6 +67,7 @@ ELSEWHERE = {
     "session/registration.py",
     "session/session.py",
     "session/vector_run.py",
+    "session/unit_columns.py",
     "workload/workload.py",  # gt.workload.marginals, which is said in Python alone
 }
 

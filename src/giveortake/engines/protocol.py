@@ -26,13 +26,15 @@ FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 class Source:
     """A table as an engine sees it: its columns with what their types say, and a fingerprint of its content.
 
-    `unasked` lists the columns of types that cannot be asked about, and these types.
+    `unasked` lists the columns of types that cannot be asked about, and these types; `loose` those in which the server
+    takes texts of several spellings for one.
     """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
     fingerprint: str
     unasked: tuple[tuple[str, str], ...] = ()
+    loose: tuple[str, ...] = ()
 
 
 @final

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _PATIENCE = 60  # seconds
 _CREATION = 0x676F_744C  # an advisory lock, held while a schema is created
+_LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(%s::bigint)"
 _REFUSAL = "BEGIN RAISE EXCEPTION ''entries are append-only''; END"
 _CHANGES = "BEFORE UPDATE OR DELETE OR TRUNCATE"
 _APPEND_ONLY = (
@@ -50,12 +51,19 @@ _APPEND_ONLY = (
 )
 _TYPES = {"bytes": "BYTEA", "packed": ""}
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # operators and functions of others are not found
 _SECRET = re.compile("pass(word|wd|phrase)|secret|token", re.IGNORECASE)  # in the name of an option
 _abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here
 
 
 class _Connected:
-    """A connection to one schema, made when it is first needed and again after it broke."""
+    """A connection to one schema, made when it is first needed and again after it broke.
+
+    Names mean what PostgreSQL itself defines: whoever may create in a schema of the search_path could define a function
+    or an operator that fits better, and it would run as the custodian. So each statement is in a transaction that looks
+    nowhere else, which also holds where a pool hands out its connections in turn, or says where its functions are.
+    """
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.address, self.schema = split(url)
@@ -80,7 +88,7 @@ class _Connected:
         if self._connection is not None and (self._connection.closed or self._connection.broken):
             self.close()
         if self._connection is None:
-            self._connection = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
+            self._connection = self._connect()
             try:
                 self._prepare(self._connection)
             except BaseException:
@@ -88,8 +96,16 @@ class _Connected:
                 raise
         return self._connection
 
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.address, autocommit=True, client_encoding="UTF8", connect_timeout=_PATIENCE)
+
     def _prepare(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         """Refuse a server that may forget commits, and ask for durable ones where the server's default is weaker."""
+        if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            raise LedgerUnavailable(
+                f"{self.name} is in a database in SQL_ASCII, which does not say what its texts mean",
+                hint="CREATE DATABASE ledgers ENCODING 'UTF8' TEMPLATE template0",
+            )
         for setting in ("fsync", "full_page_writes"):
             if _shown(connection, setting) == "off":
                 raise LedgerUnavailable(
@@ -104,15 +120,16 @@ class _Connected:
             connection.execute("SET default_transaction_read_only = on")
 
     @contextmanager
-    def _begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        """Begin the only transaction on this connection; its commit is durable whatever was set."""
+    def begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A transaction that is the only one on its connection, with a commit that is durable whatever was set."""
         with self.translated():
             connection = self.connected()
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 self.close()  # which rolls back whatever was left open
                 raise LedgerUnavailable(f"{self.name} was in the middle of another transaction", hint="try again")
             try:
-                connection.execute(f"{begin}; SET LOCAL synchronous_commit = {self._durability}".encode())
+                durable = f"SET LOCAL synchronous_commit = {self._durability}"
+                connection.execute(f"{begin}; {_PINNED}; {durable}".encode())
                 yield connection
                 self._check_inside(connection)
                 connection.execute("COMMIT")
@@ -178,14 +195,14 @@ class PostgresStore(_Connected):
         self._reading = Lock()
 
     def exists(self) -> bool:
-        with self.translated():
-            return _has_schema(self.connected(), self.schema)
+        with self.begun(_LOOK) as connection:
+            return _has_schema(connection, self.schema)
 
     @contextmanager
     def create(self) -> Iterator[Transaction]:
-        with self._begun() as connection:
+        with self.begun() as connection:
             transaction = self._transaction(connection)
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+            connection.execute(_LOCK, (_CREATION,))
             if not _has_schema(connection, self.schema):
                 connection.execute(f'CREATE SCHEMA "{self.schema}"'.encode())
                 transaction.create_tables(_APPEND_ONLY)
@@ -196,14 +213,14 @@ class PostgresStore(_Connected):
     def writing(self) -> Iterator[Transaction]:
         if self._read_only:
             raise LedgerUnavailable(f"{self.name} was opened for reading only")
-        with self._begun() as connection:
+        with self.begun() as connection:
             locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608 (our own schema, quoted)
             connection.execute(locked.encode())
             yield self._transaction(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        with self._begun("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+        with self.begun(_LOOK) as connection:
             yield self._transaction(connection)
 
     def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
@@ -211,11 +228,11 @@ class PostgresStore(_Connected):
 
     @contextmanager
     def glancing(self) -> Iterator[Transaction]:
-        with self._reading, self._reader.translated():
-            connection = self._reader.connected()
+        with self._reading:
 
             def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-                return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
+                with self._reader.begun(_LOOK) as connection:
+                    return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
 
             yield Transaction(execute, f'"{self.schema}".', self._migrations, types=_TYPES)
 
@@ -245,8 +262,7 @@ class PostgresMark(_Connected):
         self._table = f'"{self.schema}_mark".mark'
 
     def read(self) -> Point | None:
-        with self.translated():
-            connection = self.connected()
+        with self.begun(_LOOK) as connection:
             if not _has_schema(connection, f"{self.schema}_mark"):
                 return None
             wanted = f"SELECT ledger, number, hash FROM {self._table}"  # noqa: S608 (the name was checked)
@@ -256,8 +272,8 @@ class PostgresMark(_Connected):
         return Point(*found[0])
 
     def begin(self, point: Point) -> Point:
-        with self._begun() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+        with self.begun() as connection:
+            connection.execute(_LOCK, (_CREATION,))
             if not _has_schema(connection, f"{self.schema}_mark"):
                 connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
                 self._create(connection, point)
@@ -273,7 +289,7 @@ class PostgresMark(_Connected):
 
     def move(self, before: Point, point: Point) -> bool:
         where = "WHERE ledger = %s AND number = %s AND hash = %s"
-        with self._begun() as connection:
+        with self.begun() as connection:
             moved = connection.execute(
                 f"UPDATE {self._table} SET number = %s, hash = %s {where}".encode(),  # noqa: S608 (our own schema, quoted)
                 (point.number, point.hash, point.ledger, before.number, before.hash),
@@ -281,8 +297,8 @@ class PostgresMark(_Connected):
         return moved == 1
 
     def replace(self, point: Point) -> None:
-        with self._begun() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+        with self.begun() as connection:
+            connection.execute(_LOCK, (_CREATION,))
             connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}_mark"'.encode())
             connection.execute(f"DROP TABLE IF EXISTS {self._table}".encode())
             self._create(connection, point)
@@ -290,10 +306,10 @@ class PostgresMark(_Connected):
     def secret(self, *, create: bool) -> bytes | None:
         place = f'"{self.schema}_mark".secret'
         wanted = f"SELECT secret FROM {place}".encode()  # noqa: S608 (the name was checked)
-        with self._begun() as connection:
-            there = connection.execute("SELECT to_regclass(%s)", (place,)).fetchone() != (None,)
+        with self.begun() as connection:
+            there = connection.execute("SELECT pg_catalog.to_regclass(%s)", (place,)).fetchone() != (None,)
             if not there and create:
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+                connection.execute(_LOCK, (_CREATION,))
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {place} (secret BYTEA NOT NULL)".encode())
                 if connection.execute(wanted).fetchone() is None:
                     connection.execute(f"INSERT INTO {place} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608 (our own schema, quoted)
@@ -302,7 +318,7 @@ class PostgresMark(_Connected):
 
     def inherit(self, secret: bytes) -> None:
         self.secret(create=True)
-        with self._begun() as connection:
+        with self.begun() as connection:
             place = f'"{self.schema}_mark".secret'
             connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608 (our own schema, quoted)
 
@@ -310,19 +326,19 @@ class PostgresMark(_Connected):
     def turn(self, name: str) -> Iterator[bool]:
         number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
         with self.translated():
-            held = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
+            held = self._connect()
         try:
             with self.translated():
-                free = held.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
+                free = held.execute("SELECT pg_catalog.pg_try_advisory_lock(%s::bigint)", (number,)).fetchone()
                 waited = free != (True,)
                 if waited:
-                    held.execute("SELECT pg_advisory_lock(%s)", (number,))
+                    held.execute("SELECT pg_catalog.pg_advisory_lock(%s::bigint)", (number,))
             yield waited
         finally:
             held.close()  # which lets go of the lock, as the end of the process would
 
     def remove(self) -> None:
-        with self._begun() as connection:
+        with self.begun() as connection:
             connection.execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())
 
 
@@ -345,12 +361,14 @@ def split(url: str) -> tuple[str, str]:
 
 
 def _shown(connection: psycopg.Connection[tuple[Any, ...]], setting: str) -> str:
-    row = connection.execute("SELECT current_setting(%s)", (setting,)).fetchone()
+    row = connection.execute("SELECT pg_catalog.current_setting(%s)", (setting,)).fetchone()
     return "" if row is None else str(row[0])
 
 
 def _has_schema(connection: psycopg.Connection[tuple[Any, ...]], schema: str) -> bool:
-    return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is not None
+    return (
+        connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (schema,)).fetchone() is not None
+    )
 
 
 def _secrets(address: str) -> list[str]:

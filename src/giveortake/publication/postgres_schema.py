@@ -35,6 +35,7 @@ SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''),
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE n.nspname = %s AND c.relkind IN ('r', 'v', 'm', 'p', 'f', 'S') GROUP BY c.oid, c.relname
 """
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # functions of others, which fit better, are not found
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('giveortake publication ' || %s, 0))"
 
 
@@ -48,6 +49,7 @@ def postgres_schema(address: str, schema: str) -> Iterator[Target]:
         raise NotFound("PostgreSQL needs psycopg", hint=extra("postgres")) from None
     try:
         with psycopg.connect(address) as connection:
+            connection.execute(_PINNED)
             connection.execute(_ONE_AT_A_TIME, [schema])
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
             yield _PostgresSchema(connection, schema)

@@ -35,6 +35,7 @@ from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.session import Session
 from giveortake.session.spool import Spool
+from giveortake.session.unit_columns import require_persons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -361,25 +362,7 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
             problem = f"cannot be asked about: its type is {kind or 'unknown'}"
             raise InvalidParameter(name, column, problem, hint=store_instead(column, kind))
     if person is not None:
-        if person not in physical:
-            raise InvalidParameter(
-                "unit",
-                person,
-                f"is not a column of `{loaded.name}`",
-                hint=(
-                    f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
-                    "itself, unit=gt.ROW"
-                ),
-            )
-        if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
-            raise InvalidParameter(
-                "unit",
-                person,
-                f"holds {physical[person].kind} values, which cannot name people",
-                hint=f'in pandas, a missing value makes numbers real: df["{person}"].astype("Int64") makes them whole'
-                if physical[person].kind is Kind.REAL
-                else "use text or whole numbers",
-            )
+        require_persons(loaded, person)
     columns = []
     for column, domain in loaded.columns:
         if column == person:

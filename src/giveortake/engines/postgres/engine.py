@@ -54,10 +54,14 @@ _SETTINGS = {
     "IntervalStyle": "postgres",
     "xmloption": "content",
     "jit": "off",
+    "lock_timeout": "0",  # a limit that nobody stated would tell of rows how long they take
+    "idle_in_transaction_session_timeout": "0",
 }
+_HAS_TRANSACTION_TIMEOUT = 17_00_00
+_UNLIMITED = 0  # milliseconds, as PostgreSQL writes it; also for tables that are registered or compared
 _GRACE = 0.3  # seconds after which the server is asked to stop, if its own limit did not stop it
 _OUT_OF_MEMORY = (psycopg.errors.OutOfMemory, psycopg.errors.DiskFull, MemoryError)
-_UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
+_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.WrongObjectType)
 _NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
 _ARRAYS = {**TYPES, Kind.DECIMAL: "NUMERIC"}
 _LONGEST = 12_800_000  # characters of a question; what others repeat is printed once, but checked for overflow
@@ -67,8 +71,10 @@ _LONGEST = 12_800_000  # characters of a question; what others repeat is printed
 class PostgresEngine(SQLEngine):
     """Tables of one database, over one connection that can write nothing.
 
-    Each question is one transaction that sees one state of the tables. The address is never shown, neither in errors
-    nor when the engine is printed.
+    Each statement is one transaction that sees one state of the tables. A question whose keys are found takes two, and
+    what is written between them may be in one alone: each of its releases is bounded and charged for what it reads, and
+    a change that is noticed ends the question. The address is never told: not by errors, and not by what is printed of
+    the engine.
     """
 
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
@@ -79,7 +85,10 @@ class PostgresEngine(SQLEngine):
         self._numbers = count()
         self._is_held = False
         self._connection = self._connect()
-        self._identity = f"postgresql {self._connection.info.server_version // 10_000}"
+        version = self._connection.info.server_version
+        self._identity = f"postgresql {version // 10_000}"
+        newer = {"transaction_timeout": str(_UNLIMITED)} if version >= _HAS_TRANSACTION_TIMEOUT else {}
+        self._settings = {**_SETTINGS, **newer}
 
     @property
     def identity(self) -> str:
@@ -152,12 +161,12 @@ class PostgresEngine(SQLEngine):
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
         with self._time.interrupting(self._cancel, grace=_GRACE):
-            return self._run(f"WITH {named} {text}" if named else text, self._limit(), held=self._is_held)
+            return self._run(f"WITH {named} {text}" if named else text, self._limit(), asked=True)
 
-    def _limit(self) -> Mapping[str, str]:
-        """The setting by which the server stops by itself when the time is over."""
+    def _limit(self) -> int:
+        """The server gives up by itself when the time is over."""
         left = self._time.left
-        return _UNLIMITED if left is None else {"statement_timeout": str(max(1, round(left * 1000)))}
+        return _UNLIMITED if left is None else max(1, round(left * 1000))
 
     def _cancel(self) -> None:
         """Ask the server to give up, if it has not done so by itself."""
@@ -203,21 +212,28 @@ class PostgresEngine(SQLEngine):
         return [str(schema) for schema in schemas]
 
     def _run(
-        self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True, held: bool = False
+        self, text: str, limit: int = _UNLIMITED, *, pinned: bool = True, asked: bool = False
     ) -> list[tuple[Any, ...]]:
         """Run a statement in a transaction of its own. The server's errors may quote rows, and are not passed on.
 
-        With `held`, it fails if the tables that this transaction sees do not have the content that was registered.
+        With `asked`, it fails if a table has another name or other columns than were registered or, once it is held to
+        it, another content.
 
         Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
         mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
         """
-        settings = [f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items()]
-        local = "; ".join([*settings, *([_PINNED] if pinned else [])])
+        made = {**self._settings, "statement_timeout": limit}
+        local = "; ".join(
+            [*(f"SET LOCAL {name} = '{value}'" for name, value in made.items()), *([_PINNED] if pinned else [])]
+        )
+        is_held = asked and self._is_held
         try:
             self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-            is_other = held and not self._still(lambda stored: stored.held(self._read))
+            if is_held:
+                self._lock_tables()
+            is_other = asked and not self._still(lambda each: (each.held if is_held else each.there)(self._read))
             found = [] if is_other else self._read(text)
+            is_other = is_other or (is_held and not self._still(lambda each: each.kept(self._read)))
             self._connection.execute(b"COMMIT")
         except (psycopg.Error, UnicodeError, MemoryError) as error:
             kind, is_over = type(error), self._time.is_over
@@ -229,7 +245,15 @@ class PostgresEngine(SQLEngine):
             self._end()
         if is_over or issubclass(kind, psycopg.errors.QueryCanceled):
             raise out_of_time(kind)  # out here, so that it does not hold the error of the server
+        if issubclass(kind, _GONE):
+            raise failure("changed", kind)
         raise failure("memory" if issubclass(kind, _OUT_OF_MEMORY) else "other", kind)
+
+    def _lock_tables(self) -> None:
+        """Nobody gives tables another form while they are read. A lock comes before the snapshot, which follows it."""
+        places = ", ".join(each.place for each in self._stored.values() if each.can_lock)
+        if places:
+            self._connection.execute(f"LOCK TABLE {places} IN ACCESS SHARE MODE".encode())
 
     def _read(self, text: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(text.encode()).fetchall()

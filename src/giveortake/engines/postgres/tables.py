@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from giveortake.engines.protocol import Source
@@ -25,17 +25,24 @@ _TABLES = (
     "FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
     "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
 )
-_IS_WATCHED = (  # whether the server counts what is written to all that is read with the table
+_IS_WATCHED = (  # whether what is read changes by writes alone, and the server counts them: a policy may ask the clock
     "(c.relkind = 'p' AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) AS p JOIN pg_catalog.pg_class AS l "
     "ON l.oid = p.relid WHERE l.relkind = 'f') OR c.relkind IN ('r', 'm') AND NOT c.relhassubclass) "
-    "AND NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on'"
+    "AND NOT row_security_active(c.oid) AND NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on'"
 )
+_CAN_LOCK = "c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'SELECT')"
 _WRITES = (
     "SELECT CAST(relid AS OID), pg_relation_filenode(relid), pg_stat_get_tuples_inserted(relid), "
     "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
     "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
 )
-_SNAPSHOT = "SELECT CAST(s AS TEXT), txid_snapshot_xmin(s) = txid_snapshot_xmax(s) FROM txid_current_snapshot() AS s"
+_SEEN = (  # a number of a transaction may come again in a server that crashed or was put back, but no session does
+    f"SELECT CAST(to_regclass({{place}}) AS OID) = c.oid, {_IS_WATCHED}, "
+    "txid_snapshot_xmin(s) = txid_snapshot_xmax(s), "
+    "concat(s, ' since ', (SELECT backend_start FROM pg_stat_get_activity(pg_backend_pid()))), "
+    "ARRAY(SELECT CAST(relid AS OID) FROM pg_partition_tree(c.oid) ORDER BY 1) "
+    "FROM pg_catalog.pg_class AS c, txid_current_snapshot() AS s WHERE c.oid = {oid}"
+)
 
 
 def split(url: object) -> tuple[str, str | None]:
@@ -66,15 +73,20 @@ class Stored:
     oid: int
     place: str
     columns: tuple[tuple[str, str], ...]
-    is_watched: bool
-    state: tuple[Any, ...]
+    can_lock: bool
+    state: tuple[Any, ...] = ()
     compared_in: str | None = None  # the snapshot in which the content was last found to be the registered one
+    partitions: tuple[int, ...] = ()  # that it had then
 
     def text(self) -> str:
         """The SQL that reads the table: each column as the one type of its kind."""
         types = dict(self.columns)
         read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
         return f"(SELECT {', '.join(read)} FROM {self.place} AS t)"
+
+    def there(self, run: Run) -> Stored | None:
+        """The same table if its name still means it, with the same columns: it is read by its name."""
+        return None if self._seen(run) is None else self
 
     def checked(self, run: Run) -> Stored | None:
         """This table if its content is still the same, else None.
@@ -84,9 +96,10 @@ class Stored:
         that connection stays idle, so that a release may still read it under the old name. Only what parts and counters
         promise depends on that, and those ask `held`.
         """
-        if _columns(run, self.oid) != self.columns:
+        seen = self._seen(run)
+        if seen is None:
             return None
-        state = _state(run, self.oid) if self.is_watched else ()
+        state = _state(run, self.oid) if seen.is_watched else ()
         if state and state == self.state:
             return self
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
@@ -95,15 +108,42 @@ class Stored:
         """This table if the transaction that `run` reads in sees exactly the registered content, else None.
 
         Guarantee: what is written gets a number, and a snapshot while nobody writes names the numbers of all that was
-        ever written: if it is the one in which the content was last compared, the content is the same. Else all of it
-        is read and compared, in this transaction.
+        ever written: if it is the one in which the content was last compared, by this session of the server, a table
+        that only writes change has the same content. It was locked before: TRUNCATE and new names are of no snapshot.
+        Else all of it is read and compared, in this transaction.
         """
-        ((snapshot, is_quiet),) = run(_SNAPSHOT)
-        if self.is_watched and is_quiet and snapshot == self.compared_in:
-            return self
-        if _columns(run, self.oid) != self.columns or _digest(run, self) != self.source.fingerprint:
+        seen = self._seen(run)
+        if seen is None:
             return None
-        return replace(self, compared_in=snapshot if is_quiet else None)
+        is_known = seen.is_quiet and seen.snapshot == self.compared_in and tuple(seen.partitions) == self.partitions
+        if is_known and seen.is_watched and self.can_lock:
+            return self
+        if _digest(run, self) != self.source.fingerprint:
+            return None
+        compared_in = seen.snapshot if seen.is_quiet else None
+        return replace(self, compared_in=compared_in, partitions=tuple(seen.partitions))
+
+    def kept(self, run: Run) -> Stored | None:
+        """The same table if, after it was read, it has the partitions that `held` saw: a new one is of no snapshot."""
+        seen = self._seen(run)
+        return self if seen is not None and tuple(seen.partitions) == self.partitions else None
+
+    def _seen(self, run: Run) -> _Seen | None:
+        """What the server says of the table, unless it is gone, has another name or other columns."""
+        found = run(_SEEN.format(oid=self.oid, place=single_quoted(self.place)))
+        is_same = found and found[0][0] and _columns(run, self.oid) == (self.columns, self.source.loose)
+        return _Seen(*found[0]) if is_same else None
+
+
+@final
+class _Seen(NamedTuple):
+    """What may differ from one question to the next."""
+
+    is_named: bool
+    is_watched: bool
+    is_quiet: bool
+    snapshot: str
+    partitions: list[int]
 
 
 def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
@@ -114,7 +154,7 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
     wanted = single_quoted(table)
     place = f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
     rows = run(
-        f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED} {_TABLES} "
+        f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED}, {_CAN_LOCK} {_TABLES} "
         f"AND (c.relname = {wanted} AND {place} IS NOT NULL OR n.nspname || '.' || c.relname = {wanted}) "
         f"ORDER BY {place} NULLS LAST, c.oid LIMIT 1"
     )
@@ -122,30 +162,26 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
         listed = run(f"SELECT c.relname {_TABLES} AND {place} IS NOT NULL ORDER BY 1")
         there = ", ".join(each for (each,) in listed[:_LISTED]) or "none"
         raise NotFound(f"the database has no table {table!r}", hint=f"it has {there}: pass table= or ?table=")
-    ((oid, schema, relation, is_watched),) = rows
-    columns = _columns(run, oid)
+    ((oid, schema, relation, is_watched, can_lock),) = rows
+    columns, loose = _columns(run, oid)
     domains = tuple((column, found) for column, kind in columns if (found := _domain(kind)) is not None)
-    stored = Stored(
-        Source(name, domains, "", tuple((column, kind) for column, kind in columns if _domain(kind) is None)),
-        oid,
-        f"{double_quoted(schema)}.{double_quoted(relation)}",
-        columns,
-        is_watched,
-        _state(run, oid) if is_watched else (),
-    )
+    unasked = tuple((column, kind) for column, kind in columns if _domain(kind) is None)
+    place = f"{double_quoted(schema)}.{double_quoted(relation)}"
+    state = _state(run, oid) if is_watched else ()
+    stored = Stored(Source(name, domains, "", unasked, loose), oid, place, columns, can_lock, state)
     return replace(stored, source=replace(stored.source, fingerprint=_digest(run, stored)))
 
 
-def _columns(run: Run, oid: int) -> tuple[tuple[str, str], ...]:
-    """The names and types of a table's columns; the type is `enum` for all enumerations."""
-    return tuple(
-        run(
-            "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
-            "THEN format_type(a.atttypid, a.atttypmod) ELSE '' END FROM pg_catalog.pg_attribute AS a "
-            f"JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid WHERE a.attrelid = {oid} AND a.attnum > 0 "
-            "AND NOT a.attisdropped ORDER BY a.attnum"
-        )
+def _columns(run: Run, oid: int) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Names and types, `enum` for all enumerations; and the names of texts that a collation compares loosely."""
+    found = run(
+        "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
+        "THEN format_type(a.atttypid, a.atttypmod) ELSE '' END, coalesce(NOT l.collisdeterministic, false) "
+        "FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = a.attcollation "
+        f"WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
     )
+    return tuple((name, kind) for name, kind, _ in found), tuple(name for name, _, is_loose in found if is_loose)
 
 
 def _state(run: Run, oid: int) -> tuple[Any, ...]:
