@@ -402,7 +402,7 @@ class InteractiveMechanism:
     def outlook(self, charge: Charge) -> Outlook:
         """What the ledger says about a charge, in one look."""
         where: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.outlook(charge.event, question=charge.question, **where)
+        return self.ledger.outlook(charge.event, request=charge.request, question=charge.question, **where)
 
     def trial(self) -> Trial:
         """A copy of the filter that decides about the next question, on which charges are tried."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 6  # categories of a column
 ASKED_BEFORE = "it was asked before at this price, and is free"
+WAITS = "it is large, and waits for the custodian's approval; nothing is charged until then"
 
 
 def session_page(session: Session) -> str:
@@ -77,7 +78,7 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
 def _admitted(quote: Quote) -> str:
     if not quote.admitted:
         return "no: what is left does not pay for it"
-    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{_used(quote)}"
+    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{f': {WAITS}' * quote.approval}{_used(quote)}"
 
 
 def _used(quote: Quote) -> str:

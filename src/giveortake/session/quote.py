@@ -15,7 +15,7 @@ from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.cap_errors import what_is_weighed
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.pages import ASKED_BEFORE, of_a_thousand, quote_page
+from giveortake.session.pages import ASKED_BEFORE, WAITS, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, worthless
 
@@ -35,7 +35,7 @@ class Quote:
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
     rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
     `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
-    asker at this price, and is free. `left_out` is what the caps leave out of the table, as far as a profile tells, and
+    asker at this price, and is free. `approval` says that the custodian has to approve it first. `left_out` is what the caps leave out of the table, as far as a profile tells, and
     what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if nothing is known
     that tells.
     """
@@ -57,6 +57,7 @@ class Quote:
     doubt: str | None = None
     used_after: Fraction | None = None
     paid: bool = False
+    approval: bool = False
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -66,6 +67,7 @@ class Quote:
         used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
         fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
+        lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
             lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -139,6 +141,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         doubt=doubt_about_keys(mechanism, asked.question, made, terms),
         used_after=_used_after(outlook),
         paid=asked.refusal is None and outlook.paid,
+        approval=outlook.waits and not outlook.paid,
     )
 
 

@@ -92,3 +92,11 @@ EXHAUSTED = Told(
     NOTHING,
     calm=True,
 )
+EDITED = Told(
+    "unquoted",
+    "This was changed after its price was quoted",
+    "",
+    "look at its own price and margin, then ask",
+    NOTHING,
+    calm=True,
+)

@@ -141,6 +141,7 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
     return {
         "admitted": quote["admitted"],
         "paid": is_paid(quote),
+        "approval": bool(quote.get("approval")),
         "margins": [(name, margin_in_words(each)) for name, each in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
