@@ -13,6 +13,7 @@ from giveortake.ledger.paces import Pace
 from giveortake.plan.questions import aggregates_in
 from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
+from giveortake.server.refusals import Superseded
 from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
 from giveortake.session.session import mechanism_of
@@ -63,7 +64,10 @@ class SessionDesk:
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def do(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
-        """One operation, for whoever asks."""
+        """One operation, for whoever asks; none once the ledger has a newer version of the table than was opened."""
+        mechanism = mechanism_of(self.session)
+        if mechanism.ledger.versions(mechanism.dataset)[-1][0] != mechanism.version:
+            raise Superseded
         return operation(self.of(request["analyst"]), request)
 
     def of(self, analyst: str | None) -> Session:
