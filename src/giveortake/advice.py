@@ -23,7 +23,7 @@ FIELDS = {  # arguments that a page has a field for, and what is written beside 
     "delta": "δ of the answer",
     "rho": "ρ to spend",
     "mu": "μ to spend",
-    "confidence": "Sure with",
+    "confidence": "Confidence",
     "caps": "Caps",
     "rows_per_person": "Rows of a person",
     "groups_per_person": "Groups of a person",

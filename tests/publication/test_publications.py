@@ -15,6 +15,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, Unprovable
 from giveortake.publication.names import LONGEST, column_names, table_name
+from giveortake.publication.page import _with_names
 from giveortake.publication.postgres_schema import storable
 
 HOSTILE = 'n"; DROP TABLE releases; --'
@@ -192,6 +193,10 @@ def test_a_real_postgresql_gets_a_schema_that_is_replaced_in_one_transaction(
     with pytest.raises(InvalidParameter, match="cannot be written") as refused:
         gt.publish(session, "postgresql://me:secret@127.0.0.1:1/nowhere")
     assert "secret" not in str(refused.value)
+
+
+def test_names_in_the_words_of_a_report_are_set_as_names() -> None:
+    assert _with_names("`a<b` counts") == "<code>a&lt;b</code> counts"
 
 
 def test_a_report_is_a_page_without_script_in_which_no_text_is_markup(

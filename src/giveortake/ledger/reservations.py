@@ -345,8 +345,7 @@ def _finding_large(levels: list[Level], event: Event, asked: DataSet) -> Level |
         (
             level
             for level in levels
-            if level.approval is not None
-            and not new_filter(level.approval).admits(level_event(event, level, asked))
+            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked))
         ),
         None,
     )

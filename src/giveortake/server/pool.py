@@ -159,9 +159,7 @@ class Pool:
                 return document["result"], content
         raise Refused("overloaded")
 
-    async def _ask_one(
-        self, operation: str, slow: bool, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], bytes]:
+    async def _ask_one(self, operation: str, slow: bool, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if self._queued >= self.waiting:
             raise Refused("overloaded")
         async with AsyncExitStack() as held:  # whatever comes, also if no worker becomes free, the turn is given back

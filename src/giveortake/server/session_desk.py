@@ -16,6 +16,7 @@ from giveortake.server.curves import curve_of
 from giveortake.server.refusals import Superseded
 from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document
@@ -160,6 +161,13 @@ def profile(session: Session, request: Request) -> Result:
     return profile_document(session.profile(key=request["key"], **request["terms"]))
 
 
+def quote_profile(session: Session, request: Request) -> Result:
+    """How precise a profile would be; free."""
+    terms = {"by": (), "columns": (), "most_rows": None, **request["terms"]}
+    asked = ProfileRequest.of(mechanism_of(session), terms.pop("table"), **terms)
+    return {"words": asked.preview()}
+
+
 def profiles(session: Session, _request: Request) -> Result:
     """Those that were paid for, of every table."""
     tables = session.catalog.private
@@ -249,7 +257,20 @@ def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     each.__name__: each
     for each in (
-        *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile, profiles),
+        *(
+            describe,
+            budget,
+            quote,
+            curve,
+            answer,
+            stream,
+            batch,
+            quote_workload,
+            workload,
+            profile,
+            quote_profile,
+            profiles,
+        ),
         *(history, releases, release_record, release, report, refine),
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -17,7 +17,7 @@ from giveortake.session.cap_errors import what_is_weighed
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
 from giveortake.session.pages import ASKED_BEFORE, WAITS, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
-from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, worthless
+from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import LeftOut
@@ -35,9 +35,10 @@ class Quote:
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
     rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
     `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
-    asker at this price, and is free. `approval` says that the custodian has to approve it first. `left_out` is what the caps leave out of the table, as far as a profile tells, and
-    what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if nothing is known
-    that tells.
+    asker at this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide
+    the bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
+    profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if
+    nothing is known that tells.
     """
 
     cost: Guarantee | None  # None where no row is asked
@@ -58,6 +59,7 @@ class Quote:
     used_after: Fraction | None = None
     paid: bool = False
     approval: bool = False
+    spans: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -69,7 +71,7 @@ class Quote:
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}  (with {percent} %)")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -142,6 +144,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         used_after=_used_after(outlook),
         paid=asked.refusal is None and outlook.paid,
         approval=outlook.waits and not outlook.paid,
+        spans=spans_of_means(made),
     )
 
 
@@ -221,10 +224,12 @@ def _advice(made: Measurement, *, is_best: bool) -> list[str]:
     return advice
 
 
-def _number(margin: float | str | None) -> str:
+def _number(margin: float | str | None, span: float | None) -> str:
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
-        margin = f"{margin} (of a group of n rows; {of_a_thousand(margin)})" if margin.endswith(" / n") else margin
+        margin = (
+            f"{margin} (of a group of n rows; {of_a_thousand(margin, span)})" if margin.endswith(" / n") else margin
+        )
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.6g}"

@@ -41,6 +41,7 @@ def to_json(quote: Quote) -> str:
         "admitted": quote.admitted,
         "paid": quote.paid,
         "approval": quote.approval,
+        "spans": quote.spans,
         "notes": list(quote.remarks),
         "advice": list(quote.advice),
         "exact": {
@@ -76,6 +77,7 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
         "doubt": document.get("doubt"),
         "paid": bool(document.get("paid", False)),
         "approval": bool(document.get("approval", False)),
+        "spans": {str(name): float(each) for name, each in document.get("spans", {}).items()},
         "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
         "confidence": Confidence(document["confidence"], document["confidence_over"]),
         "left_out": None if left_out is None else LeftOut.from_json(left_out),

@@ -53,6 +53,7 @@ def quote_of(document: dict[str, Any]) -> Quote:
         used_after=None if used is None else Fraction(used),
         paid=document.get("paid", False),
         approval=document.get("approval", False),
+        spans=document.get("spans", {}),
     )
 
 
