@@ -313,4 +313,4 @@ def test_a_group_without_a_key_is_on_the_page_also_if_the_table_is_cut() -> None
         answer = opened.sql("SELECT place, COUNT(*) AS n FROM visits GROUP BY place").answer(epsilon="1")
         page = gt.report(opened, str(answer.release_id))
     assert "100 more rows are in the table itself." in page
-    assert "Without `place`: n " in page
+    assert "Without <code>place</code>: n " in page

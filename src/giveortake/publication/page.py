@@ -162,7 +162,7 @@ def _table(answer: Answer) -> Markup:
     return joined(
         tag("div", table, class_="scroll"),
         *([tag("p", f"{counted(more, 'more row')} are in the table itself.")] if more > 0 else []),
-        *(tag("p", _sentence(each)) for each in told_without_key(answer.columns, MOST_ROWS)),
+        *(tag("p", _with_names(_sentence(each))) for each in told_without_key(answer.columns, MOST_ROWS)),
     )
 
 
