@@ -23,7 +23,7 @@ FIELDS = {  # arguments that have a field in the console, and its label; all of 
     "delta": "δ of the answer",
     "rho": "ρ to spend",
     "mu": "μ to spend",
-    "confidence": "Sure with",
+    "confidence": "Confidence",
     "caps": "Caps",
     "rows_per_person": "Rows of a person",
     "groups_per_person": "Groups of a person",

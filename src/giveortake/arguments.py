@@ -53,7 +53,8 @@ def told_by_name(
                     hint = elsewhere.get(name) or f"{meant(name, known)}known: {', '.join(known)}"
                     raise InvalidParameter(name, HIDDEN, "is unknown", hint=hint)
             if len(args) > len(by_place):
-                words = (by_name or ["epsilon"])[: len(args) - len(by_place)]
+                unsaid = [name for name in by_name if name not in kwargs]
+                words = (unsaid or by_name or ["epsilon"])[: len(args) - len(by_place)]
                 said = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
                 made = function.__name__ == "__init__"
                 called_as = type(args[0]).__name__ if made else function.__qualname__.rpartition(".")[2]

@@ -189,5 +189,5 @@ def test_where_caps_apply_every_face_says_that_intervals_cover_the_noise_alone()
 def test_who_states_a_confidence_in_percent_is_told_the_probability(said: Any, meant: str) -> None:
     with pytest.raises(gt.errors.InvalidParameter, match="strictly between 0 and 1") as told:
         Confidence(said)
-    assert on(told.value.hint, "console") == f"“Sure with”: {meant}"
+    assert on(told.value.hint, "console") == f"“Confidence”: {meant}"
     assert on(told.value.hint, "command") == f"--confidence {meant}"

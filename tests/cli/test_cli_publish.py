@@ -44,6 +44,19 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
         assert words in capsys.readouterr().err
 
 
+def test_an_answer_that_was_asked_for_again_is_listed_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for key in ("one", "two", "three"):
+        assert query(COUNT, "--epsilon", "0.1", "--key", key) == 0
+    with gt.ledger.open("trips.csv.ledger") as book:
+        first, *again = book.releases()
+    assert [each.free for each in again] == [True, True]
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
+    told = capsys.readouterr().out
+    assert first.id in told
+    assert not any(each.id in told for each in again)
+
+
 def test_names_that_an_analyst_chose_are_shown_as_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert query(COUNT.replace("region,", 'region AS "[/bold]",'), "--epsilon", "0.1") == 0
     capsys.readouterr()

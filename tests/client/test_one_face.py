@@ -14,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from demo_service import COUNT, LONGEST
-from giveortake.errors import Unavailable
+from giveortake.errors import InvalidParameter, Unavailable
 from giveortake.server.demo import prepared
 from giveortake.session.configuration import from_toml
 
@@ -273,6 +273,18 @@ def test_messages_are_the_same_on_both_sides(service: Running) -> None:
         assert str(denied.value.hint).startswith('gt.connect(…, token="got_…")')
     with pytest.raises(gt.errors.InvalidParameter, match="address"):
         gt.connect("visits.csv", token=WRONG)
+
+
+def test_a_data_set_without_its_name_and_https_to_a_plain_service_say_what_to_write(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidParameter, match="dataset is missing its name") as unnamed:
+        gt.connect(service.address, "visits", token=WRONG)  # type: ignore[misc]
+    assert "connect(…, dataset=…)" in str(unnamed.value.hint)
+    monkeypatch.setattr("giveortake.client.connection._PAUSES", ())
+    with pytest.raises(Unavailable) as secure:
+        gt.connect(service.address.replace("http:", "https:"), token=WRONG)
+    assert "plain http://" in str(secure.value.hint)
 
 
 def test_a_service_that_cannot_be_reached_is_told_with_its_port(monkeypatch: pytest.MonkeyPatch) -> None:

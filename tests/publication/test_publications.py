@@ -15,6 +15,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, Unprovable
 from giveortake.publication.names import LONGEST, column_names, table_name
+from giveortake.publication.page import _with_names
 from giveortake.publication.postgres_schema import storable
 from postgres_server import planted
 
@@ -203,6 +204,10 @@ def test_functions_that_others_put_in_the_search_path_do_not_run_as_whoever_publ
         assert caught() == []
 
 
+def test_names_in_the_words_of_a_report_are_set_as_names() -> None:
+    assert _with_names("`a<b` counts") == "<code>a&lt;b</code> counts"
+
+
 def test_a_report_is_a_page_without_script_in_which_no_text_is_markup(
     session: gt.session.Session, tmp_path: Path
 ) -> None:
@@ -317,4 +322,4 @@ def test_a_group_without_a_key_is_on_the_page_also_if_the_table_is_cut() -> None
         answer = opened.sql("SELECT place, COUNT(*) AS n FROM visits GROUP BY place").answer(epsilon="1")
         page = gt.report(opened, str(answer.release_id))
     assert "100 more rows are in the table itself." in page
-    assert "Without `place`: n " in page
+    assert "Without <code>place</code>: n " in page

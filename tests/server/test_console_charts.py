@@ -16,7 +16,7 @@ import pytest
 import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
-from giveortake.errors import InvalidParameter
+from giveortake.errors import QueryRefused
 from giveortake.plot.svg.intervals import MOST_PANELS, MOST_ROWS, bars, figure
 from giveortake.plot.svg.markup import tag
 from giveortake.plot.svg.scales import Scale, brief
@@ -171,11 +171,11 @@ def test_the_curve_falls_through_its_points_and_shades_what_is_too_dear() -> Non
     assert margin_at([(1.0, 8.0), (4.0, 2.0)], 2.0) == pytest.approx(4.0)  # a straight line in logarithms: 8 / spend
 
 
-def test_a_curve_of_means_is_that_of_the_part_without_n_and_of_unknown_margins_there_is_none() -> None:
+def test_a_curve_of_means_is_that_of_a_group_of_usual_size_and_of_unknown_margins_there_is_none() -> None:
     curve = _curve()
     for point in curve["points"]:
         point["margins"] = {"mean": f"{100 / float(point['spend'])} / n"}
-    assert "margin of mean, n rows" in str(curve_chart(curve))
+    assert "margin of mean of 1,000 rows" in str(curve_chart(curve))
     for point in curve["points"]:
         point["margins"] = {"mean": None}
     assert curve_chart(curve) is None
@@ -253,9 +253,9 @@ def test_the_interval_of_a_difference_holds_whenever_both_intervals_do() -> None
 def test_rows_without_a_partner_are_counted_and_other_columns_left_aside() -> None:
     found = difference(released({"n": (1, 1), "gone": (2, 1)}, "a"), released({"n": (3, 1), "new": (4, 1)}, "b"))
     assert (len(found), found.only_before, found.only_after, found.left_aside) == (1, 1, 1, ())
-    with pytest.raises(InvalidParameter, match="keys"):
+    with pytest.raises(QueryRefused, match="grouped by different columns"):
         difference(released({"n": (1, 1)}), Answer([Column("n", [1], [0], [2])]))
-    with pytest.raises(InvalidParameter, match="no number in common"):
+    with pytest.raises(QueryRefused, match="no column of numbers with the same name"):
         difference(released({"n": (1, 1)}), Answer([Column("region", ["n"]), Column("m", [1], [0], [2])]))
 
 

@@ -12,6 +12,7 @@ from giveortake.answers import Answer
 from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column
 from giveortake.compile.caps import unbounded
+from giveortake.plan import Domain, Kind
 from giveortake.server.console.examples import snippets
 from giveortake.server.console.forms import Form
 from giveortake.server.console.pages import _templates
@@ -21,6 +22,7 @@ from giveortake.server.console.views import answer_view, quote_view
 from giveortake.server.console.workbench import _names_a_cap
 from giveortake.server.refusals import Refused
 from giveortake.wire.causes import refusal_of
+from giveortake.wire.schema_documents import _words
 
 UNSURE = [Column("n", [100], [10], [200])]
 
@@ -101,11 +103,19 @@ def test_the_section_about_caps_is_open_when_a_hint_names_one_of_its_fields() ->
     missing = told(Refused(*refusal_of(unbounded("rows"), "console")))
     assert "“Rows of a person”: 10" in missing.hint
     assert _names_a_cap(missing.hint)
-    assert not _names_a_cap("“Sure with”: 0.95")
+    assert not _names_a_cap("“Confidence”: 0.95")
 
 
-def test_the_quote_of_a_mean_says_what_n_is() -> None:
+def test_a_text_with_a_declared_length_says_so() -> None:
+    assert _words(Domain(Kind.TEXT, longest=60)) == "text of at most 60 characters"
+    assert _words(Domain(Kind.TEXT)) == "text, nothing declared"
+
+
+def test_the_quote_of_a_mean_is_told_for_a_group_of_usual_size_and_no_wider_than_its_bounds() -> None:
     quote = {"admitted": True, "confidence": "19/20", "keys": "none", "standing": {}, "margins": {"mean": "9.5 / n"}}
+    assert quote_view(quote, Form())["margins"] == [("mean", "± 0.0095 if a group has 1,000 rows")]
+    wide = quote_view({**quote, "margins": {"mean": "3e6 / n"}, "spans": {"mean": 500}}, Form())
+    assert wide["margins"] == [("mean", "± 500 if a group has 1,000 rows")]
     assert quote_view(quote, Form())["of_rows"]
     assert not quote_view({**quote, "margins": {"n": 4.5}}, Form())["of_rows"]
 
@@ -116,7 +126,7 @@ def test_a_group_without_a_key_is_told_where_the_first_rows_do_not_show_it() -> 
         counts = Column("n", numbers, [each - 100 for each in numbers], [each + 100 for each in numbers])
         view = answer_view(Answer([Column("day", [*range(days), None]), counts]), Measured(frozenset()))
         macros: Any = _templates().get_template("parts.html").module
-        assert all("Without `day`: n 407 ± 100." in str(macros.answer(view)) for _ in view["apart"])
+        assert all("Without <code>day</code>: n 407 ± 100." in str(macros.answer(view)) for _ in view["apart"])
         return list(view["apart"])
 
     assert told_of(366) == ["without `day`: n 407 ± 100"]

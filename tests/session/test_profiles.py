@@ -32,6 +32,15 @@ from replay import CHANGES, MODES, Mode, exact_integers
 # -- what is released -------------------------------------------------------------------------------------------------
 
 
+def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
+    mechanism = mechanism_of(session())
+    terms: Any = {"epsilon": "0.1", "by": (), "most_rows": None}
+    told = [ProfileRequest.of(mechanism, "trips", columns=each, **terms).preview() for each in ((), ["amount"])]
+    assert told[0] == "each number of people is known to about ± 30 (with 95 %)"
+    assert told[1].startswith("each number of people is known to about ± 60 (with 95 %); bounds of a column show only ")
+    assert told[1].endswith("where more than about 300 people are")
+
+
 def test_people_are_counted_once_in_each_dimension() -> None:
     profile = session().profile(epsilon=9_000, by=["region"], columns=["amount"])
     assert profile.rows is not None

@@ -12,6 +12,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import InvalidParameter
 from giveortake.session.quote import Quote
+from inside import ledger_of
 from small_session import COUNT, FOUND, small_session
 
 TERMS: list[Any] = [{"epsilon": 1}, {"epsilon": 10**6}, {"share": "1/3"}]
@@ -45,3 +46,21 @@ def test_keys_that_are_found_and_margins_without_bound_are_kept() -> None:
 def test_what_is_no_quote_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameter, match="the document"):
         Quote.from_json(text)
+
+
+def test_a_quote_says_what_waits_for_approval_and_how_wide_a_mean_can_be() -> None:
+    session = small_session(budget=gt.PureDP(1))
+    ledger_of(session).analyst(
+        "ann", datasets=[session.name], budget=gt.PureDP("0.5"), approval_above=gt.PureDP("0.05")
+    )
+    asked = session.as_analyst("ann").sql(COUNT)
+    small, large = asked.quote(epsilon="0.05"), asked.quote(epsilon="0.1")
+    assert (small.approval, large.approval) == (False, True)
+    assert "waits for the custodian's approval" in str(large)
+    assert "approval; nothing is charged until then" in large._repr_html_()
+    assert Quote.from_json(large.to_json()).approval
+    wide = session.sql("SELECT AVG(x) AS m FROM data").quote(epsilon="0.001")
+    assert wide.spans == {"m": 10.0}
+    assert "± 10 if it has 1,000" in str(wide)
+    with pytest.raises(gt.errors.ApprovalRequired):
+        asked.answer(epsilon="0.1")

@@ -13,6 +13,7 @@ from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import table_of
 from giveortake.cli.wording import in_options
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.ledger.listings import without_repeats
 from giveortake.publication import publish, report
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _releases(session: Session) -> list[ReleaseRecord]:
 
 def _listed(known: list[ReleaseRecord]) -> Table:
     shown = Table("release", "when", "who", "what", box=None, pad_edge=False)
-    for each in known:
+    for each, _ in without_repeats(known):
         when = each.at[:16].replace("T", " ")
         said = (each.analyst or "custodian", " ".join((each.asked or "").split()))
         shown.add_row(each.id, when, *(Text(printable(text)) for text in said))  # an analyst's words are no markup

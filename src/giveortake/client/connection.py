@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import threading
 import time
 from decimal import Decimal
@@ -85,9 +86,10 @@ class Connection:
             except (OSError, http.client.HTTPException) as error:
                 if pause is None:
                     port = "" if self._port is None else f":{self._port}"
+                    plain = ", or does it speak plain http://" if isinstance(error, ssl.SSLError) else ""
                     raise Unavailable(
                         f"the service at {self._host}{port} cannot be reached: {type(error).__name__}",
-                        hint="is its address right, and is it running?",
+                        hint=f"is its address right{plain}, and is it running?",
                     ) from None
             else:
                 document = _read(content)

@@ -48,7 +48,7 @@ _BESIDE_THE_DATA = frozenset(
 
 
 @told_by_name({"url": 'gt.connect("https://example.org", token="…")', "token": "the custodian issues tokens"})
-def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = None) -> RemoteSession:
+def connect(url: str, *, token: str, dataset: str | None = None, timeout: float = 60) -> RemoteSession:
     """A session with the service at an address, for whoever has the token.
 
     If the token is for several data sets, `dataset` says which is meant. Only questions are sent, and only answers come

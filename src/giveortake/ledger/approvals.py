@@ -129,8 +129,7 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
     asked, not its idempotency key: whoever asks again has another key. Only a question without a name is recognised by
     its key.
     """
-    names = approval_digests(content)
-    known = next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
+    known = _known(draft, content)
     if known is not None and known.state == "denied":
         assert known.decision is not None  # noqa: S101 (an entry says so)
         reason = draft.stored(known.decision).content["reason"]
@@ -150,6 +149,17 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
     any_key = {} if content["question"] is None else {"any_key": True}
     draft.add("requested", {"id": new, **told, **any_key})
     return new
+
+
+def is_approved(draft: Draft, content: dict[str, Any]) -> bool:
+    """Whether a large spend was approved and may go through now."""
+    known = _known(draft, content)
+    return known is not None and known.state == "approved" and not _is_over(draft, known)
+
+
+def _known(draft: Draft, content: dict[str, Any]) -> Requested | None:
+    names = approval_digests(content)
+    return next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
 
 
 def _require_patience(draft: Draft, analyst: str | None) -> None:

@@ -14,7 +14,7 @@ from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from giveortake.ledger.entries import Entry
     from giveortake.ledger.releases import ReleaseRecord
@@ -87,6 +87,20 @@ def price_of(record: ReleaseRecord) -> str:
     if len(spends) > 1 and all(set(spend) == {"epsilon"} for spend in spends):
         return stated({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
     return stated(spends[0]) + (f", and {len(spends) - 1} more" if len(spends) > 1 else "")
+
+
+def without_repeats(records: Sequence[ReleaseRecord]) -> list[tuple[ReleaseRecord, int]]:
+    """Each answer once, and how often it was asked for again for free; in the order in which they stand.
+
+    The charge stands for its repeats where it is among the records, and else the first of them does.
+    """
+    found: dict[str, list[ReleaseRecord]] = {}
+    for each in records:
+        told = [each.analyst, each.version, each.request, each.event.to_dict()]
+        same = json.dumps(told, sort_keys=True) if each.settled and not each.failed else each.id
+        found.setdefault(same, []).append(each)
+    shown = {next((each for each in same if not each.free), same[0]).id: len(same) - 1 for same in found.values()}
+    return [(each, shown[each.id]) for each in records if each.id in shown]
 
 
 def state_of(record: ReleaseRecord) -> str:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class Outlook:
     """The level that decides about a question, whether all levels would admit it now, and paid profiles.
 
-    `profiles` are those of the asker's own levels, as `Ledger.profiles` returns them. `used_after` is how much of that
-    level's budget would be spent or given to analysts once the question is charged; None if it is not admitted. `paid`
-    says that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid
-    for is not told, and what was charged and has no answer is free only under the same key.
+    `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
+    level's budget would be spent or given away once the question is charged; None if it is not admitted. `paid` says
+    that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid for is
+    not told, and what was charged and has no answer is free only under the same key. `waits` says that it is large, and
+    has to be approved first.
     """
 
     standing: Standing
@@ -33,12 +34,21 @@ class Outlook:
     profiles: list[tuple[Any, str, Any]]
     used_after: Fraction | None
     paid: bool = False
+    waits: bool = False
 
 
 def outlook(
-    draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str, question: str | None = None
+    draft: Draft,
+    event: Event,
+    *,
+    dataset: str,
+    analyst: str | None,
+    version: str,
+    request: object = None,
+    question: str | None = None,
 ) -> Outlook:
-    """Everything that a quote needs of a ledger; with `question`, also whether that was paid for."""
+    """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
+    where: Any = {"dataset": dataset, "analyst": analyst, "question": question}
     level = deciding(draft, dataset, analyst)
     trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
@@ -47,8 +57,8 @@ def outlook(
         admits(draft, event, dataset=dataset, analyst=analyst),
         reservations.profiles(draft, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
-        question is not None
-        and reservations.is_answered(draft, event, dataset=dataset, analyst=analyst, question=question),
+        question is not None and reservations.is_answered(draft, event, **where),
+        reservations.would_wait(draft, event, request=request, **where),
     )
 
 

@@ -184,6 +184,12 @@ def analyst(
     allowance = _allowance(failures, questions)
     known = book.grants.get((name, names))
     if known is not None:
+        held = known.level.budget
+        if held is not None and content["budget"] != promise_to_json(held):
+            raise LedgerMismatch(
+                f"{name} already has an allotment of {str(held).partition(' (')[0]}",
+                hint=Advice("change it with {change_budget}, or choose another name"),
+            )
         _same(draft, known.level, content | allowance, "analyst")
         return names
     content |= {"failures": FAILURES, **allowance}

@@ -337,12 +337,31 @@ def _require_known(reserved: Reserved) -> None:
 def _waiting(
     draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
 ) -> Waiting | None:
-    """The waiting request of a spend that exceeds a level's threshold; None if it is approved, or not that large."""
-    for level in levels:
-        if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
-            request = approvals.decide(draft, content)
-            return None if request is None else Waiting(request, level.name)
-    return None
+    """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
+    large = _finding_large(levels, event, asked)
+    request = None if large is None else approvals.decide(draft, content)
+    return None if large is None or request is None else Waiting(request, large.name)
+
+
+def _finding_large(levels: list[Level], event: Event, asked: DataSet) -> Level | None:
+    return next(
+        (
+            level
+            for level in levels
+            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked))
+        ),
+        None,
+    )
+
+
+def would_wait(
+    draft: Draft, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
+) -> bool:
+    """Whether some level finds this spend large, and it is not approved yet."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    levels = _approving(draft.book, asked, levels_of(draft.book, asked, analyst))
+    content = _content(event, asked, analyst, None, request=request, question=question)
+    return _finding_large(levels, event, asked) is not None and not approvals.is_approved(draft, content)
 
 
 def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:

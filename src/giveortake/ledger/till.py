@@ -56,14 +56,22 @@ class Till(Office):
             return standing_of(draft, level), outlooks.affordable(draft, level)
 
     def outlook(
-        self, event: Event, *, dataset: str, version: str, analyst: str | None = None, question: str | None = None
+        self,
+        event: Event,
+        *,
+        dataset: str,
+        version: str,
+        analyst: str | None = None,
+        request: object = None,
+        question: str | None = None,
     ) -> outlooks.Outlook:
         """All that a quote needs: the level that decides, whether every level admits an event, and paid profiles.
 
-        With `question`, also whether the asker paid for exactly that before.
+        With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
         """
         with self.chain.looking() as draft:
-            return outlooks.outlook(draft, event, dataset=dataset, analyst=analyst, version=version, question=question)
+            where: Any = {"dataset": dataset, "version": version, "analyst": analyst}
+            return outlooks.outlook(draft, event, request=request, question=question, **where)
 
     def reserve(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
@@ -128,7 +129,7 @@ def _counts(table: PublishedTable) -> list[Markup]:
     """Paragraphs on how much of a person counts, and on the notes, each once."""
     caps, notes = caps_of(table.answer), list(dict.fromkeys(table.answer.notes))
     said = notes if any(caps in note for note in notes) else [caps, *notes]
-    return [tag("p", _sentence(each)) for each in said]
+    return [tag("p", _with_names(_sentence(each))) for each in said]
 
 
 def _section(title: str, *content: Markup) -> Markup:
@@ -161,7 +162,7 @@ def _table(answer: Answer) -> Markup:
     return joined(
         tag("div", table, class_="scroll"),
         *([tag("p", f"{counted(more, 'more row')} are in the table itself.")] if more > 0 else []),
-        *(tag("p", _sentence(each)) for each in told_without_key(answer.columns, MOST_ROWS)),
+        *(tag("p", _with_names(_sentence(each))) for each in told_without_key(answer.columns, MOST_ROWS)),
     )
 
 
@@ -250,6 +251,11 @@ def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
     if answer.citations:
         found += [tag("p", "The noise follows:"), tag("ul", *(tag("li", each) for each in answer.citations))]
     return found
+
+
+def _with_names(words: str) -> Markup:
+    """Words in which what stands between back quotes is set as a name."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text(words)))
 
 
 def _sentence(words: str) -> str:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from giveortake.server.service import Service
 
-_OFF = "is missing: no folder may be looked into"
-_HINT = 'folders = ["incoming"] in [server] of the configuration, and a restart'
+NO_FOLDER = "No folder is set up from which tables may be added"
+HOW = 'folders = ["incoming"] in [server] of the configuration, and a restart'
 
 
 async def files(call: Call) -> Result:
@@ -128,7 +128,9 @@ def _written_beside(toml: Path, content: str) -> Path:
 async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any]:
     """Ask the process that looks into the folders."""
     if not call.service.settings.folders:
-        raise refusal(call, InvalidParameter("folders", None, _OFF, hint=_HINT))
+        raise refusal(
+            call, InvalidParameter("folders", None, f"is missing: {NO_FOLDER[:1].lower()}{NO_FOLDER[1:]}", hint=HOW)
+        )
     try:
         return await call.service.ask_tables(operation, face=call.face, **arguments)
     except WorkerFailed as failed:

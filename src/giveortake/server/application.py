@@ -144,7 +144,9 @@ class Application:
         return None, {}, methods
 
     def _refused(self, refused: Refused, trail: _Trail) -> tuple[Headers, bytes, int]:
-        trail.cause = refused.cause.name
+        trail.cause, who = refused.cause.name, trail.principal
+        if refused.why is not None and (who is None or who.role == "custodian"):  # None: see `Guard.principal`
+            refused.document["error"] |= {"message": refused.why, "hint": None}
         is_page = trail.is_browsing or (trail.route is not None and trail.route.page)
         if is_page and self._page_refusal is not None:
             return _sent(self._page_refusal(refused, trail.principal))

@@ -28,11 +28,11 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
     """
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
     greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
-    points, sure = [], ""
+    points, sure, spans = [], "", {}
     for place in range(POINTS):
         spend = _rounded(float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1))
         quote = query.quote(**{**terms, currency: spend})
-        sure = str(quote.confidence)
+        sure, spans = str(quote.confidence), quote.spans
         points.append(
             {
                 "spend": spend,
@@ -43,7 +43,7 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
                 "worthless": quote.worthless,
             }
         )
-    return {"currency": currency, "confidence": sure, "points": points}
+    return {"currency": currency, "confidence": sure, "points": points, "spans": spans}
 
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:

@@ -76,7 +76,10 @@ class Guard:
         if not was_let_in and not self.wrong.takes(address):  # before it is looked up: many may come at once
             self.service.metrics.denied += 1
             raise Refused("too_many")
-        found = await self.service.authenticate(token)
+        try:
+            found = await self.service.authenticate(token)
+        except Refused as refused:
+            raise refused if self.service.was_custodian(token) else Refused(refused.cause) from None
         if found is None:
             if was_let_in:
                 self.wrong.takes(address)

@@ -107,7 +107,8 @@ class Pool:
 
     Guarantee: whatever becomes of a worker, a question that was charged stays charged, once, and its answer is drawn
     once: reserve, draw and settle are all done in the worker, by the ledger's rules, and whoever asks again with the
-    same key finds what the ledger holds. Nothing is asked twice by the pool itself.
+    same key finds what the ledger holds. Nothing is asked twice by the pool itself, but for what a worker has not begun
+    because it holds an older version of the table: it is replaced by one that opens the table anew.
 
     With a `pace`, the loss or failure of a worker is noticed on a beat alone, (k − ½)·pace after it was asked: rows may
     decide when it died, and whoever waits for a worker, or asks whether there is one, must not learn that. One that is
@@ -121,6 +122,7 @@ class Pool:
     deadline: float
     waiting: int = 64
     on_loss: Callable[[str], None] = lambda _why: None
+    on_trouble: Callable[[str], None] = lambda _why: None  # in words for the custodian
     pace: float | None = None
     _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue, repr=False)
     _warm: list[Worker] = field(default_factory=list, repr=False)
@@ -150,7 +152,14 @@ class Pool:
         return len(self._all) > len(self._warm)
 
     async def ask(self, operation: str, *, slow: bool = False, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """The reply of a free worker. Slow requests leave one worker, if there are several, to quick ones."""
+        """The reply of a free worker. What is slow leaves one worker, if there are several, to what is quick."""
+        for _ in range(self.workers + self.spares + 1):  # all may hold an older version
+            document, content = await self._ask_one(operation, slow, arguments)
+            if "superseded" not in document:
+                return document["result"], content
+        raise Refused("overloaded")
+
+    async def _ask_one(self, operation: str, slow: bool, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if self._queued >= self.waiting:
             raise Refused("overloaded")
         async with AsyncExitStack() as held:  # whatever comes, also if no worker becomes free, the turn is given back
@@ -168,8 +177,11 @@ class Pool:
         if "refused" in document:
             if document["refused"] == "internal":
                 self.on_loss(f"{self.name}: {operation}: {document['kind']}")
-            raise Refused(document["refused"], document["document"])
-        return document["result"], content
+                self.on_trouble(f"{self.name}: {document['kind']}")
+            if document.get("why"):
+                self.on_trouble(document["why"])
+            raise Refused(document["refused"], document["document"], why=document.get("why"))
+        return document, content
 
     async def _free(self) -> Worker:
         """A worker that is alive; one that died while idle is replaced, and the asker does not notice."""
@@ -200,7 +212,7 @@ class Pool:
             if lost:
                 await self._lose(worker, _LOST[lost].format(request["operation"]))
             elif reply[0].get("ends"):  # its state cannot be trusted: nobody else is to ask it
-                await self._lose(worker, "ended")
+                await self._lose(worker, "another version" if "superseded" in reply[0] else "ended")
             else:
                 self._idle.put_nowait(worker)
         if lost:
@@ -232,6 +244,7 @@ class Pool:
                 worker = await Worker.start(self.task)
             except (WorkerFailed, OSError) as error:
                 self.on_loss(f"{self.name}: start: {type(error).__name__}")
+                self.on_trouble(f"{self.name}: a worker does not start: {error}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue

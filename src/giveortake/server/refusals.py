@@ -23,13 +23,23 @@ SAFE: Headers = [
 _JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
 
 
+class Superseded(Exception):
+    """What a worker has loaded is not the newest version of its table any more; nothing was done."""
+
+
 class Refused(Exception):
     """A request is refused: the cause, and what may be said about it."""
 
     def __init__(
-        self, cause: Cause | str, document: dict[str, Any] | None = None, *, without_token: bool = False
+        self,
+        cause: Cause | str,
+        document: dict[str, Any] | None = None,
+        *,
+        without_token: bool = False,
+        why: str | None = None,
     ) -> None:
-        self.without_token = without_token  # no token was sent: a first visit
+        self.without_token = without_token  # nobody was named: a first visit
+        self.why = why  # for custodians alone
         self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
         self.document = document_of(self.cause) if document is None else document
         super().__init__(self.cause.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,12 @@ async def _until_stopped(settings: Settings, announce: Callable[[str], None]) ->
 async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
     """Run a service as long as the block lasts; yield its address and itself."""
     service, log = Service.of(settings), Log(settings.log)
+
+    def warn(words: str) -> None:
+        sys.stderr.write(f"giveortake: {words}\n")
+        log.say("trouble", why=words)
+
+    service.warn = warn
     listening = _listening(settings)
     try:
         await service.open()

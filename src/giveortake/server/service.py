@@ -15,6 +15,8 @@ from giveortake.server.refusals import Refused
 from giveortake.server.routes import Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.server.pool import Worker
     from giveortake.server.routes import Call
     from giveortake.server.settings import Settings
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
 _ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
-_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # after which a clerk is asked again
+_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
+_MOST_TROUBLES = 100  # that are told
 _PAUSE = 0.2  # seconds until then
 
 
@@ -36,8 +39,10 @@ class Service:
     pools: dict[str, Pool]
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
-    adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # held while a data set is added
-    _tables: Pool | None = None  # reads headers of files; started when first needed
+    adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
+    warn: Callable[[str], None] = lambda _words: None  # told once of each trouble, in words for the custodian
+    _troubles: set[str] = field(default_factory=set, repr=False)
+    _tables: Pool | None = None  # who reads headers of files, once somebody wants to know
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
@@ -48,7 +53,17 @@ class Service:
         """A service as it is configured; nothing is started yet."""
         metrics = Metrics()
         clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
-        return cls(settings, clerks, {name: _pool(settings, name, metrics) for name in settings.datasets}, metrics)
+        pools = {name: _pool(settings, name, metrics) for name in settings.datasets}
+        service = cls(settings, clerks, pools, metrics)
+        for pool in (clerks, *pools.values()):
+            pool.on_trouble = service.trouble
+        return service
+
+    def trouble(self, words: str) -> None:
+        """Tell whoever runs the service, once, why it cannot be used as it should."""
+        if words not in self._troubles and len(self._troubles) < _MOST_TROUBLES:
+            self._troubles.add(words)
+            self.warn(words)
 
     async def open(self) -> None:
         """Start the workers, which register the data sets, and then the clerks, who need the ledger to exist."""
@@ -59,6 +74,7 @@ class Service:
     async def add(self, name: str, first: Worker) -> None:
         """Serve one more data set of the configuration, beginning with a worker that has opened it."""
         pool = _pool(self.settings, name, self.metrics)
+        pool.on_trouble = self.trouble
         await pool.open(first)
         self.pools[name] = pool
         self.doubt()  # custodians may ask it at once
@@ -102,6 +118,11 @@ class Service:
         """Whether a token was valid within the last hour."""
         found = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
         return found is not None and time.monotonic() < found[1] + _REMEMBERED
+
+    def was_custodian(self, token: str) -> bool:
+        """Whether a token was a custodian's within the last hour: they are told why nobody can be let in now."""
+        found = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
+        return self.was_let_in(token) and found is not None and found[0].role == "custodian"
 
     def doubt(self) -> None:
         """Look up every token again from now on: rights may have changed."""

@@ -13,8 +13,10 @@ from giveortake.ledger.paces import Pace
 from giveortake.plan.questions import aggregates_in
 from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
+from giveortake.server.refusals import Superseded
 from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document
@@ -63,7 +65,10 @@ class SessionDesk:
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def do(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
-        """Run one operation in the session of whoever asks."""
+        """One operation, for whoever asks; none once the ledger has a newer version of the table than was opened."""
+        mechanism = mechanism_of(self.session)
+        if mechanism.ledger.versions(mechanism.dataset)[-1][0] != mechanism.version:
+            raise Superseded
         return operation(self.of(request["analyst"]), request)
 
     def of(self, analyst: str | None) -> Session:
@@ -156,6 +161,13 @@ def profile(session: Session, request: Request) -> Result:
     return profile_document(session.profile(key=request["key"], **request["terms"]))
 
 
+def quote_profile(session: Session, request: Request) -> Result:
+    """How precise a profile would be; free."""
+    terms = {"by": (), "columns": (), "most_rows": None, **request["terms"]}
+    asked = ProfileRequest.of(mechanism_of(session), terms.pop("table"), **terms)
+    return {"words": asked.preview()}
+
+
 def profiles(session: Session, _request: Request) -> Result:
     """The profiles of every table that were paid for."""
     tables = session.catalog.private
@@ -246,7 +258,20 @@ def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     each.__name__: each
     for each in (
-        *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile, profiles),
+        *(
+            describe,
+            budget,
+            quote,
+            curve,
+            answer,
+            stream,
+            batch,
+            quote_workload,
+            workload,
+            profile,
+            quote_profile,
+            profiles,
+        ),
         *(history, releases, release_record, release, report, refine),
     )
 }

@@ -86,7 +86,7 @@ MARGINS: Schema = {"type": "object", "additionalProperties": {"type": ["number",
 QUOTE: Schema = {
     "type": "object",
     "required": ["spend", "margins", "admitted", "confidence", "standing"],
-    "properties": {"spend": TEXT, "margins": MARGINS, "admitted": {"type": "boolean"}, "standing": STANDING},
+    "properties": {"spend": TEXT, "margins": MARGINS, "admitted": TRUTH, "approval": TRUTH, "standing": STANDING},
 }
 POINT: Schema = {
     "type": "object",

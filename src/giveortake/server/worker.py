@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.pipes import packed, receive
+from giveortake.server.refusals import Superseded
 from giveortake.wire.causes import BY_NAME, document_of, refusal_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,10 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
         return packed({"result": document}, content), True
     except GiveOrTakeError as error:
         cause, document = refusal_of(error, request.get("face", "service"))
-        return packed({"refused": cause.name, "document": document, "kind": type(error).__name__}), True
+        why = error.message if cause.name == "ledger" else None  # for the custodian alone
+        return packed({"refused": cause.name, "document": document, "kind": type(error).__name__, "why": why}), True
+    except Superseded:
+        return packed({"superseded": True, "ends": True}), False
     except MemoryError:
         return _internal("MemoryError", ends=True), False
     except Exception as error:  # noqa: BLE001 (told by its class alone)

@@ -413,7 +413,7 @@ class InteractiveMechanism:
     def outlook(self, charge: Charge) -> Outlook:
         """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
         where: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.outlook(charge.event, question=charge.question, **where)
+        return self.ledger.outlook(charge.event, request=charge.request, question=charge.question, **where)
 
     def trial(self) -> Trial:
         """A copy of the filter that decides about the next question, to try charges on."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 6  # categories of a column
 ASKED_BEFORE = "it was asked before at this price, and is free"
+WAITS = "it is large, and waits for the custodian's approval; nothing is charged until then"
 
 
 def session_page(session: Session) -> str:
@@ -77,14 +78,14 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
 def _admitted(quote: Quote) -> str:
     if not quote.admitted:
         return "no: what is left does not pay for it"
-    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{_used(quote)}"
+    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{f': {WAITS}' * quote.approval}{_used(quote)}"
 
 
 def _used(quote: Quote) -> str:
     return "" if quote.used_after is None else f"; {exact.shown(100 * quote.used_after, 3)} % is used then"
 
 
-def shown_margin(margin: float | str | None) -> str:
+def shown_margin(margin: float | str | None, span: float | None = None) -> str:
     """The margin of a column before it is asked for.
 
     >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin("the values up to 9 ranks away")
@@ -93,23 +94,25 @@ def shown_margin(margin: float | str | None) -> str:
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
-        margin = f"{margin} (n: the rows of the group; {of_a_thousand(margin)})" if margin.endswith(" / n") else margin
+        if margin.endswith(" / n"):
+            margin = f"{margin} (n: the rows of the group; {of_a_thousand(margin, span)})"
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.4g}"
 
 
-def of_a_thousand(margin: str) -> str:
-    """A margin `m / n` for a group of 1,000 rows.
+def of_a_thousand(margin: str, span: float | None = None) -> str:
+    """What a margin `m / n` is in a group of usual size; no more than the bounds are wide.
 
-    >>> of_a_thousand("29,960 / n"), of_a_thousand("2.9e+06 / n")
-    ('± 30 if it has 1,000', '± 2,900 if it has 1,000')
+    >>> of_a_thousand("29,960 / n"), of_a_thousand("2.9e+06 / n", 500)
+    ('± 30 if it has 1,000', '± 500 if it has 1,000')
     """
     part = float(margin.removesuffix(" / n").replace(",", "")) / 1000
+    part = part if span is None else min(part, span)
     return f"± {part:,.0f} if it has 1,000" if part >= 10 else f"± {part:.3g} if it has 1,000"
 
 
 def _margins(quote: Quote) -> list[tuple[str, str]]:
-    return [(name, shown_margin(margin)) for name, margin in quote.margins.items()]
+    return [(name, shown_margin(margin, quote.spans.get(name))) for name, margin in quote.margins.items()]
 
 
 def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from giveortake.session.dimensions import Dimension
 
 _USUAL_SHARE = Fraction(95, 100)
-_BEYOND_NOISE = 15  # scales of the noise: smaller counts are taken for 0; in one of 40,000 runs one of 163 exceeds it
+BEYOND_NOISE = 15  # scales of the noise: a count up to that is taken for nothing; one of 163 exceeds it in 40,000 runs
 _SHOWN = 8  # lines of a table
 NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound, which a profile takes"
 
@@ -85,7 +85,7 @@ class Profile:
     def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
         """The bounds for another share of the people. Columns in which only zeros are seen have none."""
         wanted = exact.open_probability("share", share)
-        beyond = _BEYOND_NOISE * self._scale
+        beyond = BEYOND_NOISE * self._scale
         found = {
             each.column: each.bounds([count if count > beyond else 0 for count in counts], wanted)
             for each, counts in zip(self._dimensions, self._counts, strict=True)
@@ -108,7 +108,7 @@ class Profile:
         """
         for each, counts in zip(self._dimensions, self._counts, strict=True):
             if isinstance(each, Magnitude) and each.column == column:
-                beyond = _BEYOND_NOISE * self._scale
+                beyond = BEYOND_NOISE * self._scale
                 return each.mean([count if count > beyond else 0 for count in counts])
         return None
 

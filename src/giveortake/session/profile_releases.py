@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Answer
@@ -17,7 +18,7 @@ from giveortake.exact import spendable, whole
 from giveortake.mechanisms import Laplace
 from giveortake.session.batches import share_of_each
 from giveortake.session.dimensions import dimensions_of
-from giveortake.session.profile import Profile
+from giveortake.session.profile import BEYOND_NOISE, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,6 +83,13 @@ class ProfileRequest:
         """The noise of every count: D dimensions share ε. The charge does not use it: `price` computes that anew."""
         moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
         return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
+
+    def preview(self) -> str:
+        """How precise it will be, in words: from the request and ε alone, before anything is paid."""
+        scale = float(self.noise.scale)
+        margin = f"each number of people is known to about ± {max(1.0, -scale * log(1 - float(_SURE))):,.0f}"
+        seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
+        return f"{margin} (with 95 %){f'; {seen}' if self.said['columns'] else ''}"
 
     def price(self) -> tuple[Priced, ...]:
         """One priced question for each dimension; all have equal shares of ε."""

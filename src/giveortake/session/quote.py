@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,9 +15,9 @@ from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.cap_errors import what_is_weighed
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.pages import ASKED_BEFORE, of_a_thousand, quote_page
+from giveortake.session.pages import ASKED_BEFORE, WAITS, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
-from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, worthless
+from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import LeftOut
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 class Quote:
     """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
 
-    `margins` has a number for each column whose margin does not depend on rows; for a mean, the text `m / n`: the
-    margin is m over the number of rows. `share` is how much of a fresh budget the answer takes, `used_after` how much
-    of this one would be used then; `admitted` says whether it would be answered now: the budget admits it, or it was
-    `paid` for before, by the same asker at this price, and is free. `left_out` is what the caps leave out of the table,
-    by a profile, and what other caps would; `worthless` is a sentence if the answer would say nothing, and `doubt` one
-    if that is not known.
+    `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
+    rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
+    `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
+    asker at this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide
+    the bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
+    profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if
+    nothing is known that tells.
     """
 
     cost: Guarantee | None  # None if no row is read
@@ -57,6 +58,8 @@ class Quote:
     doubt: str | None = None
     used_after: Fraction | None = None
     paid: bool = False
+    approval: bool = False
+    spans: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -66,8 +69,9 @@ class Quote:
         used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
         fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
+        lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}  (with {percent} %)")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -139,6 +143,8 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         doubt=doubt_about_keys(mechanism, asked.question, made, terms),
         used_after=_used_after(outlook),
         paid=asked.refusal is None and outlook.paid,
+        approval=outlook.waits and not outlook.paid,
+        spans=spans_of_means(made),
     )
 
 
@@ -218,10 +224,12 @@ def _advice(made: Measurement, *, is_best: bool) -> list[str]:
     return advice
 
 
-def _number(margin: float | str | None) -> str:
+def _number(margin: float | str | None, span: float | None) -> str:
     if margin is None:
         return "depends on the data"
     if isinstance(margin, str):
-        margin = f"{margin} (of a group of n rows; {of_a_thousand(margin)})" if margin.endswith(" / n") else margin
+        margin = (
+            f"{margin} (of a group of n rows; {of_a_thousand(margin, span)})" if margin.endswith(" / n") else margin
+        )
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.6g}"

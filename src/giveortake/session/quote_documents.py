@@ -40,6 +40,8 @@ def to_json(quote: Quote) -> str:
         "remaining": _written(quote.remaining),
         "admitted": quote.admitted,
         "paid": quote.paid,
+        "approval": quote.approval,
+        "spans": quote.spans,
         "notes": list(quote.remarks),
         "advice": list(quote.advice),
         "exact": {
@@ -74,6 +76,8 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
         "used_after": None if used is None else Fraction(used),
         "doubt": document.get("doubt"),
         "paid": bool(document.get("paid", False)),
+        "approval": bool(document.get("approval", False)),
+        "spans": {str(name): float(each) for name, each in document.get("spans", {}).items()},
         "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
         "confidence": Confidence(document["confidence"], document["confidence_over"]),
         "left_out": None if left_out is None else LeftOut.from_json(left_out),

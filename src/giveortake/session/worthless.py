@@ -195,10 +195,17 @@ def rows_that_means_need(made: Measurement, terms: Terms) -> dict[str, float]:
     if miss is None:
         return {}
     measures = without_data(made.measures, made.noises)
-    found = {}
-    for name, formula in made.formulas:
-        if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
-            whole, spread = formula.margin(measures, miss, 1.0), float(formula.high - formula.low)
-            if whole is not None and spread > 0:
-                found[name] = 2 * whole / spread
+    formulas, found = dict(made.formulas), {}
+    for name, spread in spans_of_means(made).items():
+        whole = formulas[name].margin(measures, miss, 1.0)
+        if whole is not None:
+            found[name] = 2 * whole / spread
     return found
+
+
+def spans_of_means(made: Measurement) -> dict[str, float]:
+    """How wide the bounds of each mean are, which have a width: no margin is wider."""
+    bounds = [(name, each.low, each.high) for name, each in made.formulas if isinstance(each, Ratio)]
+    return {
+        name: float(high - low) for name, low, high in bounds if low is not None and high is not None and high > low
+    }

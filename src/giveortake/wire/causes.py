@@ -32,6 +32,7 @@ class Cause:
 
 _KEY = "send the same request with the same key: it is charged once, and gives one answer"
 
+_PRINTED = "tell the custodian: the service has printed why, where it was started"
 _STRICT = "each name once, in double quotes; no comments, no NaN, and numbers of many digits as texts"
 
 CAUSES = (
@@ -66,12 +67,12 @@ CAUSES = (
     # -- failures of the service
     Cause("failed", 500, errors.QueryFailed),
     Cause("busy", 503, errors.LedgerBusy, "the ledger is busy", again=True),
-    Cause("ledger", 503, errors.LedgerError, "the ledger cannot be used now", "the custodian's log says why"),
+    Cause("ledger", 503, errors.LedgerError, "the ledger cannot be used now", _PRINTED),
     Cause("overloaded", 503, errors.Unavailable, "no worker is free", "try again in a moment", again=True),
     Cause("worker_lost", 503, errors.Unavailable, "the worker was lost before it could answer", _KEY, again=True),
     Cause("draining", 503, errors.Unavailable, "the service is stopping", "try again in a moment", again=True),
     Cause("deadline", 504, errors.Unavailable, "the question took too long, and was ended", _KEY),
-    Cause("internal", 500, GiveOrTakeError, "something went wrong here", "the custodian's log says what kind of error"),
+    Cause("internal", 500, GiveOrTakeError, "something went wrong here", _PRINTED),
 )
 _CLIENT = "hint_in_python"
 BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -52,6 +52,8 @@ def quote_of(document: dict[str, Any]) -> Quote:
         doubt=document["doubt"],
         used_after=None if used is None else Fraction(used),
         paid=document.get("paid", False),
+        approval=document.get("approval", False),
+        spans=document.get("spans", {}),
     )
 
 

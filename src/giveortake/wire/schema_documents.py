@@ -148,6 +148,8 @@ def _words(domain: Domain) -> str:
     """A domain in a few words, for people."""
     if domain.categories is not None:
         return f"{len(domain.categories)} categories"
+    if domain.longest is not None:
+        return f"{domain.kind} of at most {domain.longest:,} characters"
     if domain.low is None or domain.high is None:
         return f"{domain.kind}, nothing declared"
     ends = (domain.low, domain.high)

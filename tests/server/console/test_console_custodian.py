@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import httpx
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import PATIENCE, PHONE, WIDE, Desk, cause, press
+from console_desk import PATIENCE, PHONE, WIDE, Desk, cause, press, quoted
 from demo_service import Running
 from giveortake.privacy.events import Pure
 
@@ -51,6 +52,46 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     assert re.search(r"0 % spent.*% given to analysts", owner.text_content("main"), re.DOTALL)
 
 
+def test_a_form_that_does_not_fit_stays_open_as_it_was_and_says_why_in_its_own_words(desk: Desk) -> None:
+    owner = desk.window("custodian")
+    owner.goto("/custodian")
+    form = "details:has(button[value=add_analyst])"
+    owner.click("summary:has-text('Let somebody ask')")
+    owner.fill(f"{form} input[name=name]", "hana")
+    for typed, words in (
+        ({"epsilon": "", "rho": ""}, "“Their allotment”: nothing is filled in"),
+        ({"epsilon": "0.01", "rho": "0.1"}, "“Their allotment”: ε, ρ are filled in"),
+        ({"epsilon": "0,01", "rho": ""}, "“Their allotment”: ε is not a number"),
+        ({"epsilon": "0.01", "above_epsilon": "x"}, "“What is large”: ε is not a number"),
+        ({"above_epsilon": "", "questions": "few"}, "“Questions at most” is not a whole number"),
+        ({"questions": "", "name": "bob"}, "bob already has an allotment of ε = 1"),
+    ):
+        for name, value in typed.items():
+            owner.fill(f"{form} input[name={name}]", value)
+        press(owner, "button[value=add_analyst]")
+        assert words in owner.text_content(f"{form}[open] .state")
+        for name, value in typed.items():
+            assert owner.input_value(f"{form} input[name={name}]") == value
+    assert "“Change a promise”, or choose another name" in owner.text_content(f"{form} .state")
+    owner.click("summary:has-text('Change a promise')")
+    owner.fill("details:has(button[value=change_budget]) input[name=reason]", "a reason")
+    press(owner, "button[value=change_budget]")
+    assert "“The new promise”: nothing is filled in" in owner.text_content("details[open] .state")
+    assert owner.input_value("details:has(button[value=change_budget]) input[name=reason]") == "a reason"
+
+
+def test_without_a_folder_the_page_says_how_to_set_one_up(desk: Desk) -> None:
+    service, owner = desk.service.service, desk.window("custodian")
+    before = service.settings
+    service.settings = replace(before, folders=())
+    try:
+        owner.goto("/tables")
+    finally:
+        service.settings = before
+    assert "No folder is set up from which tables may be added" in owner.text_content(".state.calm")
+    assert "folders = " in owner.text_content(".state.calm")
+
+
 def large(service: Running, key: str) -> httpx.Response:
     """A question of gus's that costs more than they may spend unseen."""
     return service.answer("gus", "SELECT COUNT(*) AS large FROM visits", key, epsilon="0.008")
@@ -63,6 +104,12 @@ def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved
     service.call("custodian", "POST", "/v1/analysts", grant | more).raise_for_status()
     made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
     service.tokens["gus"] = made["token"]
+    priced = {"sql": "SELECT COUNT(*) AS large FROM visits", "terms": {"epsilon": "0.008"}}
+    quote = service.call("gus", "POST", "/v1/datasets/visits/quote", priced).json()
+    assert (quote["admitted"], quote["approval"]) == (True, True)
+    page = quoted(desk.window("gus"), "SELECT COUNT(*) AS large FROM visits", "0.008")
+    assert page.text_content("#ask") == "Ask for approval of ε = 0.008"
+    assert "waits until the custodian approves it" in page.text_content("#exact")
     assert large(service, "one").json()["error"]["cause"] == "approval_required"
     owner = desk.window("custodian")
     owner.goto("/approvals")
@@ -88,6 +135,7 @@ def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved
     (mine,) = service.call("gus", "GET", "/v1/datasets/visits/approvals").json()["approvals"]
     assert (mine["state"], mine["price"]) == ("approved", "ε = 0.008")
     assert mine["expires"] is not None
+    assert not service.call("gus", "POST", "/v1/datasets/visits/quote", priced).json()["approval"]  # it may pass now
     assert large(service, "three").status_code == 200
     assert service.call("bob", "GET", "/v1/datasets/visits/approvals").json() == {"approvals": []}
     owner.goto("/approvals")

@@ -80,9 +80,16 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
         bob.fill("input[name=epsilon]", epsilon)
         bob.fill("input[name=most_rows]", most)
         bob.check("input[name=by-region]")
+        press(bob, "button:has-text('Quote it')")
+        assert "Each number of people is known to about ±" in bob.text_content("#quote")
         press(bob, "button:has-text('Make it')")
         bob.wait_for_url("**/profile/visits?release=*")
         assert bob.locator("tr.mine").count() == 1
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
+    press(bob, "button:has-text('Quote it')")
+    bob.fill("input[name=epsilon]", "0.04")  # another price than was quoted: it is quoted first
+    press(bob, "button:has-text('Make it')")
+    assert "It takes ε = 0.04" in bob.text_content("#quote")
     assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
     bob.goto("/profile/visits")  # both are kept, the newest is drawn
     assert bob.locator("svg.chart").count() == 1
@@ -102,9 +109,10 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
     assert bob.locator("a:has-text('the profile, drawn')").count() == 1
     bob.goto("/releases/visits")
     assert "profile of visits: rows, groups" in bob.text_content("tbody tr:first-child")
+    assert "(UTC)" in bob.text_content("thead")
     bob.goto("/profile/visits")
     bob.fill("input[name=most_rows]", "many")
-    press(bob, "button:has-text('Make it')")
+    press(bob, "button:has-text('Quote it')")
     assert cause(bob) == "invalid"
     assert bob.input_value("input[name=most_rows]") == "many"  # nothing is lost
     assert spent(desk.service, "bob") == pytest.approx(before + 0.05)

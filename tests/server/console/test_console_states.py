@@ -24,7 +24,7 @@ def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk,
     bob.fill("[name=confidence]", "95")
     bob.fill("#spend", "0.1")
     bob.press("#sql", "Control+Enter")
-    bob.wait_for_selector(".state[data-cause]:has-text('“Sure with”: 0.95')")
+    bob.wait_for_selector(".state[data-cause]:has-text('“Confidence”: 0.95')")
     assert spent(desk.service, "bob") == before
 
 

@@ -26,11 +26,16 @@ if TYPE_CHECKING:
 SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "share"}
 
 
-def coefficient(margin: object) -> float | None:
-    """A margin as a number; of a mean, whose margin is `m / n`, the m. None where it depends on more than that.
+USUAL_ROWS = 1000  # of a group, for which the margin of a mean is told
 
-    >>> coefficient(48.0), coefficient("8952.5 / n"), coefficient("at most 3"), coefficient(None)
-    (48.0, 8952.5, None, None)
+
+def margin_number(margin: object, span: float | None = None) -> float | None:
+    """A margin as a number; of a mean, whose margin is `m / n`, that of 1,000 rows, and no more than its bounds span.
+
+    None where it depends on more than that.
+
+    >>> margin_number(48.0), margin_number("8952.5 / n"), margin_number("3e6 / n", 500), margin_number("at most 3")
+    (48.0, 8.9525, 500.0, None)
     """
     if isinstance(margin, bool) or not isinstance(margin, int | float | str):
         return None
@@ -38,6 +43,8 @@ def coefficient(margin: object) -> float | None:
         found = float(margin.removesuffix(" / n").replace(",", "")) if isinstance(margin, str) else float(margin)
     except ValueError:
         return None
+    if isinstance(margin, str):
+        found = min(found / USUAL_ROWS, float("inf") if span is None else float(span))
     return found if 0 < found < 1e300 else None
 
 
@@ -61,7 +68,7 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
             _mark(x.at(place), 1 - y.at(margin_at(points, place)), hidden=not points[0][0] <= place <= points[-1][0])
         )
     symbol = SYMBOLS[curve["currency"]]
-    unit = ", n rows" if isinstance(curve["points"][0]["margins"].get(named), str) else ""
+    unit = f" of {USUAL_ROWS:,} rows" if isinstance(curve["points"][0]["margins"].get(named), str) else ""
     return plane.chart(
         *parts,
         label=_in_words(points, named, symbol),
@@ -78,14 +85,15 @@ def curve_column(curve: Mapping[str, Any]) -> str | None:
     """The first column whose margin is a number at every spend."""
     points = curve["points"]
     for name in points[0]["margins"] if points else ():
-        if all(coefficient(point["margins"].get(name)) is not None for point in points):
+        if all(margin_number(point["margins"].get(name)) is not None for point in points):
             return str(name)
     return None
 
 
 def curve_points(curve: Mapping[str, Any], column: str | None) -> list[tuple[float, float]]:
     """Spends and margins of a column."""
-    found = [(float(point["spend"]), coefficient(point["margins"].get(column))) for point in curve["points"]]
+    span = curve.get("spans", {}).get(column)
+    found = [(float(point["spend"]), margin_number(point["margins"].get(column), span)) for point in curve["points"]]
     return [(spend, margin) for spend, margin in found if margin is not None]
 
 
@@ -138,13 +146,13 @@ def _in_words(points: Sequence[tuple[float, float]], column: str, symbol: str) -
 def curve_table(curve: Mapping[str, Any]) -> Markup:
     """The points of a curve as a table."""
     names = list(curve["points"][0]["margins"]) if curve["points"] else []
-    symbol = SYMBOLS[curve["currency"]]
+    symbol, spans = SYMBOLS[curve["currency"]], curve.get("spans", {})
     head = tag("tr", *(tag("th", each, scope="col") for each in (symbol, *(f"± {name}" for name in names), "")))
     rows = [
         tag(
             "tr",
             tag("th", point["spend"], scope="row"),
-            *(tag("td", _margin(point["margins"].get(name)), class_="n") for name in names),
+            *(tag("td", _margin(point["margins"].get(name), spans.get(name)), class_="n") for name in names),
             tag("td", "" if point["admitted"] else "too dear"),
         )
         for point in curve["points"]
@@ -152,9 +160,10 @@ def curve_table(curve: Mapping[str, Any]) -> Markup:
     return tag("table", tag("thead", head), tag("tbody", joined(*rows)))
 
 
-def _margin(margin: object) -> str:
-    if isinstance(margin, int | float):
-        return brief(float(margin))
+def _margin(margin: object, span: float | None) -> str:
+    found = margin_number(margin, span)
+    if found is not None:
+        return f"{brief(found)} of {USUAL_ROWS:,} rows" if isinstance(margin, str) else brief(found)
     return "by the data" if margin is None else str(margin)
 
 

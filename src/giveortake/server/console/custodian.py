@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.server import custodian_routes
+from giveortake.server.console.forms import number_said
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import amount, whole
@@ -17,6 +18,8 @@ from giveortake.server.schemas import of, text
 
 _REASON = "by the custodian, in the console"
 _DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+_COUNTS = {"failures": "Failures at most", "questions": "Questions at most"}
 _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
@@ -31,13 +34,20 @@ async def act(call: Call) -> Result:
     try:
         done, more = await _ACTS[said["do"]](call, said)
     except Refused as refused:
-        return await _shown(call, said=told(refused))
+        return await _shown(call, said=told(refused), typed=said)  # the form stays open, as it was filled in
     return await _shown(
         call, said=Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True), **more
     )
 
 
-async def _shown(call: Call, *, said: Told | None = None, secret: str = "", checked: Any = None) -> Result:
+async def _shown(
+    call: Call,
+    *,
+    said: Told | None = None,
+    secret: str = "",
+    checked: Any = None,
+    typed: dict[str, str] | None = None,
+) -> Result:
     empty = at(call)
     people: Any = await custodian_routes.analysts(empty)
     budgets: Any = await custodian_routes.levels(empty)
@@ -50,6 +60,7 @@ async def _shown(call: Call, *, said: Told | None = None, secret: str = "", chec
         here="custodian",
         dataset=None,
         told=said,
+        typed=typed or {},
         secret=secret,
         checked=checked,
         datasets=list(call.who.datasets),
@@ -68,12 +79,15 @@ async def _shown(call: Call, *, said: Told | None = None, secret: str = "", chec
 
 async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     name = said.get("name", "")
-    large = _stated(said, "above_")
-    numbers = {each: _whole(each, said[each]) for each in ("failures", "questions") if said.get(each)}
+    budget, large = _stated(said, "Their allotment"), _stated(said, "What is large", "above_", needed=False)
+    numbers = {each: _whole(words, said[each]) for each, words in _COUNTS.items() if said.get(each)}
+    datasets = [found[1] for each in said if (found := _DATASET.fullmatch(each))]
+    if not datasets:
+        raise malformed("no data set is ticked", "tick what they may ask")
     body = {
         "name": name,
-        "datasets": [found[1] for each in said if (found := _DATASET.fullmatch(each))],
-        "budget": _stated(said),
+        "datasets": datasets,
+        "budget": budget,
         **({"approval_above": large} if large else {}),
         **numbers,
     }
@@ -81,14 +95,22 @@ async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
     return f"{name} may ask now; a token lets them in", {}
 
 
-def _stated(said: dict[str, str], before: str = "") -> dict[str, str]:
-    """The promise that a form states, in whichever currency."""
-    return {name: said[before + name] for name in ("epsilon", "delta", "rho", "mu") if said.get(before + name)}
+def _stated(said: dict[str, str], field: str, before: str = "", *, needed: bool = True) -> dict[str, str]:
+    """The promise that a form states, in whichever currency; told in the words of the form if it is none."""
+    found = {name: said[before + name] for name in _SIGNS if said.get(before + name)}
+    for name, number in found.items():
+        if number_said(number) is None:
+            raise malformed(f"“{field}”: {_SIGNS[name]} is not a number", "write it with a point, as 0.2")
+    stated = [_SIGNS[name] for name in found if name != "delta"]
+    if (found or needed) and (len(stated) != 1 or ("delta" in found and "epsilon" not in found)):
+        empty = "nothing is filled in" if not found else f"{', '.join(_SIGNS[name] for name in found)} are filled in"
+        raise malformed(f"“{field}”: {empty}", "fill in ε, or ε and δ, or ρ, or μ")
+    return found
 
 
-def _whole(name: str, said: str) -> int:
+def _whole(field: str, said: str) -> int:
     if not (said.isascii() and said.isdigit() and len(said) < 10):
-        raise malformed(f"{name} is not a whole number")
+        raise malformed(f"“{field}” is not a whole number")
     return int(said)
 
 
@@ -96,7 +118,7 @@ async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
     name = said.get("name", "")
     body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
     if said.get("days"):
-        until = datetime.now(UTC) + timedelta(days=_whole("days", said["days"]))
+        until = datetime.now(UTC) + timedelta(days=_whole("Lasts", said["days"]))
         body["expires"] = until.isoformat()
     made: Any = await custodian_routes.issue_token(replace(at(call), body=body))
     return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
@@ -121,7 +143,12 @@ async def _readmit(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any
 
 
 async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"level": said.get("level", "")}, budget=_stated(said), reason=said.get("reason") or _REASON)
+    there = at(
+        call,
+        path={"level": said.get("level", "")},
+        budget=_stated(said, "The new promise"),
+        reason=said.get("reason") or _REASON,
+    )
     await custodian_routes.change_budget(there)
     return "A new promise is in place of the old one", {}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.printable import printable
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, QueryRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,14 +57,16 @@ def difference(before: Answer, after: Answer) -> Difference:
     """
     names = [key.name for key in after.keys]
     if sorted(names) != sorted(key.name for key in before.keys):
-        raise InvalidParameter("releases", "their keys", "differ", hint="compare answers that are grouped alike")
+        raise QueryRefused(
+            "these two releases are grouped by different columns", hint="compare answers that are grouped alike"
+        )
     mine = {column.name: column for column in before.estimates}
     common = [
         column.name for column in after.estimates if column.name in mine and _subtracts(column, mine[column.name])
     ]
     if not common:
-        raise InvalidParameter(
-            "releases", "their columns", "have no number in common", hint="give both the same names, with AS"
+        raise QueryRefused(
+            "these two releases have no column of numbers with the same name", hint="give both the same names, with AS"
         )
     found, left = _places(before, names), _places(after, names)
     shared = [key for key in left if key in found]

@@ -132,6 +132,7 @@ ASKED = of(
     do={"type": "string", "enum": ["price", "exact", "ask", "fit"]},
     sql=text(20_000, 0),
     nonce=NONCE,
+    quoted=NONCE,
     currency=CURRENCY,
     before=CURRENCY,
     **{name: text(40, 0) for name in _FIELDS},
@@ -193,6 +194,12 @@ class Form:
     def terms(self) -> dict[str, str]:
         """All terms that are stated."""
         return terms_of(self.currency, self.spend, self.delta) | self.others
+
+    @property
+    def quotable(self) -> str:
+        """What names the question and its terms: a page that shows their quote sends it along, to ask under it."""
+        said = [" ".join(self.sql.splitlines()), self.terms]  # browsers write ends of lines in two ways
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def key(self, *place: str) -> str:
         """The idempotency key of asking this question at a place."""

@@ -92,22 +92,31 @@ async def made(call: Call) -> Result:
     name = call.path["dataset"]
     key = key_of(kept_nonce(call.body), "profile", name, terms)
     try:
+        if call.body.get("quoted") != key:  # whoever pays has seen how precise it will be
+            quote = await patiently(_quoted, at(call, **terms))
+            return await _shown(call, form=said, quote={"key": key, **quote})
         found: Any = await analyst_routes.profile(at(call, **terms, key=key))
     except Refused as refused:
         return await _shown(call, said=told(refused), form=said)
     return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
 
 
+async def _quoted(call: Call) -> dict[str, Any]:
+    return await call.service.ask(call, "quote_profile", terms=call.body)
+
+
 def _ticked(call: Call, before: str) -> list[str]:
     return sorted(name.removeprefix(before) for name in call.body if name.startswith(before))
 
 
-async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] | None = None) -> Result:
+async def _shown(
+    call: Call, *, said: Told | None = None, form: dict[str, str] | None = None, quote: dict[str, str] | None = None
+) -> Result:
     it: Any = await patiently(analyst_routes.dataset, at(call))
     kept: Any = await patiently(analyst_routes.profiles, at(call))
     found, wanted = kept["profiles"], call.query.get("release")
     profile = next((each for each in found if each["release_id"] == wanted), None)
-    if wanted is None and found and said is None:
+    if wanted is None and found and said is None and quote is None:
         profile = found[0]
     elif wanted is not None and profile is None:
         raise Refused("not_found")
@@ -128,6 +137,7 @@ async def _shown(call: Call, *, said: Told | None = None, form: dict[str, str] |
         ticked=frozenset(call.body),
         left=f"{standing['left']} of {standing['whole']}",
         told=said,
+        quote=quote,
     )
 
 
@@ -217,7 +227,15 @@ ROUTES = (
     Route(
         *("POST", "/profile/{dataset}", "analyst", "make a profile", made),
         body={
-            **of("epsilon", "table", epsilon=text(40), table=text(200), most_rows=text(12, 0), nonce=NONCE),
+            **of(
+                "epsilon",
+                "table",
+                epsilon=text(40),
+                table=text(200),
+                most_rows=text(12, 0),
+                nonce=NONCE,
+                quoted=text(100, 0),
+            ),
             "additionalProperties": text(10, 0),  # a box for each column, ticked or not there
             "maxProperties": 500,
         },

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_address
 
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import shown as shown_fraction
-from giveortake.ledger.listings import asked_of, minute, price_of
+from giveortake.ledger.listings import asked_of, minute, price_of, without_repeats
 from giveortake.plot.svg.scales import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from giveortake.answers import Answer
+    from giveortake.ledger import ReleaseRecord
 
 
 async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +142,8 @@ async def log(call: Call) -> Result:
     more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
     waiting = [] if wanted or further else await _undecided(call)
     name = call.path["dataset"]
-    return page(call, "releases.html", here="releases", dataset=name, rows=rows, q=wanted, more=more, waiting=waiting)
+    told: Any = {"rows": rows, "q": wanted, "more": more, "waiting": waiting, "of_all": call.who.analyst is None}
+    return page(call, "releases.html", here="releases", dataset=name, **told)
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
@@ -259,7 +261,7 @@ def _side_by_side(call: Call, written: list[bytes], sides: list[dict[str, str]])
     name = call.path["dataset"]
     try:
         found = difference(*map(answer_of, written))
-    except InvalidParameter as error:
+    except (InvalidParameter, QueryRefused) as error:
         said = Told("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, told=said)
     view = table_view([*found.keys, *found.estimates])
@@ -339,20 +341,21 @@ def _cap(said: Any) -> str:
 
 
 def _rows(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of the log; a refinement shows the question of the release that it refines, if that is listed too."""
-    rows = [_row(each) for each in documents]
+    """Lines of the log; a refinement has the question of the release that it refines, where that is listed too."""
+    rows = [_row(*each) for each in without_repeats([release_of(each) for each in documents])]
     asked = {row["id"]: row["asked"] for row in rows}
     return [{**row, "asked": asked.get(row["refines"], row["asked"])} for row in rows]
 
 
-def _row(document: dict[str, Any]) -> dict[str, Any]:
-    record = release_of(document)
+def _row(record: ReleaseRecord, repeats: int) -> dict[str, Any]:
     refines = record.request.get("refines") if isinstance(record.request, dict) else None
     return {
         "id": record.id,
         "short": short(record.id),
         "asked": " ".join(asked_of(record).split()),
         "at": minute(record.at),
+        "by": record.analyst or "custodian",
+        "repeats": f"asked again {'once' if repeats == 1 else f'{repeats:,} times'}, free" if repeats else "",
         "price": price_of(record),
         "refines": str(refines[0]) if refines else "",
         "readable": record.readable,

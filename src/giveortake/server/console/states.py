@@ -14,7 +14,7 @@ _TITLES = {
     "unauthenticated": ("A token is needed", NOTHING),
     "role": ("This is for the custodian", NOTHING),
     "foreign_page": ("This came from another site", NOTHING),
-    "revoked": ("Your access was revoked", "What was released before stays what it is."),
+    "revoked": ("Your access was revoked", "Answers you already received remain valid."),
     "not_found": ("Nothing here", NOTHING),
     "method": ("This address cannot be opened like that", NOTHING),
     "refused": ("This cannot be asked", NOTHING),
@@ -29,7 +29,7 @@ _TITLES = {
         "Nothing was charged yet. Once it is approved, ask the same again.",
     ),
     "key_conflict": ("This key was used for another question", NOTHING),
-    "table_changed": ("The table has changed", NOTHING),
+    "table_changed": ("The ledger holds something else", NOTHING),
     "closed": ("This budget is closed", NOTHING),
     "too_many": ("Too many requests", NOTHING),
     "failed": (
@@ -89,6 +89,14 @@ EXHAUSTED = Told(
     "Your allotment is used up",
     "",
     "the custodian can grant more; what was released stays readable, free",
+    NOTHING,
+    calm=True,
+)
+EDITED = Told(
+    "unquoted",
+    "This was changed after its price was quoted",
+    "",
+    "look at its own price and margin, then ask",
     NOTHING,
     calm=True,
 )

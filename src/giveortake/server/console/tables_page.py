@@ -126,7 +126,10 @@ _KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date":
 
 
 async def chosen(call: Call) -> Result:
-    """The page where a file is chosen."""
+    """Which file."""
+    if not call.service.settings.folders:
+        none = Told("no_folder", added_tables.NO_FOLDER, "", added_tables.HOW, "", calm=True)
+        return await _shown(call, said=none)
     try:
         found: Any = await added_tables.files(at(call))
     except Refused as refused:

@@ -18,7 +18,7 @@ from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import stated
 from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
 from giveortake.plot.svg.scales import brief
-from giveortake.server.console.charts import coefficient, meter
+from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.console.forms import number_said
 from giveortake.server.console.pages import sentence
 
@@ -50,7 +50,7 @@ def short(release: str) -> str:
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
-    each = "Each bar holds its number" if answer.confidence.over == "cell" else "All bars together hold their numbers"
+    lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
     covered = f"Intervals cover the noise{'' if answer.caps is None else '; what caps leave out is not in them'}."
@@ -60,7 +60,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
-        "certainty": f"{each} without noise {percent} times in 100.",
+        "certainty": f"In {percent} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
         "apart": told_without_key(answer.columns, _FIRST_ROWS),
         "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
@@ -138,10 +138,12 @@ def _citation(answer: Answer) -> str:
 def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """A quote as the workbench shows it."""
     left_out = None if quote.get("left_out") is None else LeftOut.from_json(quote["left_out"])
+    spans = quote.get("spans", {})
     return {
         "admitted": quote["admitted"],
         "paid": is_paid(quote),
-        "margins": [(name, margin_in_words(each)) for name, each in quote["margins"].items()],
+        "approval": bool(quote.get("approval")),
+        "margins": [(name, margin_in_words(each, spans.get(name))) for name, each in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
         "of_rows": any(str(each).endswith(" / n") for each in quote["margins"].values()),
@@ -255,18 +257,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def margin_in_words(margin: object) -> str:
-    """The margin of a quote, in a few signs; ranks are whole numbers.
+def margin_in_words(margin: object, span: float | None = None) -> str:
+    """The margin of a quote, in a few signs; ranks are whole numbers. That of a mean is told for a usual group.
 
     >>> margin_in_words("the values up to 1,206.3 ranks away"), margin_in_words(12.0), margin_in_words("375 / n")
-    ('the values up to 1,207 ranks away', '± 12', '± 375 / n rows')
+    ('the values up to 1,207 ranks away', '± 12', '± 0.375 if a group has 1,000 rows')
     """
     if isinstance(margin, int | float):
         return f"± {brief(float(margin))}" if margin < 1000 else f"± {margin:,.0f}"
     if margin is None:
         return "by the data"
-    part = coefficient(margin)
+    part = margin_number(margin, span)
     if part is not None:
-        return f"± {part:,.0f} / n rows" if part >= 100 else f"± {part:.3g} / n rows"
+        return f"± {brief(part)} if a group has {USUAL_ROWS:,} rows"
     said = _RANKS.sub(lambda found: f"{math.ceil(float(found[1].replace(',', ''))):,} ranks", printable(str(margin)))
     return f"± {said}" if said[:1].isdigit() else said

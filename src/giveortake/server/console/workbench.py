@@ -20,7 +20,7 @@ from giveortake.server.console.examples import cap_of_examples, examples, snippe
 from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
-from giveortake.server.console.states import EXHAUSTED, told
+from giveortake.server.console.states import EDITED, EXHAUSTED, told
 from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
 from giveortake.server.console.views import answer_of, answer_view, is_exhausted, is_paid, quote_view, standing_view
 from giveortake.server.refusals import Refused
@@ -47,14 +47,14 @@ async def pressed(call: Call) -> Result:
     """Quote or ask, as the pressed button says, and show the workbench again."""
     form, do = Form.of(call.body), call.body["do"]
     name = call.path["dataset"]
-    refusal = None
     if form.currency == "approximate" and not form.delta:
         described: Any = await patiently(analyst_routes.dataset, at(call))
         form = replace(form, delta=usual_delta(described["promise"]))
     if do == "fit":
         described = await patiently(analyst_routes.dataset, at(call))
         form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
-    if do == "ask":
+    refusal, edited = None, do == "ask" and call.body.get("quoted") != form.quotable
+    if do == "ask" and not edited:  # whoever pays has seen the price and the margins of this very question
         try:
             asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name))
             release, _ = await analyst_routes.answered(asked)
@@ -62,9 +62,11 @@ async def pressed(call: Call) -> Result:
         except Refused as refused:
             refusal = refused
     it = await patiently(analyst_routes.dataset, at(call))
-    said = None if refusal is None else _told(refusal, it)
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
-    return _shown(call, it, form, **{**priced, "said": said or priced.get("said")})
+    said = priced.get("said") if refusal is None else _told(refusal, it)
+    if edited and "quote" in priced and priced["quote"]["admitted"]:
+        said = EDITED
+    return _shown(call, it, form, **{**priced, "said": said})
 
 
 async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:

@@ -37,9 +37,11 @@ function start() {
       moved();
     });
   }
-  spend.addEventListener("input", () => {
+  form.addEventListener("input", (event) => { // the slider stands outside, and is heard above
     const value = numberSaid(spend.value);
-    if (value > 0 && points().length) { slider.value = 1000 * shareOf(value, points()); moved(); }
+    if (event.target !== spend || !(value > 0) || !points().length) return edited();
+    slider.value = 1000 * shareOf(value, points());
+    moved();
   });
   function moved() {
     const margin = move(numberSaid(spend.value));
@@ -47,11 +49,12 @@ function start() {
     if (about) about.textContent = !margin ? "" : `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
     slider.setAttribute("aria-valuetext", `${sign} = ${spend.value}, ${about ? about.textContent : ""}`);
     const ask = id("ask");
-    if (ask) { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
+    if (ask && ask.value === "ask") { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
     clearTimeout(waiting);
     if (answering) return;
     asked += 1; // whatever is under way is the price of another spend
-    waiting = setTimeout(() => quote(form, whole ? null : ["exact", "act", "allot"]), SETTLE);
+    const parts = whole || id("price").classList.contains("stale") ? null : ["exact", "act", "allot"];
+    waiting = setTimeout(() => quote(form, parts), SETTLE);
   }
   if (id("currency")) id("currency").addEventListener("change", () => quote(form, null)); // about the same noise in it
   form.addEventListener("keydown", (event) => {
@@ -74,10 +77,28 @@ function quote(form, parts) {
   return send(form, data, parts);
 }
 
+// What is asked is another question now, which nobody has seen the price of: what is shown is that of the one before.
+function edited() {
+  const ask = id("ask");
+  if (answering) return; // what was typed is put back, and comes here, when the answer is there
+  clearTimeout(waiting);
+  if (!whole) asked += 1; // of the price of one number: a whole page that comes is compared with what was typed
+  id("price").classList.add("stale");
+  if (!ask || ask.value !== "ask") return;
+  ask.value = "price";
+  ask.textContent = "Quote the price";
+  ask.disabled = false;
+  for (const each of id("act").children) if (each !== ask) each.hidden = true;
+}
+
+function typed(form) { // what somebody has filled in, by names
+  return [...new FormData(form)].filter(([name]) => !["nonce", "before", "quoted"].includes(name));
+}
+
 async function send(form, data, parts) {
   if (answering) return; // an answer that may be charged already is shown first
   clearTimeout(waiting); // of a price that nobody wants any more
-  const number = ++asked, asking = data.get("do") === "ask", sent = id("sql").value;
+  const number = ++asked, asking = data.get("do") === "ask", sent = new Map(typed(form));
   answering = asking;
   whole = !parts;
   say(asking ? "Asking…" : "Quoting…");
@@ -108,11 +129,12 @@ async function send(form, data, parts) {
     return;
   }
   const held = document.activeElement && document.activeElement.id, at = id("sql").selectionStart;
-  const typed = id("sql").value;
+  const later = typed(form).filter(([name, value]) => value !== sent.get(name)); // what was typed meanwhile
   document.querySelector("main").replaceWith(page.querySelector("main"));
-  if (typed !== sent) id("sql").value = typed; // meanwhile
+  for (const [name, value] of later) if (id("question").elements[name]) id("question").elements[name].value = value;
   if (response.redirected) history.pushState(null, "", response.url);
   start();
+  if (later.length) edited();
   if (asking && id("answer")) id("answer").focus();
   else if (held && id(held)) { id(held).focus(); if (held === "sql") id("sql").setSelectionRange(at, at); }
   const price = document.querySelector("#exact .row"); // a refusal speaks for itself
