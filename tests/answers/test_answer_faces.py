@@ -99,6 +99,9 @@ def test_an_empty_answer_has_every_face() -> None:
         ((500.0, 210.0, 500.0), ("210 … 500", "estimate 500")),
         ((0.00001, 0.0, 0.5), ("0.00 … 0.50", "estimate 0.00")),
         ((10**20, 10**20, 10**20 + 5), (f"{10**20:,} … {10**20 + 5:,}", f"estimate {10**20:,}")),
+        ((19979, 19973, 19984), ("19,979", "± 6")),
+        ((1706, 1706, 1707), ("1,706", "± 1")),
+        ((float("nan"), float("nan"), float("nan")), ("–", "")),
         ((0, 0, 0), ("0", "± 0")),
         ((None, None, None), ("–", "")),
         ((0.5, 0.5, 0.5), ("0.5", "")),
@@ -124,6 +127,15 @@ def test_an_estimate_at_its_bound_is_its_interval_on_every_face() -> None:
         assert "estimate 0" in face
         assert "−0" not in face
     assert answer.to_dict()["mean"] == [0.0, 250.0]  # to programs it is what it was
+
+
+def test_whole_numbers_of_a_column_have_one_form_on_every_face() -> None:
+    answer = Answer([Column("place", [11, 12, 13], [1, 1, 13], [12, 12, 13])])
+    out = io.StringIO()
+    Console(file=out, width=100).print(answer)
+    for face in (repr(answer), answer.to_markdown(), answer.to_html(), out.getvalue()):
+        assert face.count("estimate") == 3
+        assert "±" not in face
 
 
 def test_values_without_a_margin_are_short() -> None:

@@ -62,6 +62,14 @@ def test_status_text_charge_and_shape_are_equal_on_neighbours(mode: str) -> None
     assert report.asked == 2 * (len(SUSPECTS) + len(shapes.REFUSED))
 
 
+def test_a_missing_key_that_noise_may_hide_is_no_difference_between_neighbours() -> None:
+    base = [{"user_id": row, "group": None if row < 12 else "a", "value": 1.0} for row in range(60)]
+    pairs = [audit.Neighbours(base, base[1:], "one person more")] * 12
+    made = Sessions(caps={"groups_per_person": 1, "rows_per_group": 1})
+    seen = audit.observations(made, ['SELECT "group", COUNT(*) AS n FROM data GROUP BY "group"'], tables=pairs)
+    assert not seen.differences
+
+
 def test_observations_tell_what_was_seen() -> None:
     subject = shapes.DECLARATIONS["persons, add-remove"]([{"p": 1, "x": 2.0, "r": "north"}])
     answered = subject.observe(shapes.OF_ROWS["declared keys"])

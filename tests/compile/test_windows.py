@@ -17,6 +17,8 @@ import giveortake as gt
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import Measurement, Release, Spend
 from giveortake.compile.postprocessing import answer_columns
+from giveortake.compile.row_sums import _noise_margins
+from giveortake.mechanisms.tails import LaplaceTail
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
@@ -266,6 +268,36 @@ def test_an_aggregate_in_order_by_alone_shares_the_spend_and_is_not_shown() -> N
         assert [column.name for column in hidden.columns] == ["r", "n"]
         assert list(hidden["r"]) == list(shown["r"])
         assert "asked before" in shown.notes[0]
+
+
+def test_margins_of_running_sums_grow_by_one_law_and_begin_with_that_of_the_row() -> None:
+    days = pl.DataFrame({"d": [row % 40 for row in range(400)]})
+    with gt.protect(
+        days, unit=gt.ROW, name="t", budget=gt.PureDP(10), domains={"d": {"bounds": (0, 39), "nullable": False}}
+    ) as s:
+        text = "SELECT d, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY d) AS r FROM t GROUP BY d"
+        answer = s.sql(text).answer(epsilon="0.05")
+    wide, alone = (np.subtract(_numbers(answer[each].high), _numbers(answer[each].low)) / 2 for each in ("r", "n"))
+    assert wide[0] == alone[0]
+    ratios = wide / np.sqrt(np.arange(1, 41))
+    assert (np.diff(wide) > 0).all()
+    assert (np.abs(np.diff(ratios[1:])) < 0.03 * ratios[1:-1]).all()  # from 2.9 to 2.77 scales: no jump
+    assert ratios[-1] == pytest.approx(1.96 * math.sqrt(2) / 0.05, rel=0.06)  # nearly normal in the end, and rounded
+
+
+@pytest.mark.parametrize("miss", [0.05, 1e-3, 1e-7, 1e-9])
+def test_margins_of_sums_are_those_of_the_exact_law(miss: float) -> None:
+    """Of k Laplace noises P[|Σ| > t] is a mixture of gamma tails, by partial fractions of (1 − s²)^(−k)."""
+    for k in (1, 2, 5, 9, 40):
+        (margin,) = _noise_margins([LaplaceTail(3.0)], np.array([float(k)]), miss)
+        t, beyond, term = margin / 3, 0.0, math.exp(-margin / 3)
+        tail = 0.0
+        for j in range(1, k + 1):
+            tail += term
+            term *= t / j
+            beyond += 2 * math.comb(2 * k - j - 1, k - 1) / 2 ** (2 * k - j) * tail
+        assert beyond <= miss * (1 + 1e-6)
+        assert beyond > (0.99 if k == 1 or miss > 1e-4 else 0.2) * miss or miss < 1e-8  # Chernoff's bound, if so rare
 
 
 def test_windows_are_refused_in_streams_and_what_has_no_interval_is_named() -> None:

@@ -37,6 +37,13 @@ def test_a_cell_that_is_not_what_was_declared_is_missing_and_its_row_is_there(tm
     assert sum(value is None for _, value in found) == 300
 
 
+def test_a_fraction_is_no_whole_number_and_nothing_is_rounded(tmp_path: Path) -> None:
+    cells = {"3": 3, "3.0": 3, "1e3": 1000, "3.7": None, "-3.2": None, ".5": None, str(2**63 - 1): 2**63 - 1}
+    cells |= {f"{2**63 - 1}.4": None, "9007199254740993": 9007199254740993}
+    found = loaded(("p,i\n" + "".join(f"a,{each}\n" for each in cells)).encode(), tmp_path)
+    assert [value for _, value in found] == list(cells.values())
+
+
 @pytest.mark.parametrize(
     ("content", "rows"),
     [

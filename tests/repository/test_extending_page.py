@@ -172,7 +172,7 @@ def test_the_aggregate_of_the_page_is_answered_in_both_languages(changed: Path) 
     assert found["unnamed"] == ["rms_x"]
     assert found["values"] == pytest.approx([a, b], abs=1e-3)
     assert found["low"][0] <= a <= found["high"][0]
-    assert found["quote"] == [f"distances of an expression from its {end} value" for end in ("least", "greatest")]
+    assert found["quote"] == [f"sum of (expression − {end} bound)" for end in ("lower", "upper")]
     assert "needs bounds" in found["SELECT RMS(free) FROM t"]
     assert "within one person" in found["SELECT AVG(r) FROM (SELECT p, RMS(x) AS r FROM t GROUP BY p)"]
 

@@ -215,7 +215,7 @@ def test_caps_without_a_profile_leave_out_what_is_not_known_and_that_is_said() -
     assert "is not known" in str(answer)
     filtered = session().sql(f"{COUNT} WHERE region = 'north'").answer(epsilon=1, rows_per_person=4)
     assert filtered.left_out is not None
-    assert "no profile of the table was at hand, and one is of the whole table" in str(filtered.left_out)
+    assert "not known: a profile describes the whole table, before any filter or join" in str(filtered.left_out)
     assert "nobody has released one" not in str(filtered.left_out)
     part = session(rows_per_person=4).partition("region")["north"].sql(COUNT).answer(epsilon=1)
     assert any("this is a part of it" in note for note in part.notes)

@@ -417,3 +417,12 @@ def test_words_that_are_missing_are_named() -> None:
         asked("day", horizon=3, rho=1)
     with pytest.raises(QueryRefused, match=r"hint: answer\(…, rows_per_person=10\); the custodian's gt\.protect"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)
+
+
+def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves_out() -> None:
+    counter = _session(_table([0, 1, 2]), unit="id", rows_per_person=1).counter("day", horizon=3, mu=1)
+    told = (str(counter.quote()), repr(counter.next()), counter.next().to_html())
+    assert all("for the noise; what caps leave out is not in them" in each for each in told)
+    assert all("how much the caps leave out is not known" in each for each in told)
+    alone = _session(_table([0, 1, 2])).counter("day", horizon=3, mu=1)
+    assert "for the noise" not in f"{alone.quote()}{alone.next()}"

@@ -154,3 +154,16 @@ def test_bounds_are_checked_by_counting_people() -> None:
     outside = sum(any(x > 50 for x in g["amount"]) for _, g in trips().group_by("person"))
     assert abs(row["outside_amount"] - outside) <= 5  # type: ignore[operator]
     assert s.spent == 100
+
+
+def test_parts_say_what_they_are_and_whose_rows_they_leave_out() -> None:
+    rows = pl.DataFrame({"who": [0, 0, 1, 1], "kind": ["a", "b", "a", "b"]})
+    said: dict[str, Any] = {"unit": "who", "budget": gt.PureDP(9), "domains": {"kind": ["a", "b"]}}
+    with gt.protect(rows, name="t", rows_per_person=2, **said) as s:
+        parts = s.partition("kind")
+        assert repr(parts) == "<Partition by kind: each person counts in 1 of 2 parts>"
+        assert repr(parts["a"]).startswith("<Session t, part a of kind: ")
+        query = parts["a"].sql("SELECT COUNT(*) AS n FROM t")
+        for told in (query.quote(epsilon=1).remarks, query.answer(epsilon=1).notes):
+            assert any("sums over parts are too low; parts_per_person= keeps more" in each for each in told)
+        assert repr(s.partition("kind", parts_per_person=2)) == "<Partition by kind: 2 parts>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import polars as pl
@@ -66,11 +67,97 @@ def test_an_answer_in_declared_groups_says_which_rows_are_in_none_of_them() -> N
             return [note for note in answer.notes if "in no group" in note]
 
         assert told("ward") == ["rows with another `ward` than the declared ones, or with none, are in no group"]
-        assert len(told("ward, floor")) == 1
-        assert told("floor") == []  # bounds clamp, and a missing number has a group of its own
+        assert len(told("ward, floor")) == 2
+        assert told("floor") == ["rows with another `floor` than the declared domain allows are in no group"]
         missing = "– in `floor`: the rows without one, which are a group of their own"
         assert missing in s.sql("SELECT floor, COUNT(*) AS n FROM stays GROUP BY floor").answer(epsilon=1).notes
     domains["ward"] = ["surgery", "ear", None]
     with gt.protect(rows, unit="who", budget=gt.PureDP(9), domains=domains, rows_per_person=1, name="stays") as s:
         answer = s.sql("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward").answer(epsilon=1)
         assert "rows with another `ward` than the declared ones are in no group" in answer.notes
+
+
+OUTSIDE = pl.DataFrame(
+    {
+        "who": range(60),
+        "number": [row % 6 for row in range(60)],
+        "ward": ["surgery", "ear", "roof"] * 20,
+        "day": [dt.date(2024, 1 + row % 6, 15) for row in range(60)],
+        "free": ["a"] * 60,
+    }
+)
+BOUNDS: dict[str, Any] = {"number": (1, 3), "ward": ["surgery", "ear"], "day": ("2024-02-10", "2024-04-20")}
+
+
+def _outside(unit: Any = gt.ROW, **more: Any) -> Session:
+    said: dict[str, Any] = {"unit": unit, "budget": gt.ApproxDP(10**6, "0.1"), "domains": BOUNDS} | more
+    return gt.protect(OUTSIDE, name="stays", **said)
+
+
+@pytest.mark.parametrize(
+    ("key", "counted", "note"),
+    [
+        ("number", 30, "rows with another `k` than the declared domain allows are in no group"),
+        ("number + 1", 30, "rows with another `k` than the declared domain allows are in no group"),
+        ("day", 30, "rows with another `k` than the declared domain allows are in no group"),
+        ("DATE_TRUNC('month', day)", 30, "rows with another `k` than the declared domain allows are in no group"),
+        ("COALESCE(ward, 'none')", 40, "rows with another `k` than the declared domain allows are in no group"),
+        ("LEAST(number, 2)", 50, "rows with another `k` than the declared domain allows are in no group"),
+        ("BUCKET(number, 2)", 60, "values beyond the declared bounds count in the first or the last bucket of `k`"),
+        ("MONTH(day)", 60, None),
+        ("CLAMP(number, 1, 3)", 60, None),
+        ("BUCKET(CLAMP(number, 1, 3), 2)", 60, None),
+        ("CASE WHEN number > 2 THEN 'many' ELSE 'few' END", 60, None),
+        ("CASE WHEN BUCKET(number, 2) > 2 THEN 'many' ELSE 'few' END", 60, "values beyond the declared bounds"),
+        ("number > 2", 60, None),
+    ],
+)
+def test_every_key_tells_what_becomes_of_values_that_no_domain_allows(key: str, counted: int, note: str | None) -> None:
+    with _outside() as s:
+        for text in (f"SELECT {key} AS k, COUNT(*) AS n FROM stays GROUP BY k", _IN_SUBQUERY.format(key)):
+            answer = s.sql(text).answer(epsilon=100)
+            assert sum(answer.to_dict()["n"]) == counted  # type: ignore[arg-type]  # (numbers)
+            told = [each for each in answer.notes if "in no group" in each or "beyond" in each]
+            assert len(told) == (note is not None)
+            assert note is None or note in told[0] or "FROM (" in text
+
+
+_IN_SUBQUERY = "SELECT k, COUNT(*) AS n FROM (SELECT {} AS k FROM stays) GROUP BY k"
+
+
+def test_declared_keys_beside_keys_that_are_found_leave_out_others_too_and_say_so() -> None:
+    with _outside() as s:
+        answer = s.sql("SELECT ward, free, COUNT(*) AS n FROM stays GROUP BY ward, free").answer(
+            epsilon=90, delta="1e-3"
+        )
+        assert sum(answer.to_dict()["n"]) == 40  # type: ignore[arg-type]  # (numbers)
+        assert "rows with another `ward` than the declared ones, or with none, are in no group" in answer.notes
+
+
+def test_sums_of_listed_numbers_say_that_others_count_as_the_nearest() -> None:
+    said = "values of `number` beyond the declared ones count as the nearest of them"
+    with _outside(domains={"number": [1, 2, 3]}) as s:
+        for measured in ("SUM(number)", "AVG(number * 2)", "MEDIAN(number)"):
+            query = s.sql(f"SELECT {measured} AS x FROM stays")
+            assert said in query.quote(epsilon=1).remarks
+            assert said in query.answer(epsilon=1).notes
+        for measured in ("COUNT(number)", "AVG(CASE WHEN number = 2 THEN 1 ELSE 0 END)", "SUM(CLAMP(number, 1, 3))"):
+            assert not any(
+                "beyond" in note for note in s.sql(f"SELECT {measured} AS x FROM stays").answer(epsilon=1).notes
+            )
+    with _outside(domains={"number": [1, 3]}) as s:
+        (note,) = s.sql("SELECT SUM(number) AS x FROM stays").answer(epsilon=1).notes
+        assert note == f"{said}; a list means keys, and bounds are (1, 3)"
+
+
+def test_persons_whom_caps_leave_out_of_groups_are_told() -> None:
+    by_ward = "SELECT ward, COUNT(DISTINCT who) AS n FROM stays GROUP BY ward"
+    with _outside("who", groups_per_person=1, rows_per_group=3) as s:
+        assert s.sql(by_ward).quote(epsilon=1).left_out is not None
+        assert any(
+            "how much the caps leave out is not known" in note for note in s.sql(by_ward).answer(epsilon=1).notes
+        )
+        assert s.sql("SELECT COUNT(DISTINCT who) AS n FROM stays").answer(epsilon=1).left_out is None
+    with _outside("who", rows_per_person=1) as s:
+        some = s.sql("SELECT COUNT(DISTINCT who) AS n FROM stays WHERE number > 1").answer(epsilon=1)
+        assert some.left_out is not None

@@ -176,3 +176,27 @@ def test_a_long_list_of_plain_values_becomes_a_column_quickly() -> None:
     column = Column("c", values)
     assert time.process_time() - began < 1
     assert len(column) == len(values)
+
+
+def test_a_workload_says_what_caps_and_bounds_do_on_every_face() -> None:
+    table = pl.DataFrame({"who": range(60), "sex": ["m", "f"] * 30, "age": [20 + row for row in range(60)]})
+    domains: dict[str, Any] = {"sex": ["m", "f"], "age": (20, 23)}
+    said: dict[str, Any] = {"unit": "who", "budget": gt.PureDP(10**9), "domains": domains, "rows_per_person": 1}
+    with gt.protect({"staff": table}, **said) as s:
+        query = s.workload(gt.workload.marginals(["sex"]) + gt.workload.ranges("age", by="sex"))
+        quote, answer = query.quote(epsilon=10**6), query.answer(epsilon=10**6)
+        one = answer.between("age", 20, 24, sex="m")
+        faces = (
+            str(quote),
+            quote._repr_html_(),
+            repr(answer),
+            answer._repr_html_(),
+            repr(one),
+            answer["sex"].to_html(),
+        )
+        assert all("for the noise; what caps leave out is not in them" in each for each in faces)
+        assert all("how much the caps leave out is not known" in each for each in faces)
+        assert one.value == pytest.approx(30, abs=0.1)  # 28 of them are older
+        assert "values of `age` beyond its bounds count at the bound" in one.notes
+        s.profile(epsilon=10**6, most_rows=1)
+        assert query.quote(epsilon=10**6).left_out.high == 0  # type: ignore[union-attr]  # (a profile tells)

@@ -31,7 +31,9 @@ class Confidence(Fraction):
         """Take the level as stated; unless `over` is stated, it is that of the level if this is a Confidence."""
         known = over if over is not None else getattr(level, "over", "cell")
         if known not in get_args(Over):
-            raise InvalidParameter("confidence_over", known, "is neither", hint='confidence_over="cell" or "answer"')
+            raise InvalidParameter(
+                "confidence_over", known, 'is neither "cell" nor "answer"', hint='confidence_over="cell" or "answer"'
+            )
         made = super().__new__(cls, _level(level))
         made.over, made.cells = cast("Over", known), cells
         return made

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from giveortake.answers.column import NUMBERS, Column, Value
-from giveortake.answers.numbers import shown_with_margin
+from giveortake.answers.numbers import shown, shown_column
 from giveortake.answers.printable import printable
 from giveortake.exact import counted
 from giveortake.exact import shown as shown_fraction
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 20
 _FARTHEST = 10**300
+FOR_NOISE = " for the noise; what caps leave out is not in them"
 _BAR = (
     "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
 )
@@ -55,7 +56,7 @@ def as_rich(answer: Released) -> Any:
             table.add_column("", style="dim")
     texts: list[list[str]] = []
     for column in answer.columns:
-        pairs = [shown_cell(column, row) for row in _head(column, _MOST_ROWS)]
+        pairs = shown_cells(column, _head(column, _MOST_ROWS))
         texts += (
             [[value for value, _ in pairs], [beside for _, beside in pairs]]
             if column.has_interval
@@ -115,14 +116,15 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
 
-def shown_cell(column: Column, row: tuple[Value, Value, Value]) -> tuple[str, str]:
-    """The texts of a value and of its margin. Keys that are whole numbers get no separators: 2010 may be a year."""
-    value, beside = shown_with_margin(*row)
-    return (str(row[0]) if not column.has_interval and type(row[0]) is int else value), beside
+def shown_cells(column: Column, rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, str]]:
+    """Values, and what stands beside them. A whole number that is a key is written as it is: 2010 may be a year."""
+    if column.has_interval:
+        return shown_column(rows)
+    return [(str(value) if type(value) is int else shown(value), "") for value, _, _ in rows]
 
 
 def _cells(column: Column, rows: int) -> list[str]:
-    pairs = [shown_cell(column, row) for row in _head(column, rows)]
+    pairs = shown_cells(column, _head(column, rows))
     widest = max((len(value) for value, _ in pairs), default=0)
     justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
     texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
@@ -134,7 +136,7 @@ def _cells(column: Column, rows: int) -> list[str]:
 def _html_cells(column: Column, most: int) -> list[str]:
     rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
-    texts = [(escape(value), escape(beside)) for value, beside in (shown_cell(column, row) for row in rows)]
+    texts = [(escape(value), escape(beside)) for value, beside in shown_cells(column, rows)]
     if not column.has_interval:
         return [f"{align}{value}</td>" for value, _ in texts]
     bars = _bars(rows)
@@ -194,7 +196,7 @@ def facts(answer: Released, *, at_length: bool = False) -> list[str]:
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
-        of = "" if caps_of(answer) is None or not at_length else " for the noise; what caps leave out is not in them"
+        of = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
         facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}{of}")
     if answer.cost is not None:
         cost = answer.cost

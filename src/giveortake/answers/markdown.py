@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.faces import facts, notes, shown_cell
+from giveortake.answers.faces import facts, notes, shown_cells
 from giveortake.answers.printable import printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def as_markdown(answer: Released) -> str:
     """A table with every row, and below it what was promised and how sure it is."""
     rule = ["---:" if column.kind in NUMBERS else ":---" for column in answer.columns]
     cells = [
-        [escaped(" ".join(filter(None, shown_cell(column, row)))) for row in column.triples()]
+        [escaped(" ".join(filter(None, pair))) for pair in shown_cells(column, list(column.triples()))]
         for column in answer.columns
     ]
     lines = [[escaped(printable(column.name)) for column in answer.columns], rule, *zip(*cells, strict=True)]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from giveortake.answers.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.answers.column import Value
 
 _DIGITS = 2  # of a margin
@@ -56,6 +58,8 @@ def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
     if all(isinstance(end, int) for end in ends):
         return _sides(int(ends[0]), int(ends[1]), int(ends[2]), 0)
     middle, below, above = map(float, ends)
+    if math.isnan(below) and math.isnan(above):
+        return shown(middle), ""
     if math.isinf(below) or math.isinf(above):
         sides = "" if math.isinf(below) and math.isinf(above) else f"{shown(low)} … {shown(high)}, "
         return shown(middle), f"{sides}unbounded"
@@ -66,12 +70,34 @@ def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
     return _sides(middle, below, above, places)
 
 
-def _sides(middle: float, below: float, above: float, places: int) -> tuple[str, str]:
+def shown_column(rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, str]]:
+    """The values of a column with what stands beside them; whole numbers all in one form.
+
+    >>> shown_column([(2, 1, 9), (9, 4, 9), (5, 4, 6)])
+    [('1 … 9', 'estimate 2'), ('4 … 9', 'estimate 9'), ('4 … 6', 'estimate 5')]
+    """
+    if not all(type(each) is int for row in rows for each in row):
+        return [shown_with_margin(*row) for row in rows]
+    whole = [(int(value), int(low), int(high)) for value, low, high in rows]  # type: ignore[arg-type]  # (they are)
+    form = max((_form(high - value, value - low, value in {low, high}, 1) for value, low, high in whole), default=0)
+    return [_sides(*row, 0, form) for row in whole]
+
+
+def _form(up: float, down: float, at_end: bool, step: int) -> int:
+    """0 if one margin says both sides, of whole numbers but for one step of rounding; 1 for two, 2 for the ends."""
+    if min(up, down) >= 0 and max(up, down) <= max(_UNEVEN * min(up, down), min(up, down) + step):
+        return 0
+    return 2 if at_end else 1
+
+
+def _sides(middle: float, below: float, above: float, places: int, form: int | None = None) -> tuple[str, str]:
     up, down = above - middle, middle - below
     told, *ends = (f"{each:,}" if isinstance(each, int) else _number(each, places) for each in (middle, below, above))
-    if min(up, down) >= 0 and max(up, down) <= _UNEVEN * min(up, down):
+    if form is None:
+        form = _form(up, down, told in ends, isinstance(middle, int))
+    if form == 0:
         return told, f"± {_number(max(up, down), places)}"
-    if told in ends:
+    if form == 2:
         return " … ".join(ends), f"estimate {told}"
     signs = ("+" if up >= 0 else "−", "−" if down >= 0 else "+")
     return told, f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, documents
-from giveortake.answers.caps import Caps
+from giveortake.answers.caps import Caps, LeftOut
 from giveortake.answers.confidence import Confidence
 from giveortake.arguments import told_by_name
 from giveortake.client.query import new_key, said_terms
@@ -63,6 +63,7 @@ class RemoteWorkload:
             found["admitted"],
             share=share_of(found),
             caps=None if found["caps"] is None else Caps.of(**found["caps"]),
+            left_out=None if (left := found.get("left_out")) is None else LeftOut.from_json(left),
             remaining=amount_of(found["standing"]["remaining"]),
             remarks=tuple(found["notes"]),
             advice=tuple(found["advice"]),

@@ -23,7 +23,8 @@ from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.descriptions import rows_in_no_group, undeclared_values
+from giveortake.plan.descriptions import undeclared_values
+from giveortake.plan.outside_values import rows_in_no_group, values_at_ends
 from giveortake.plan.questions import Condition, aggregates_in
 from giveortake.privacy.combining import together
 
@@ -96,10 +97,11 @@ def answer_of(
         notes=(
             *around.before,
             *undeclared_values(made.question),
+            *values_at_ends(made.question),
             *joint,
             *_notes(made),
-            *(rows_in_no_group(made.question) if made.selection is None else ()),
-            *_missing(made, columns),
+            *rows_in_no_group(made.question),
+            *_missing(made, columns, limit),
             *_empty(made, keys),
             *_unknown(made, columns),
             *around.after,
@@ -313,11 +315,13 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
     return [Remark(f"no key was shown: {more}")]
 
 
-def _missing(made: Measurement, columns: list[Column]) -> list[str]:
-    """Notes on the key columns that have a group of missing values, which tables show as a dash."""
+def _missing(made: Measurement, columns: list[Column], limit: int | None) -> list[str]:
+    """Which keys are missing in a group: tables show a dash there. Noise may decide whether it is shown."""
     names = {name for name, _ in made.question.keys}
     found = [each.name for each in columns if each.name in names and any(value is None for value in each)]
-    return [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
+    notes = [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
+    all_shown = (made.selection, made.question.having, made.question.limit, limit) == (None,) * 4
+    return notes if all_shown else [Remark(note) for note in notes]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:

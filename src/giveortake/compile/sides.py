@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.compile.measures import MeasureOfSteps, MeasureOfValues, fineness_of, quantum_of
 from giveortake.engines import Summand
-from giveortake.plan import Call
+from giveortake.plan import Call, ColumnReference
 from giveortake.plan import Literal as Constant
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
@@ -55,7 +55,8 @@ class Side(MeasureOfSteps):
 
     @property
     def name(self) -> str:
-        return f"distances {self.of_what} from its {'greatest' if self.upper else 'least'} value"
+        what = self.of.name if isinstance(self.of, ColumnReference) else "expression"
+        return f"sum of ({what} − {'upper' if self.upper else 'lower'} bound)"
 
 
 @final

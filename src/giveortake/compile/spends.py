@@ -94,7 +94,7 @@ class Spend:
 
     def __str__(self) -> str:
         signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
-        return ", ".join(f"{signs[name]} = {exact.shown(Fraction(value))}" for name, value in self.to_json().items())
+        return ", ".join(f"{signs[name]} = {exact.shown_up(Fraction(value))}" for name, value in self.to_json().items())
 
 
 def require_within(event: Event, spend: Spend) -> None:

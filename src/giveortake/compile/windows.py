@@ -3,8 +3,8 @@
 Guarantee: an interval holds what the same function gives of the true values at the same keys.
 
 - *Sums and means* of a linear formula over rows that were not chosen by their noise: the noise of different keys is
-  independent, so that of k rows is a sum of k independent noises, whose law is known; Chernoff's bound where there are
-  many. What rounding adds to each is symmetric, bounded and independent, so that Hoeffding's inequality bounds the sum.
+  independent, so that of k rows is a sum of k independent noises, whose law is known. What rounding adds to each is
+  symmetric, bounded and independent, so that Hoeffding's inequality bounds the sum. One row keeps its own interval.
 - *Other sums, least and greatest values, ranks*: all cells of the answer hold together, each at its share of the
   probability to miss (union bound). Where they do, a sum lies between the sums of the ends, and as many rows are
   certainly before a row as have their interval wholly before its own. That holds whichever rows HAVING left, or a
@@ -125,8 +125,11 @@ class WindowOf(OverRows):
         totals = groups.totals(cells.values)
         counts = groups.totals((~np.isnan(cells.values)).astype(np.float64))
         if exact and isinstance(self.of, Linear):
-            half = sum_margins(self.of, measures, counts, miss)
-            low, high = totals - half, totals + half
+            half, alone = sum_margins(self.of, measures, counts, miss), counts == 1
+            low, high = (
+                np.where(alone, groups.totals(cells.low), totals - half),
+                np.where(alone, groups.totals(cells.high), totals + half),
+            )
         else:
             low, high = groups.totals(cells.low), groups.totals(cells.high)
         values = np.where(counts > 0, totals, np.nan)

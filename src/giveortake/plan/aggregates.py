@@ -91,6 +91,11 @@ class Aggregate:
         """Whether it counts distinct values, so that all of them have to be kept."""
         return self.kind is AggregateKind.COUNT_DISTINCT
 
+    @property
+    def is_clamped(self) -> bool:
+        """Whether values beyond their bounds count as these."""
+        return self.kind not in _COUNTS
+
     def require_releasable(self, schema: Schema) -> None:
         """Refuse an aggregate that cannot be released with a finite amount of noise."""
         if self.kind in _EXTREMES:
@@ -109,7 +114,7 @@ class Aggregate:
     def _require_bounds(self, schema: Schema) -> None:
         for each in self.expressions:
             domain = each.domain(schema)
-            if self.kind not in _COUNTS:
+            if self.is_clamped:
                 _require_bounded(_ENDS.get(self.quantile, self.kind), each, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:

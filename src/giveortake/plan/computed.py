@@ -115,7 +115,8 @@ class Window:
         needs, ordered = WINDOWS[self.function]
         name = self.function.upper()
         if needs != (self.of is not None):
-            raise QueryRefused(f"{name} OVER is {'of an aggregate' if needs else 'of no value'}")
+            without = f"takes no value{', but order_by=, in SQL OVER (ORDER BY …)' if ordered else ''}"
+            raise QueryRefused(f"{name} OVER {'is of an aggregate' if needs else without}")
         if ordered and not self.order:
             raise QueryRefused(
                 f"{name} needs an order",

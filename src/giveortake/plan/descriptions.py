@@ -70,18 +70,6 @@ def undeclared_values(question: Question) -> tuple[str, ...]:
     return tuple(found)
 
 
-def rows_in_no_group(question: Question) -> tuple[str, ...]:
-    """A sentence for each key with declared categories: rows with other values are in no group of the answer."""
-    declared = {each.categories for scan in question.relation.scans() for each in scan.schema.values()} - {None}
-    found = []
-    for name, key in question.keys:
-        listed = key.domain(question.relation.schema).categories if isinstance(key, ColumnReference) else None
-        if listed in declared:
-            missing = "" if listed is None or None in listed else ", or with none,"
-            found.append(f"rows with another `{name}` than the declared ones{missing} are in no group")
-    return tuple(found)
-
-
 def _of_relation(relation: Relation) -> Iterator[str]:
     if isinstance(relation, Unary):
         for expression in relation.computed():

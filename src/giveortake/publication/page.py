@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.column import NUMBERS
 from giveortake.answers.missing_keys import told_without_key
-from giveortake.answers.numbers import shown, shown_with_margin
+from giveortake.answers.numbers import shown, shown_column
 from giveortake.answers.printable import printable
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import counted
@@ -174,7 +174,7 @@ def _column(column: Column) -> tuple[list[Markup], list[list[Markup]]]:
             [tag("td", _plain(value), class_=number) for value, _, _ in triples]
         ]
     drawn = bars(column)
-    texts = [shown_with_margin(*row) for row in triples]
+    texts = shown_column(triples)
     head = [
         tag("th", column.name, scope="col", class_="n"),
         tag("th", tag("span", drawn.left), tag("span", drawn.right), scope="col", class_="bars"),

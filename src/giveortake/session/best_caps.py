@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _IN_PART = "a profile describes the whole table, and this is a part of it"
 _MOST_COMPARED = 24  # measures of a question: every choice of caps prices all of them again
 _NO_PROFILE = "no profile of the table was at hand"
-_NO_PROFILE_THAT_TELLS = "no profile of the table was at hand, and one is of the whole table, before any filter or join"
+_NO_PROFILE_THAT_TELLS = "a profile describes the whole table, before any filter or join"
+_OF_PERSONS = "a profile tells how many rows they leave out, and persons are counted here"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
@@ -83,23 +84,45 @@ def left_out_of(
     those that `caps="best"` takes.
     """
     caps = made.binding_caps
-    if caps is None or all(isinstance(each, PersonCount) for each in made.measures):
+    if caps is None:
         return None
-    table, why = profiled_table(question.relation)
-    profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
-    if table is None or profile is None or profile.rows is None:
-        if mechanism.part is not None:
-            why = _IN_PART
-        elif table is not None:
-            why = _NO_PROFILE_THAT_TELLS if why else _NO_PROFILE
-        return LeftOut(None, None, None, sure, why, profiled=False)
+    table, profile, why = known = _profile_that_tells(mechanism, question)
+    if all(isinstance(each, PersonCount) for each in made.measures):
+        everybody = not (question.keys or why)  # whoever has fewer rows is still there
+        return None if everybody else LeftOut(None, None, None, sure, _OF_PERSONS, profiled=False)
+    found = _left_out(known, question, caps, sure)
+    if table is None or profile is None or terms is None:
+        return found
     lines: tuple[CapLine, ...] = ()
-    if terms is not None and (terms.best_caps or len(made.measures) <= _MOST_COMPARED):
+    if terms.best_caps or len(made.measures) <= _MOST_COMPARED:
         free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
         lines = Candidates(mechanism, question, free, made.rules, profile, table).lines(made, is_best=terms.best_caps)
-    if why:
-        return LeftOut(None, None, None, sure, why, lines=lines)
-    return replace(left_out_by(profile, question, caps, table, sure), lines=lines)
+    return replace(found, lines=lines)
+
+
+def left_out_under(
+    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, sure: Fraction
+) -> LeftOut | None:
+    """What caps leave out of the rows of a question, as far as the asker's own profiles tell; None: nothing."""
+    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, sure)
+
+
+def _left_out(known: tuple[str | None, Profile | None, str], question: Question, caps: Caps, sure: Fraction) -> LeftOut:
+    table, profile, why = known
+    if table is None or profile is None or why:
+        return LeftOut(None, None, None, sure, why or _NO_PROFILE, profiled=profile is not None)
+    return left_out_by(profile, question, caps, table, sure)
+
+
+def _profile_that_tells(mechanism: InteractiveMechanism, question: Question) -> tuple[str | None, Profile | None, str]:
+    """The table of a question, the best profile of it, and why that says nothing about the question, if it does not."""
+    table, why = profiled_table(question.relation)
+    profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
+    if mechanism.part is not None:
+        why = _IN_PART
+    elif why and table is not None and profile is None:
+        why = _NO_PROFILE_THAT_TELLS
+    return table, profile, why
 
 
 def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:

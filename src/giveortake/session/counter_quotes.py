@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.faces import FOR_NOISE
 from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
 
 if TYPE_CHECKING:
-    from giveortake.answers.caps import Caps
+    from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.confidence import Confidence
     from giveortake.privacy import Guarantee
 
@@ -41,6 +42,7 @@ class CounterQuote:
     share: Fraction | None
     caps: Caps | None
     remarks: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
 
     @property
     def horizon(self) -> int:
@@ -68,6 +70,7 @@ class CounterQuote:
                 "charged": self.is_charged,
                 "share": None if self.share is None else float(self.share),
                 "contributions": None if self.caps is None else str(self.caps),
+                "left_out": None if self.left_out is None else self.left_out.to_json(),
             },
             ensure_ascii=False,
         )
@@ -81,10 +84,12 @@ class CounterQuote:
         ]
         places = [each for each in _SHOWN if each < self.horizon] + [self.horizon]
         lines.extend(f"  after {counted(each, 'period')} ± {self.margins[each - 1]:,.4g}" for each in places)
-        sure = f"with {shown(100 * self.confidence)} % {together}"
+        sure = f"with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}"
         lines.append(f"  ({sure}; noise on every period alone would be ± {self.alone:,.4g})")
         if self.caps is not None:
             lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
+        if self.left_out is not None:
+            lines.append(f"left out: {self.left_out}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -32,6 +32,7 @@ from giveortake.mechanisms.running_counts import RunningCount, moved
 from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
+from giveortake.session.best_caps import left_out_under
 from giveortake.session.counter_quotes import CounterQuote
 from giveortake.session.margins import no_price, share_of_budget
 from giveortake.session.mechanism import Charge
@@ -43,6 +44,7 @@ from giveortake.workload.designs import normal_margin
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from giveortake.answers.caps import LeftOut
     from giveortake.compile import Spend, Terms
     from giveortake.ledger import Reservation
     from giveortake.plan import Domain, Expression, Relation, Value
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 _FORMAT = 1  # of a step that is kept
 _LONGEST = 10_000  # periods
 _APPENDED = "rows may be added to the table, and none taken out or changed: what one person counts rests on that"
-_LATE = "rows that come after their period was answered never count: give them the period in which they came"
+_LATE = "late rows are not counted: date rows by their arrival"
 
 
 @final
@@ -217,11 +219,16 @@ class Counter:
             share,
             self._caps,
             (*no_price(share, mechanism.budget, self._event, OTHER_BUDGET), _APPENDED),
+            self._left_out(),
         )
 
     @property
     def _caps(self) -> Caps | None:
         return None if self._asked.relation.person is None else Caps(rows_per_person=self._asked.rows)
+
+    def _left_out(self) -> LeftOut | None:
+        question = Question(self._asked.relation, (), (("n", _COUNT),))
+        return left_out_under(self._mechanism, question, self._caps, self._terms.confidence)
 
     def next(self) -> Answer:
         """The count up to and including the next period. The first call charges, for the whole horizon."""
@@ -372,6 +379,8 @@ class Counter:
         if self._caps is not None:
             first = counted(self._asked.rows, "row")
             told.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
+        left_out = self._left_out()
+        told += [] if left_out is None else [str(left_out)]
         return Answer(
             [
                 Column(
@@ -390,6 +399,7 @@ class Counter:
             entropy=ENTROPY,
             notes=tuple(told),
             caps=self._caps,
+            left_out=left_out,
         )
 
     def __repr__(self) -> str:
@@ -398,7 +408,7 @@ class Counter:
         periods = counted(self.horizon, "period")
         lines = [
             f"<Counter of {self._mechanism.dataset} by {asked.column}, {first} to {last}: {self.spend} for {periods}",
-            f"  the count after the last of them is sure up to ± {self._margins[-1]:,.4g}",
+            f"  the count after the last of them is accurate to ± {self._margins[-1]:,.4g}",
         ]
         try:
             kept, _ = self._told()

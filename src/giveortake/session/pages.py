@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from giveortake.session.session import Session
 
 _MOST_LISTED = 6  # categories of a column
+DEPENDS = "has a margin that depends on the data and cannot be known beforehand"
 ASKED_BEFORE = "it was asked before at this price, and is free"
 WAITS = "it is large, and waits for the custodian's approval; nothing is charged until then"
 
@@ -92,7 +93,7 @@ def shown_margin(margin: float | str | None, span: float | None = None) -> str:
     ('± 12.35', '± 37.5 / n (n: the rows of the group; ± 0.0375 if it has 1,000)', 'the values up to 9 ranks away')
     """
     if margin is None:
-        return "depends on the data"
+        return DEPENDS
     if isinstance(margin, str):
         if margin.endswith(" / n"):
             margin = f"{margin} (n: the rows of the group; {of_a_thousand(margin, span)})"

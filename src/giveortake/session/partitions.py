@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.numbers import shown
 from giveortake.compile import LATEST, Rules
 from giveortake.errors import InvalidParameter
-from giveortake.exact import whole
+from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.domains import compared
 from giveortake.privacy.events import InPart
@@ -68,7 +69,13 @@ class Part:
         """In words, in how many parts a person counts; None if in all of them."""
         if self.keep is None:
             return None
-        return f"each person counts in {self.keep} of the parts; parts_per_person= keeps more, at a higher price"
+        return (
+            f"each person counts in {self.keep} of the parts, and rows in others are left out: sums over parts are too "
+            "low; parts_per_person= keeps more, at a higher price"
+        )
+
+    def __str__(self) -> str:
+        return f"part {shown(key_of(self.value))} of {self.column}"
 
     def of(self, relation: Relation) -> Relation:
         """The rows of a table that are in this part."""
@@ -104,7 +111,10 @@ class Partition(Mapping[Any, "Session"]):
         return len(self._sessions)
 
     def __repr__(self) -> str:
-        return f"<Partition by {self.column}: {len(self)} parts, {self.parts_per_person} of which one unit can touch>"
+        parts, unit = counted(len(self), "part"), next(iter(self.values())).budget.unit
+        if unit.column is None or self.parts_per_person == len(self):
+            return f"<Partition by {self.column}: {parts}>"
+        return f"<Partition by {self.column}: each person counts in {self.parts_per_person} of {parts}>"
 
 
 def parts_of(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _USUAL_SHARE = Fraction(95, 100)
 BEYOND_NOISE = 15  # scales of the noise: a count up to that is taken for nothing; one of 163 exceeds it in 40,000 runs
 _SHOWN = 8  # lines of a table
-NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound, which a profile takes"
+NO_MAXIMUM = "no upper limit is known; s.profile(…, most_rows=) takes a public maximum of rows per person"
 
 
 @final

@@ -10,12 +10,13 @@ from giveortake import exact
 from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
 from giveortake.plan.descriptions import undeclared_values
+from giveortake.plan.outside_values import values_at_ends
 from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.cap_errors import what_is_weighed
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.pages import ASKED_BEFORE, WAITS, of_a_thousand, quote_page
+from giveortake.session.pages import ASKED_BEFORE, DEPENDS, WAITS, of_a_thousand, quote_page
 from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
 
@@ -71,7 +72,8 @@ class Quote:
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            lines.append(f"  {name} {_number(margin, self.spans.get(name))}  (with {percent} %)")
+            sure = "" if margin is None else f"  (with {percent} %)"
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{sure}")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -134,7 +136,9 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         remarks=(
             *no_price(share, mechanism.budget, made.event),
             *(each for each in (asked.why, asked.refusal, weighed) if each is not None),
+            *(told for told in [mechanism.part and mechanism.part.left_out] if told),
             *undeclared_values(asked.question),
+            *values_at_ends(asked.question),
             *_remarks(made, margins, terms),
             *([] if outlook.admitted or outlook.paid else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
         ),
@@ -179,7 +183,9 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: T
     keys, times = made.stability.keys, _times_the_noise(made)
     if keys is not None and times > 1 and made.columns:
         told = exact.shown(times, 3)
-        remarks.append(f"the {keys:,} groups are one release; one by one, each would get {told} times the noise")
+        remarks.append(
+            f"the {keys:,} groups are asked together; asked one by one, each would get {told} times the noise"
+        )
     n = None if terms.n is None else exact.positive("n", terms.n)
     remarks.extend(
         f"`{name}` says nothing of a group of fewer than about {rows:,.0f} rows: its interval is as wide as its bounds "
@@ -226,7 +232,7 @@ def _advice(made: Measurement, *, is_best: bool) -> list[str]:
 
 def _number(margin: float | str | None, span: float | None) -> str:
     if margin is None:
-        return "depends on the data"
+        return DEPENDS
     if isinstance(margin, str):
         margin = (
             f"{margin} (of a group of n rows; {of_a_thousand(margin, span)})" if margin.endswith(" / n") else margin

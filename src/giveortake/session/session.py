@@ -457,7 +457,8 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        lines = [f"<Session {self.name}: {self.budget!r}"]
+        part = self._mechanism.part
+        lines = [f"<Session {self.name}{'' if part is None else f', {part}'}: {self.budget!r}"]
         lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items())
         lines.extend(
             f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.faces import FOR_NOISE
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, shown
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from fractions import Fraction
 
-    from giveortake.answers.caps import Caps
+    from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.confidence import Confidence
     from giveortake.privacy import Guarantee
 
@@ -30,7 +31,8 @@ class WorkloadQuote:
     """The price of a workload; for each table the standard deviation and margin of a cell, also for an equal split.
 
     `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now, `share` how much
-    of a fresh budget it would use, and `caps` how much of a person counts. `advice` says how to get narrower margins.
+    of a fresh budget it would use, `caps` how much of a person counts, and `left_out` what that leaves out. `advice` is
+    what would tell more.
     """
 
     spend: str
@@ -41,6 +43,7 @@ class WorkloadQuote:
     admitted: bool
     share: Fraction | None = None
     caps: Caps | None = None
+    left_out: LeftOut | None = None
     remaining: Any = None
     remarks: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
@@ -83,6 +86,7 @@ class WorkloadQuote:
                 "admitted": self.admitted,
                 "share": None if self.share is None else float(self.share),
                 "contributions": None if self.caps is None else str(self.caps),
+                "left_out": None if self.left_out is None else self.left_out.to_json(),
                 "notes": list(self.remarks),
                 "advice": list(self.advice),
                 "tables": [{**line, "table": list(line["table"])} for line in self.lines],
@@ -113,11 +117,12 @@ class WorkloadQuote:
         share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
-            f"margins hold with {shown(100 * self.confidence)} % {together}",
+            f"margins hold with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}",
         ]
 
     def _remarks(self) -> list[str]:
         caps = [] if self.caps is None else [f"contributions: {self.caps}"]
+        caps += [] if self.left_out is None else [f"left out: {self.left_out}"]
         return [*caps, *(f"note: {each}" for each in self.remarks), *(f"cheaper: {each}" for each in self.advice)]
 
     def _repr_html_(self) -> str:

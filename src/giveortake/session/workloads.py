@@ -11,6 +11,7 @@ from giveortake.compile import Terms
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.failures import failure
 from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.session.best_caps import left_out_under
 from giveortake.session.margins import no_price, share_of_budget
 from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.released_tables import workload_record
@@ -26,6 +27,7 @@ from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer
 
 if TYPE_CHECKING:
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.caps import LeftOut
     from giveortake.answers.confidence import Confidence
     from giveortake.compile import Caps, Spend
     from giveortake.exact import Number
@@ -99,6 +101,7 @@ class WorkloadQuery:
             priced.refusal is None and mechanism.admits(event),
             share=share,
             caps=made.asked.counted,
+            left_out=self._left_out(made, said.confidence),
             remaining=mechanism.standing().remaining,
             remarks=(
                 *no_price(share, mechanism.budget, event),
@@ -192,12 +195,19 @@ class WorkloadQuery:
         promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
         notes = [] if (free := reservation.paid_before) is None or looked_up else [free]
         notes += [] if priced.why is None else [priced.why]
-        notes.append(f"rows with an undeclared value of {', '.join(made.asked.attributes.names)} are left out of all")
+        if names := made.asked.attributes.names:
+            notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")
+        notes += [
+            f"values of `{each}` beyond its bounds count at the bound"
+            for each in dict.fromkeys(one.column for one in made.asked.ranges)
+        ]
         notes += ["; ".join(told)] if (told := made.asked.counted_in_words()) else []
         counts = {layer.name for layer in made.asked.layers if layer.of is None} | (
             {"n"} if made.asked.ranges else set()
         )
         notes += [f"{name}{POST_PROCESSED}" for name in sorted(counts)]
+        left_out = self._left_out(made, confidence)
+        notes += [] if left_out is None else [str(left_out)]
         provenance = {
             "guarantee": promise,
             "cost": promise,
@@ -207,8 +217,14 @@ class WorkloadQuery:
             "entropy": ENTROPY,
             "notes": tuple(notes),
             "caps": made.asked.counted,
+            "left_out": left_out,
         }
         return WorkloadAnswer(release, confidence, provenance)
+
+    def _left_out(self, made: WorkloadMeasurement, confidence: Confidence) -> LeftOut | None:
+        """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""
+        question = replace(made.asked.question, relation=self._relation)
+        return left_out_under(self._mechanism, question, made.asked.counted, confidence)
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"

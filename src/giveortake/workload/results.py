@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
-from giveortake.answers.faces import as_html, head_lines, shown_cost
+from giveortake.answers.faces import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, meant
@@ -289,7 +289,8 @@ class WorkloadAnswer(StackedFaces):
 
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
-        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}"
+        of = "" if self._provenance["caps"] is None else FOR_NOISE
+        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}{of}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )

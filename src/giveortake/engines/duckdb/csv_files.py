@@ -45,6 +45,7 @@ _TYPES = {
     Kind.DATE: "DATE",
     Kind.TIMESTAMP: "TIMESTAMP",
 }
+_EXACT = "DECIMAL(38, 18)"  # holds every BIGINT and its fraction
 _MARKS = {  # longer marks first: that of UTF-32 begins like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -102,8 +103,10 @@ def load_csv(
 
 
 def cast_text(column: str, kind: Kind, separator: str = ",") -> str:
-    """Cast a text column to a kind, cell by cell; a cell that does not fit is missing."""
+    """A column of texts as one of a kind, cell by cell: what a cell is not is missing, as a fraction is no integer."""
     read = f"TRY_CAST({column} AS {_TYPES[kind]})"
+    if kind is Kind.INTEGER:  # the cast would round
+        read = f"CASE WHEN TRY_CAST({column} AS {_EXACT}) = {read} THEN {read} END"
     if separator == ";" and kind in {Kind.REAL, Kind.DECIMAL}:
         read = f"COALESCE({read}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"
     return f"{read} AS {column}"

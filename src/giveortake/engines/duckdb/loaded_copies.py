@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from giveortake.engines.cache_folder import CacheFolder
 
 SMALLEST = 1 << 20  # bytes of a file that is worth a copy
-_RULES = 2  # raised whenever `csv_files` makes another table of the same file
+_RULES = 3  # raised whenever `csv_files` makes another table of the same file
 _CHUNK = 1 << 22
 _ROWS = "kept_rows"  # the table in a copy
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from giveortake.answers import Answer
 from giveortake.answers.caps import LeftOut
 from giveortake.answers.column import NUMBERS
+from giveortake.answers.faces import shown_cells
 from giveortake.answers.missing_keys import told_without_key
-from giveortake.answers.numbers import shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import stated
@@ -110,10 +110,8 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
 
 def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     found = []
-    for place, row in enumerate(islice(column.triples(), MOST_ROWS)):
-        value, margin = shown_with_margin(*row)
-        if not column.has_interval and type(row[0]) is int:
-            value = str(row[0])  # a key: a year, or a number of something
+    rows = list(islice(column.triples(), MOST_ROWS))
+    for place, (value, margin) in enumerate(shown_cells(column, rows)):
         bar = None if drawn is None else drawn.rows[place]
         found.append(
             {

@@ -1,0 +1,107 @@
+"""What becomes of values that no domain allows, said by the question and the domains alone.
+
+Keys are computed of what is stored, and those that were not foreseen have no group. What they could be if nothing had
+been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain
+from giveortake.plan.expressions import Call, ColumnReference
+from giveortake.plan.functions import FUNCTIONS
+from giveortake.plan.relations import Derive, JoinPersons, PerPerson, Scan, Unary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from giveortake.plan.expressions import Expression
+    from giveortake.plan.questions import Question
+    from giveortake.plan.relations import Relation
+    from giveortake.plan.tables import Schema
+
+
+def rows_in_no_group(question: Question) -> tuple[str, ...]:
+    """A sentence for each key of which a row may have another value than those that are known beforehand."""
+    schema, stored = question.relation.schema, _stored_columns(question.relation)
+    declared = {each.categories for scan in question.relation.scans() for each in scan.schema.values()} - {None}
+    found = []
+    for name, key in question.keys:
+        domain, wide = key.domain(schema), _stored(key, schema, stored)
+        listed, known = domain.keys(), wide.keys()
+        if listed is None:  # whatever is stored is looked for
+            continue
+        if known is None or not set(known) - {None} <= set(listed):
+            is_category = isinstance(key, ColumnReference) and domain.categories in declared
+            others = "the declared ones" if is_category else "the declared domain allows"
+            missing = ", or with none," if None not in listed and wide.nullable else ""
+            found.append(f"rows with another `{name}` than {others}{missing} are in no group")
+        if any(_is_wider(of, each.schema, _stored_columns(each)) for of, each in _bucketed(key, question.relation)):
+            found.append(f"values beyond the declared bounds count in the first or the last bucket of `{name}`")
+    return tuple(found)
+
+
+def values_at_ends(question: Question) -> tuple[str, ...]:
+    """A sentence for each column of numbers that were listed, and are added up: others are clamped to their ends."""
+    schema, stored = question.relation.schema, _stored_columns(question.relation)
+    found: dict[str, None] = {}
+    for aggregate in question.aggregates():
+        for each in aggregate.expressions if aggregate.is_clamped else ():
+            for name in each.columns() if _is_wider(each, schema, stored) else ():
+                listed = [str(one) for one in schema[name].categories or () if one is not None]
+                if listed and schema[name].is_bounded:
+                    bounds = f"; a list means keys, and bounds are ({', '.join(listed)})" if len(listed) == 2 else ""
+                    found[f"values of `{name}` beyond the declared ones count as the nearest of them{bounds}"] = None
+    return tuple(found)
+
+
+def _stored_columns(relation: Relation) -> dict[str, Domain]:
+    """The columns as they would be if nothing was declared of any table. Features of a person are clamped."""
+    inside = [_stored_columns(source) for source in relation.sources]
+    match relation:
+        case Scan():
+            return {name: Domain(each.kind, step=each.step) for name, each in relation.schema.items()}
+        case Derive():
+            columns = {name: _stored(each, relation.source.schema, inside[0]) for name, each in relation.named}
+            return {**inside[0], **columns}
+        case PerPerson():
+            return {**relation.schema, **{key: inside[0][key] for key in relation.keys}}
+        case JoinPersons():
+            return {**inside[0], **{new: inside[1][old] for old, new in relation.taken}}
+        case _:
+            return {**relation.schema, **{name: each for columns in inside for name, each in columns.items()}}
+
+
+def _stored(expression: Expression, schema: Schema, stored: Mapping[str, Domain]) -> Domain:
+    """What an expression may be on stored rows, of which nothing is declared; BUCKET clamps, as nothing else does."""
+    if isinstance(expression, ColumnReference):
+        return stored.get(expression.name) or expression.domain(schema)
+    if not isinstance(expression, Call) or expression.name == "bucket":
+        return expression.domain(schema)
+    try:
+        parts = [_stored(each, schema, stored) for each in expression.arguments]
+        return FUNCTIONS[expression.name].rule(expression, parts)
+    except QueryRefused:  # it needs bounds
+        return Domain(expression.domain(schema).kind)
+
+
+def _is_wider(expression: Expression, schema: Schema, stored: Mapping[str, Domain]) -> bool:
+    """Whether a stored number may lie beyond its bounds."""
+    domain, wide = expression.domain(schema), _stored(expression, schema, stored)
+    return domain.is_bounded and (
+        not wide.is_bounded or wide.ends()[0] < domain.ends()[0] or wide.ends()[1] > domain.ends()[1]
+    )
+
+
+def _bucketed(expression: Expression, relation: Relation) -> Iterator[tuple[Expression, Relation]]:
+    """What BUCKET is of in an expression, and of which relation: that of a subquery, where it stands there."""
+    if isinstance(expression, Call):
+        if expression.name == "bucket":
+            yield expression.arguments[0], relation
+        for each in expression.arguments:
+            yield from _bucketed(each, relation)
+    elif isinstance(expression, ColumnReference) and isinstance(relation, Unary):
+        made = dict(relation.named) if isinstance(relation, Derive) else {expression.name: expression}
+        yield from _bucketed(made.get(expression.name, expression), relation.source)
