@@ -60,7 +60,7 @@ TOLD: dict[str, tuple[Call, str, str]] = {
         "got a timestamp",
         "DATE_TRUNC('week', x)",
     ),
-    "a date as a text": (lambda w: w.t.filter(w.col("day") > "2024-01-02"), "compared", "datetime.date(2024, 1, 31)"),
+    "a date as another text": (lambda w: w.t.filter(w.col("day") > "2.1.2024"), "not a date", "as '2024-01-31'"),
     "a text as a condition": (lambda w: w.sql("SELECT COUNTIF(c) AS n FROM t"), "true or false", "[True, False]"),
     "a zone": (lambda w: w.sql("SELECT COUNT(zoned) AS n FROM t"), "`zoned` cannot be asked about", "tz_convert(None)"),
     "a span": (lambda w: w.t.agg(n=gt.sum("lasting")), "`lasting` cannot be asked about", "total_seconds()"),
