@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import platform
 import re
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
@@ -21,7 +23,7 @@ from giveortake.engines.registry import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, extra, shown
 from giveortake.ledger.state import State, state_folder
 from giveortake.privacy import ROW
-from giveortake.session.configuration import configurations
+from giveortake.session.configuration import configurations, in_toml
 from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _FOR = {
     "server": "`giveortake serve`",
 }
 _OLDEST_JAVA = 17
+_CELLS = frozenset({".csv", ".tsv", ".txt"})  # files without types
 _SHOWN = 5  # of what may be very many
 
 
@@ -256,7 +259,8 @@ def _configuration(place: str) -> Iterator[Finding]:
         elif (columns := lost_columns(section, _ledgers_of(section, place))) is not None:
             yield Finding("configuration", where, "ill", *columns)
         else:
-            yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
+            dates = "; dates are read as 2024-12-31, others count as missing" if _reads_dates(section) else ""
+            yield Finding("configuration", where, "well", f"protects {section.said['unit']}{dates}")
             if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
                 told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
                 yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
@@ -269,10 +273,19 @@ def _configuration(place: str) -> Iterator[Finding]:
         yield _ledger(ledger, mark)
 
 
+def _reads_dates(section: Configuration) -> bool:
+    """Whether dates are declared of a table in a CSV file."""
+    said = section.said.get("domains", {}).values()
+    ends = [end for each in said if isinstance(each, Mapping) for end in each.get("bounds", ())]
+    cells = [file for file in files_of(section.said["source"]) if Path(file).suffix.lower() in _CELLS]
+    return bool(cells) and any(isinstance(end, dt.date) for end in ends)
+
+
 def _hint_in_file(refused: GiveOrTakeError) -> str | None:
     """A hint for whoever edits a TOML file: the command's form, unless that names options."""
-    command = on(refused.hint, "command")
-    return refused.hint if command is None or "--" in command else command
+    hint = in_toml(refused.hint)
+    command = on(hint, "command")
+    return hint if command is None or "--" in command else command
 
 
 def _ledgers_of(section: Configuration, place: str) -> list[str]:

@@ -185,21 +185,25 @@ def mark_place(arguments: argparse.Namespace) -> str | None:
     return said
 
 
-def _registered(place: str, mark: str | None) -> dict[str, bool] | None:
-    """The tables in a ledger file, each with whether its domains are frozen; None if that is unknown."""
+def _registered(place: str, mark: str | None) -> dict[str, bool | None] | None:
+    """The tables in a ledger file, with whether their domains are frozen (None if they have none); None if unknown."""
     if place == MEMORY or "://" in place:
         return None
     if not Path(place).exists():
         return {}
     with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
-        return {level.name: book.domains(level.name) is not None for level in book.levels() if level.kind == "data set"}
+        return {
+            level.name: None if book.domains(level.name) is None else not book.is_open(level.name)
+            for level in book.levels()
+            if level.kind == "data set"
+        }
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
-def _is_held(arguments: argparse.Namespace, known: dict[str, bool]) -> bool:
+def _is_held(arguments: argparse.Namespace, known: dict[str, bool | None]) -> bool:
     """Whether opening the table would register neither the table nor its domains."""
     name = expected_name(arguments)
-    return name in known and (known[name] or not _declares(arguments))
+    return name in known and (known[name] or (known[name] is None and not _declares(arguments)))
 
 
 def _declares(arguments: argparse.Namespace) -> bool:
@@ -212,8 +216,9 @@ def _declares(arguments: argparse.Namespace) -> bool:
 def rehearse(arguments: argparse.Namespace, text: str) -> None:
     """Refuse now what would be refused later, before a ledger registers the table or its domains for good.
 
-    Domains and budgets are frozen once they are registered. So a table that its ledger does not hold yet as it is
-    described is opened once without a trace, and the question quoted; one that is held so is asked directly.
+    Budgets are frozen once they are registered, domains once a question was charged. So a table that its ledger does
+    not hold yet as it is described is opened once without a trace, and the question quoted; one that is held so is
+    asked directly.
     """
     known = _registered(ledger_place(arguments), mark_place(arguments))
     if known is None or _is_held(arguments, known):

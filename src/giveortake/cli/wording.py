@@ -103,7 +103,8 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         return f"{_option(found['name'])} {_quoted(value)}".rstrip()
 
     no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
-    return re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    text = re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    return re.sub(r"(--name [^,]*), (?=--population)", r"\1 ", text)  # as it is pasted
 
 
 def _about(message: str, hint: str) -> str:

@@ -6,6 +6,7 @@ promises, what was done and by whose theorems.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -316,8 +317,13 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
 def _missing(made: Measurement, columns: list[Column]) -> list[str]:
     """Which keys are missing in a group: tables show a dash there."""
     names = {name for name, _ in made.question.keys}
-    found = [each.name for each in columns if each.name in names and any(value is None for value in each)]
-    return [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
+    found = [each for each in columns if each.name in names and any(value is None for value in each)]
+    unread = {each.name: any(isinstance(value, dt.date) for value in each) for each in found}
+    other = " (of a CSV file also those whose date is not written as 2024-12-31)"
+    return [
+        f"– in `{name}`: the rows without one{other if dated else ''}, which are a group of their own"
+        for name, dated in unread.items()
+    ]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:

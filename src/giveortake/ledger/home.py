@@ -4,6 +4,7 @@
 |---|---|---|
 | never seen | not there | the mark of a new id begins at 0, the id claims the path, then the ledger is created |
 | never seen | a ledger | the mark of its id decides; a mark of 0.1 beside it is taken over first, once |
+| never seen | a copy of a ledger that is where it was seen | it is foreign to whoever would write to it |
 | seen | the ledger that was seen | its mark decides |
 | seen | not there | it is missing, unless its mark is still at 0 |
 | seen | another ledger | it is foreign |
@@ -15,12 +16,20 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from giveortake.advice import Advice
-from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMismatch, LedgerMissing, LedgerUnavailable, NotFound
+from giveortake.errors import (
+    LedgerDamaged,
+    LedgerError,
+    LedgerForeign,
+    LedgerMismatch,
+    LedgerMissing,
+    LedgerUnavailable,
+    NotFound,
+)
 from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
 from giveortake.ledger.files import VARIABLE, sync_folder
@@ -143,8 +152,31 @@ class Home:
                 return self.beside, old
             found = self._take_over(store, mark, old)
         if not read_only:
+            other = self._other(found)
+            if other is not None:
+                raise LedgerForeign(
+                    f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
+                    hint=f"use {other}; or remove it to go on here",
+                )
             self.state.claim(self.path, ledger)
         return mark, found
+
+    def _other(self, mark: Point) -> Path | None:
+        """Another file that is the ledger that the mark remembers, where the state folder last saw it; None if none is.
+
+        Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
+        """
+        for place in self.state.places():
+            with suppress(LedgerError, OSError):
+                seen = self.state.read(place)
+                if seen is None or seen.ledger != mark.ledger or seen.moved_to is not None:
+                    continue
+                there = Path(seen.path)
+                if is_ledger(there) and not there.samefile(self.path):
+                    with closing(SQLiteStore(there, read_only=True)) as other, other.reading() as transaction:
+                        if transaction.entry(mark.number).hash == mark.hash:
+                            return there
+        return None
 
     def _id(self, store: Store) -> str:
         if not is_ledger(self.path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Configuration:
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
-            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=_in_toml(error.hint))
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
             raise
 
 
@@ -280,23 +281,32 @@ def _domains(where: _Place, value: object) -> dict[str, Any]:
     return found
 
 
-def _in_toml(hint: str | None) -> str | None:
+def in_toml(hint: str | None) -> str | None:
     """A hint in the words of a TOML file, where it was one in Python's.
 
-    >>> _in_toml("if every row is somebody else, unit=gt.ROW")
+    >>> in_toml("if every row is somebody else, unit=gt.ROW")
     'if every row is somebody else, unit = "row"'
+    >>> in_toml('name="o_2", population="people of o"')
+    'rename the section to [o_2] and add population = "people of o"'
+    >>> in_toml(Advice("{population} says so", population="people of o")).on("command")
+    'population = "people of o" says so'
     """
     if isinstance(hint, Advice):
-        return hint
+        return hint.rewritten(
+            lambda said: _OPTION.sub(lambda found: f"{found[1].replace('-', '_')} = {found[2]}", said)
+        )
+    if hint is None:
+        return None
     for python, toml in _TOML_OF.items():
-        hint = None if hint is None else hint.replace(python, toml)
-    return hint
+        hint = hint.replace(python, toml)
+    return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
 
 
 def _example(name: str) -> str:
     return "trips" if name in _KNOWN else name
 
 
+_OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead
 _EXAMPLE = "docs/how-to-configure.md has an example"
 _TOML_OF = {
     "unit=gt.ROW": 'unit = "row"',
