@@ -90,7 +90,7 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     assert cli.main(["doctor"]) == 1
     printed = capsys.readouterr().out
     assert "✗" in printed
-    assert "1 ill" in printed
+    assert "1 problem\n" in printed
 
 
 def test_how_a_checkout_gets_extras_is_told_once(

@@ -45,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if is_address(arguments.file):
         raise InvalidParameter(
-            "file", arguments.file.partition("://")[0], "is an address", hint="docs/how-to-configure.md has an example"
+            "file",
+            arguments.file.partition("://")[0],
+            "is an address",
+            hint="`giveortake init` takes a CSV, Parquet or DuckDB file",
         )
     path, output = Path(arguments.file), Path(arguments.output)
     columns = columns_of(path, arguments.table)

@@ -156,26 +156,23 @@ class Home:
             if other is not None:
                 raise LedgerForeign(
                     f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
-                    hint=f"use {other}; or remove it to go on here",
+                    hint=Advice("use {other}", "{trial} to try something", other=other),
                 )
             self.state.claim(self.path, ledger)
         return mark, found
 
     def _other(self, mark: Point) -> Path | None:
-        """Another file that is the ledger that the mark remembers, where the state folder last saw it; None if none is.
+        """Another file that holds what the mark remembers, where the state folder last saw it, if this one does too.
 
         Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
         """
-        for place in self.state.places():
-            with suppress(LedgerError, OSError):
+        for place in self.state.places() if _holds(self.path, mark) else ():
+            with suppress(LedgerDamaged, OSError):
                 seen = self.state.read(place)
-                if seen is None or seen.ledger != mark.ledger or seen.moved_to is not None:
-                    continue
-                there = Path(seen.path)
-                if is_ledger(there) and not there.samefile(self.path):
-                    with closing(SQLiteStore(there, read_only=True)) as other, other.reading() as transaction:
-                        if transaction.entry(mark.number).hash == mark.hash:
-                            return there
+                if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
+                    there = Path(seen.path)
+                    if not there.samefile(self.path) and _holds(there, mark):
+                        return there
         return None
 
     def _id(self, store: Store) -> str:
@@ -248,6 +245,15 @@ def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
             "another one is not believed",
             hint=ELSEWHERE,
         )
+
+
+def _holds(path: Path, mark: Point) -> bool:
+    """Whether the ledger in a file has the entry that a mark remembers."""
+    with suppress(LedgerError, OSError):
+        if is_ledger(path):
+            with closing(SQLiteStore(path, read_only=True)) as store, store.reading() as transaction:
+                return transaction.entry(mark.number).hash == mark.hash
+    return False
 
 
 def _is_same(path: Path, mark: str | os.PathLike[str]) -> bool:
