@@ -93,6 +93,18 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     assert "1 problem\n" in printed
 
 
+def test_a_ledger_that_was_moved_away_and_back_is_not_gone(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    spend()
+    (folder / "stays.ledger").rename(folder / "away.ledger")
+    _, found = told(capsys, "away.ledger")
+    assert "is gone" in found["state", "stays.ledger"]["told"]
+    with gt.ledger.open("away.ledger"):
+        pass
+    assert ("state", "stays.ledger") not in told(capsys, "away.ledger")[1]
+    (folder / "away.ledger").rename(folder / "stays.ledger")
+    assert ("state", "away.ledger") not in told(capsys, "stays.ledger")[1]
+
+
 def test_how_a_checkout_gets_extras_is_told_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,8 @@ def test_a_ledger_is_shown_in_narrow_terminals_and_whole_in_pipes(
             assert "It has no δ any more" in " ".join(capsys.readouterr().out.split())
     told = refused(capsys, *asked, "--epsilon", "0.1", "--analyst", "zed")
     assert "the ledger has no analyst 'zed'\n\n  hint: there are ann\n" in told
+    told = refused(capsys, "ledger", "backup", "stays.csv.ledger", "--to", "nowhere/monday.ledger")
+    assert "lies in a folder that does not exist\n\n  hint: mkdir -p " in told
     monkeypatch.setenv("COLUMNS", "60")
     assert cli.main(["ledger", "show", "stays.csv.ledger"]) == 0
     narrow = capsys.readouterr().out
