@@ -14,7 +14,7 @@ from ledger_places import FilePlace, Place, place
 
 from giveortake import cli
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
-from giveortake.ledger import Ledger, Registered
+from giveortake.ledger import Ledger, Registered, restore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 
@@ -156,6 +156,19 @@ def test_domains_may_change_until_a_question_is_charged_and_each_declaration_is_
                 put(ledger, "t", **said)
         assert put(ledger, "t", OTHER, domains=bounded).version == "6"
         ledger.verify()
+
+
+def test_after_a_restoration_nobody_knows_whether_domains_may_change(tmp_path: Path) -> None:
+    place = FilePlace(tmp_path)
+    with place.open() as ledger:
+        put(ledger, "t", domains={"t": {}})
+    before = place.backup()
+    with place.open() as ledger:
+        ledger.reserve(Laplace(10), dataset="t")
+    place.put_back(before)
+    restore(place.where, reason="an old copy")
+    with place.open() as ledger:
+        assert not ledger.is_open("t")
 
 
 def test_a_table_that_changed_when_its_domains_were_declared_has_a_version_for_each(place: Place) -> None:
