@@ -90,7 +90,19 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     assert cli.main(["doctor"]) == 1
     printed = capsys.readouterr().out
     assert "✗" in printed
-    assert "1 ill" in printed
+    assert "1 problem\n" in printed
+
+
+def test_a_ledger_that_was_moved_away_and_back_is_not_gone(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    spend()
+    (folder / "stays.ledger").rename(folder / "away.ledger")
+    _, found = told(capsys, "away.ledger")
+    assert "is gone" in found["state", "stays.ledger"]["told"]
+    with gt.ledger.open("away.ledger"):
+        pass
+    assert ("state", "stays.ledger") not in told(capsys, "away.ledger")[1]
+    (folder / "away.ledger").rename(folder / "stays.ledger")
+    assert ("state", "away.ledger") not in told(capsys, "stays.ledger")[1]
 
 
 def test_how_a_checkout_gets_extras_is_told_once(
@@ -134,8 +146,10 @@ def test_a_ledger_that_would_refuse_the_table_as_it_is_described_is_ill(
     rows = "".join(f"{n},surgery,{n},1980-01-01,c\n" for n in range(9))
     (folder / "stays.csv").write_text(f"who,ward,nights,born,code\n{rows}")
     (folder / "giveortake.toml").write_text(TOML + FROZEN)
-    from_toml("giveortake.toml").close()
+    asked = ["query", "giveortake.toml", "SELECT COUNT(*) FROM stays", "--epsilon", "0.1", "--rows-per-person", "1"]
+    assert cli.main(asked) == 0
     kept = (folder / "stays.ledger").read_bytes()
+    capsys.readouterr()
     code, found = told(capsys)
     assert (code, [each for each in found if each[1].endswith(": ledger")]) == (0, [])
     old, new, words = OTHERS[name]
@@ -146,12 +160,36 @@ def test_a_ledger_that_would_refuse_the_table_as_it_is_described_is_ill(
     assert (code, finding["state"]) == (1, "ill")
     assert words in finding["told"]
     assert finding["hint"]
+    assert ('rename the section to [stays_2] and add population = "people"' in finding["hint"]) == (
+        "with other domains" in finding["told"]
+    )
     assert "--" not in finding["hint"]
     assert ("`giveortake admin budget change`" in finding["hint"]) == (name in {"budget", "unit"})
     with pytest.raises(GiveOrTakeError) as refused:  # and so would a service
         from_toml("giveortake.toml")
     assert words in refused.value.message
     assert (folder / "stays.ledger").read_bytes() == kept
+
+
+def test_domains_may_change_while_nothing_was_charged_and_dates_are_said_to_be_read_in_one_form(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "stays.csv").write_text("who,ward,nights,born,code\n1,surgery,1,1980-01-01,c\n")
+    (folder / "giveortake.toml").write_text(TOML + FROZEN)
+    from_toml("giveortake.toml").close()  # as a service that starts
+    (folder / "giveortake.toml").write_text((TOML + FROZEN).replace('"eyes"', '"eyes", "ears"'))
+    code, found = told(capsys)
+    assert code == 0
+    assert "dates are read as 2024-12-31, others count as missing" in found["configuration", "giveortake.toml"]["told"]
+    kept = (folder / "stays.ledger").read_bytes()
+    asked = ["giveortake.toml", "SELECT COUNT(*) FROM stays", "--epsilon", "0.1", "--rows-per-person", "1"]
+    assert cli.main(["quote", *asked]) == 0
+    assert (folder / "stays.ledger").read_bytes() == kept
+    from_toml("giveortake.toml").close()
+    assert cli.main(["query", *asked]) == 0
+    (folder / "giveortake.toml").write_text(TOML + FROZEN)
+    assert cli.main(["query", *asked]) == 2
+    assert "ward: you left out ears; the ledger has it" in capsys.readouterr().err
 
 
 def test_a_new_section_of_people_whom_nobody_names_is_ill_and_of_one_that_is_named_well(

@@ -27,9 +27,10 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_the_version_is_that_of_the_package() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"giveortake {version('giveortake')}\n")
+    assert run("version").stdout == done.stdout
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["help"]])
 def test_help_lists_every_command_and_shows_examples(arguments: list[str]) -> None:
     done = run(*arguments, COLUMNS="80")
     assert done.returncode == 0
@@ -44,7 +45,13 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit) as ended:
         cli.main([name, "--help"])
     assert ended.value.code == 0
-    assert "examples:" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "examples:" in told
+    described = told.partition("\n\n")[2].partition("\n\n")[0]  # after the usage
+    assert max(map(len, described.splitlines())) < 80
+    with pytest.raises(SystemExit):
+        cli.main(["help", name])
+    assert capsys.readouterr().out == told
 
 
 def test_an_unknown_command_lists_those_that_exist() -> None:

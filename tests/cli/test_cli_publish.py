@@ -57,6 +57,25 @@ def test_an_answer_that_was_asked_for_again_is_listed_once(folder: Path, capsys:
     assert not any(each.id in told for each in again)
 
 
+def test_what_was_released_is_listed_without_beginning_a_ledger(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "trips.toml").write_text(TOML)
+    before = sorted(folder.iterdir())
+    for file in (["trips.csv", *WHOM], ["trips.toml"]):
+        assert cli.main(["publish", *file, "--list"]) == 0
+        assert capsys.readouterr().out == "nothing was released yet\n"
+        assert cli.main(["publish", *file, "--to", "x.duckdb"]) == 2
+        assert "nothing was released yet" in capsys.readouterr().err
+    assert sorted(folder.iterdir()) == before
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    kept = (folder / "trips.csv.ledger").read_bytes()
+    assert cli.main(["publish", "trips.csv", "--list"]) == 0
+    assert cli.main(["publish", "trips.csv", "--to", "out.html", *WHOM]) == 2
+    assert "hint: --report out.html" in capsys.readouterr().err
+    assert (folder / "trips.csv.ledger").read_bytes() == kept
+
+
 def test_names_that_an_analyst_chose_are_shown_as_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert query(COUNT.replace("region,", 'region AS "[/bold]",'), "--epsilon", "0.1") == 0
     capsys.readouterr()

@@ -34,6 +34,23 @@ def test_a_second_call_knows_what_was_spent(folder: Path, capsys: pytest.Capture
     assert "ε of up to 0.6 would fit" in refused.err
 
 
+def test_a_budget_that_protects_hardly_anybody_is_warned_of_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, budget, told in (
+        ("a", "400", "ε = 400 is so large"),
+        ("b", "1,0.5", "δ = 0.5 allows all about a person"),
+    ):
+        (folder / f"{name}.csv").write_text("user_id\n1\n")
+        asked = ["query", f"{name}.csv", f"SELECT COUNT(*) FROM {name}", "--unit", "user_id", "--budget", budget]
+        for is_first in (True, False):
+            assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "1"]) == 0
+            assert (f"warning: {told}" in capsys.readouterr().err) == is_first
+    (folder / "giveortake.toml").write_text(TOML.replace('"1e-8"', '"0.5"'))
+    assert cli.main(["doctor", "giveortake.toml"]) == 0
+    assert "δ = 0.5 allows all" in capsys.readouterr().out
+
+
 def test_a_throw_away_ledger_forgets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         assert query(COUNT, "--epsilon", "0.9", "--ledger", ":memory:") == 0

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from trips import COUNT, PROTECTED, ROWS, TOML, folder, query
+from trips import COUNT, PROTECTED, ROWS, TOML, WHOM, folder, query
 
 from giveortake import cli
 
@@ -19,7 +19,7 @@ def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: py
     for words in (
         "give or take, with 95 %",
         "for the whole answer",
-        "of the budget",
+        "of a fresh budget",
         "Laplace noise",
         "yes",
     ):
@@ -28,6 +28,20 @@ def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: py
     assert cli.main(["quote", "trips.csv", longer, "--epsilon", "0.1", *PROTECTED]) == 0
     assert "cheaper" in capsys.readouterr().out
     assert set(folder.iterdir()) == before
+
+
+def test_after_a_profile_caps_are_compared_in_a_table_and_the_best_is_marked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["profile", "trips.csv", "--epsilon", "0.1", *WHOM]) == 0
+    capsys.readouterr()
+    assert cli.main(["quote", "trips.csv", "SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.1", *PROTECTED]) == 0
+    told = capsys.readouterr().out
+    assert "caps" in told
+    assert "error, rows in all" in told
+    assert len([line for line in told.splitlines() if line.startswith("→")]) == 1
+    assert "rows of noise" not in told
+    assert "10 % of a fresh budget" in told
 
 
 def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str]) -> None:

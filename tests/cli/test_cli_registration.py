@@ -104,7 +104,7 @@ def test_other_domains_are_asked_under_another_name_of_the_same_people(capsys: p
     assert (
         "amount: the ledger says real, 0 to 50, you said real, 0 to 90; region: the ledger says text, one of" in refused
     )
-    assert '--name trips2, --population "people of trips"' in refused
+    assert '--name trips_2 --population "people of trips"' in refused
     renamed = ["--name", "trips2", "--population", "people of trips", "--ledger", "trips.csv.ledger"]
     assert cli.main(["query", "trips.csv", COUNT.replace("trips", "trips2"), *other, *renamed]) == 0
     assert "80 % of the budget is used" in capsys.readouterr().err

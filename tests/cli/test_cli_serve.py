@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -26,7 +27,7 @@ def test_the_demonstration_prints_two_tokens_answers_and_stops_when_what_is_unde
             out, err = asked_and_stopped(process)
         finally:
             process.kill()  # one that goes on serving would be waited for
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, err) == (0, "starting…\n")
     assert "got_" not in out
 
 
@@ -90,6 +91,21 @@ def test_a_service_needs_a_ledger_that_lasts(tmp_path: Path, capsys: pytest.Capt
     assert "one lasting ledger" in capsys.readouterr().err
     assert cli.main(["serve"]) == 2
     assert "--demo" in capsys.readouterr().err
+
+
+def test_an_address_of_another_machine_is_told_from_a_port_that_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "giveortake.toml"
+    text = '[visits]\nsource = "visits.csv"\nunit = "row"\nbudget = "400"\nledger = "visits.csv.ledger"\n'
+    path.write_text(text, encoding="utf-8")
+    assert cli.main(["serve", str(path), "--host", "192.0.2.1"]) == 2
+    told = capsys.readouterr().err
+    assert "hint: --host is an address of this machine" in told
+    assert "warning: visits: ε = 400 is so large" in told
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        assert cli.main(["serve", str(path), "--port", str(taken.getsockname()[1])]) == 2
+    assert "a service may be running there already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"person,amount\n1,2\n", b"PAR1\xff\xfe"])

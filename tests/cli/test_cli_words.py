@@ -147,8 +147,25 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
         ("--domain", "day=1.1.2024:31.12.2024", "or --domain day=2024-01-01:2024-12-31; one --domain for each column"),
         ("--unti", "who", "hint: did you mean `--unit`? `giveortake quote --help` shows"),
         ("--uni", "who", "hint: did you mean `--unit`?"),  # half of an option is none
+        ("--eps", "1", "hint: did you mean `--epsilon`?"),
+        ("--q", "1", "hint: `giveortake quote --help` shows"),
+        ("--domain", "cost=(0,200)", "hint: bounds are written cost=0:200"),
+        ("--domain", "ward=[a,b]", "categories ward=north,south"),
     ):
         assert told in refused(capsys, *protected, option, value)
+    unquoted = ("quote", "stays.csv", "SELECT", "COUNT(*)", "FROM", "stays")
+    assert 'hint: put the question in quotes: "SELECT' in refused(capsys, *unquoted)
+    boolean = (*protected[:2], "SELECT COUNT(*) FROM stays WHERE ward = {}", *protected[3:], "--domain")
+    for said, domain, told in (
+        ("surgery", "ward=surgery,eyes", "hint: texts stand in single quotes: 'surgery'\n"),
+        ("'a' OR ward IS NULL = 1", "cost=0:9", "hint: a truth value is compared with TRUE or FALSE: x = TRUE\n"),
+    ):
+        asked_for = [each.format(said) for each in boolean]
+        assert told in refused(capsys, *asked_for, domain)
+    Path("names.csv").write_text("patient id,ward\n1,surgery\n")
+    named = ("quote", "names.csv", "SELECT COUNT(DISTINCT patient id) FROM names", "--unit", "patient id")
+    told = refused(capsys, *named, "--budget", "1", "--epsilon", "0.1", "--rows-per-person", "1")
+    assert 'hint: a name with blanks stands in double quotes: "patient id"\n' in told
     assert "is declared, such as --domain cost=0:500; CAST(x AS DOUBLE) converts\n" in refused(capsys, *protected)
     assert cli.main([*protected, "--budget", "epsilon=1, delta=1e-6", "--domain", "cost=0:9"]) == 0
     pl.DataFrame({"who": [1], "cost": [2.0]}).write_parquet("stays.parquet")
@@ -160,6 +177,34 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
     assert "hint: CSV files end in .csv" in refused(capsys, "quote", "none", *protected[2:])
     written = ("query", *protected[1:], "--domain", "cost=0:9", "--output", "nowhere/a.csv")
     assert "hint: make the folder nowhere first" in refused(capsys, *written)
+
+
+def test_a_ledger_is_shown_in_narrow_terminals_and_whole_in_pipes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["query", "stays.csv", COUNT, "--unit", "who", "--budget", "1,1e-6", "--rows-per-person", "1"]
+    assert cli.main([*asked, "--epsilon", "0.1"]) == 0
+    add = ["analyst", "add", "ann", "--dataset", "stays", "--budget", "0.3,1e-8"]
+    change = ["budget", "change", "--analyst", "ann", "--budget", "0.4", "--reason", "more"]
+    for said in (add, change, ["token", "issue"]):
+        capsys.readouterr()
+        assert cli.main(["admin", *said, "--ledger", "stays.csv.ledger"]) == 0
+        if said is change:
+            assert "It has no δ any more" in " ".join(capsys.readouterr().out.split())
+    told = refused(capsys, *asked, "--epsilon", "0.1", "--analyst", "zed")
+    assert "the ledger has no analyst 'zed'\n\n  hint: there are ann\n" in told
+    told = refused(capsys, "ledger", "backup", "stays.csv.ledger", "--to", "nowhere/monday.ledger")
+    assert "lies in a folder that does not exist\n\n  hint: mkdir -p " in told
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.main(["ledger", "show", "stays.csv.ledger"]) == 0
+    narrow = capsys.readouterr().out
+    assert re.search(r"population +people.*ε ≤ 0\.5$", narrow, re.MULTILINE)
+    monkeypatch.delenv("COLUMNS")
+    assert cli.main(["ledger", "show", "stays.csv.ledger"]) == 0
+    piped = capsys.readouterr().out
+    assert "stays, of the population people of stays\n" in re.sub(" +\n", "\n", piped)
+    assert "…" not in piped
+    assert "token       for the custodian" in piped
 
 
 def test_at_the_end_of_a_budget_nothing_is_left_rather_than_an_epsilon_of_0(

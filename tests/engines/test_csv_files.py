@@ -83,6 +83,14 @@ def test_files_are_read_by_the_stated_rules(content: bytes, rows: list[tuple[obj
     assert sorted(loaded(content, tmp_path), key=repr) == sorted(rows, key=repr)
 
 
+def test_names_of_columns_that_are_not_utf_8_are_refused_and_cells_are_not(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="not UTF-8") as refused:
+        loaded("p,région\na,b\n".encode("latin-1"), tmp_path)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("iconv -f latin1 -t utf-8 ")
+    assert loaded("p,région\na,b\n".encode(), tmp_path) == [("a", "b")]
+
+
 def test_an_empty_line_of_a_single_column_is_a_row(tmp_path: Path) -> None:
     assert loaded(b"p\na\n\nb\n", tmp_path) == [("a",), (None,), ("b",)]
     assert loaded(b"p\na\n\n\xff\n", tmp_path) == [("a",), (None,), ("\ufffd",)]

@@ -120,7 +120,7 @@ def test_a_damaged_or_missing_ledger_is_an_error_with_a_hint(
         ledger.reserve(Laplace(10), dataset="visits")
     place.put_back(backup)
     assert cli.main(["ledger", "verify", place.where]) == 2
-    assert "docs/how-to-restore-a-ledger.md" in capsys.readouterr().err
+    assert "`giveortake ledger restore --help`" in capsys.readouterr().err
     assert cli.main(["ledger", "verify", f"{place.where}.not"]) == 2
     assert "there is no ledger" in capsys.readouterr().err
     assert not Path(f"{place.where}.not").exists()

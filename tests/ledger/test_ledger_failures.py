@@ -168,7 +168,7 @@ def test_each_step_of_a_run_might_have_failed_and_is_counted(place: Place, capsy
         (hers,) = (each for each in ledger.failures() if each.name == "ann")
         assert (hers.steps, hers.bits) == (500, bits_of(502, 3))
         print_failures(Console(width=200), ledger.failures())
-        assert "which of 2 questions and 500 steps of runs failed tells at most 24.4 bits" in capsys.readouterr().out
+        assert "failures could reveal at most 24.4 bits in addition to ε" in capsys.readouterr().out
 
 
 def test_the_command_shows_what_failures_can_tell_and_resets_them(
@@ -182,7 +182,7 @@ def test_the_command_shows_what_failures_can_tell_and_resets_them(
             ledger.fail(ask(ledger, f"q{number}"))
     assert cli.main(["ledger", "show", place.where]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    told = "ann (analyst) 3 failed, 3 may; which of 1,000,000 questions failed tells at most 57.3 bits, beside what ε"
+    told = "ann (analyst) 3 of 3 allowed failures used; failures could reveal at most 57.3 bits in addition to ε"
     assert told in text
     assert cli.main(["admin", "failures", "show", "--ledger", place.where]) == 0
     assert told in " ".join(capsys.readouterr().out.split())

@@ -64,10 +64,18 @@ def test_a_deleted_folder_is_noticed_when_its_path_is_asked_for_again(place: Fil
 def test_a_ledger_that_was_moved_by_hand_is_found_by_its_id_and_its_copies_never_have_two_lives(
     place: FilePlace, tmp_path: Path
 ) -> None:
-    copy = tmp_path / "elsewhere.ledger"
+    copy, aside = tmp_path / "elsewhere.ledger", tmp_path / "aside"
     shutil.copy(place.path, copy)
+    with pytest.raises(LedgerForeign, match=r"is a copy of the ledger .*house"):
+        open_ledger(copy)
+    with open_ledger(copy, read_only=True) as ledger:
+        assert ledger.population("people").spent == Fraction(1, 10)
+    with place.open() as ledger:  # which goes on as if there were no copy
+        assert ledger.population("people").spent == Fraction(1, 10)
+    shutil.move(place.path, aside)
     with open_ledger(copy) as ledger:
         charge(ledger, "k1")
+    shutil.move(aside, place.path)
     with pytest.raises(LedgerRolledBack):
         place.open()
     with open_ledger(copy) as ledger:

@@ -14,8 +14,9 @@ from ledger_places import FilePlace, Place, place
 
 from giveortake import cli
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
-from giveortake.ledger import Ledger, Registered
+from giveortake.ledger import Ledger, Registered, restore
 from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace
 
 CONTENT, OTHER = (hashlib.sha256(text).hexdigest() for text in (b"a table", b"one row fewer"))
 
@@ -132,18 +133,42 @@ def test_an_export_holds_no_fingerprint_that_could_be_tested(
     assert CONTENT not in capsys.readouterr().out
 
 
-def test_domains_that_nobody_declared_are_not_frozen_and_a_declaration_is_a_new_version(place: Place) -> None:
+def test_domains_may_change_until_a_question_is_charged_and_each_declaration_is_a_new_version(place: Place) -> None:
     found, bounded, other = ({"t": {"n": {"kind": kind}}} for kind in ("text", "real", "integer"))
     with place.open() as ledger:
         assert put(ledger, "t", domains=found, declared=False).version == "1"
         assert put(ledger, "t", domains=other, declared=False).version == "1"
         assert put(ledger, "t", domains=bounded).version == "2"
         assert put(ledger, "t", domains=bounded).version == "2"
+        assert ledger.is_open("t")  # nothing was charged
+        assert put(ledger, "t", domains=other).version == "3"
+        assert put(ledger, "t", domains=other, declared=False).version == "4"
+        assert ledger.domains("t") is None
+        assert put(ledger, "t", domains=bounded).version == "5"
+        ledger.verify()
+    with place.open() as ledger:
+        with pytest.raises(LedgerMismatch, match="at version '5' now"):  # by a session that was opened before
+            ledger.reserve(Laplace(10), dataset="t", version="4")
+        ledger.reserve(Laplace(10), dataset="t", version="5")
+        assert not ledger.is_open("t")
         for said in ({"domains": other}, {"domains": found, "declared": False}):
             with pytest.raises(LedgerMismatch, match="with other domains"):
                 put(ledger, "t", **said)
-        assert put(ledger, "t", OTHER, domains=bounded).version == "3"
+        assert put(ledger, "t", OTHER, domains=bounded).version == "6"
         ledger.verify()
+
+
+def test_after_a_restoration_nobody_knows_whether_domains_may_change(tmp_path: Path) -> None:
+    place = FilePlace(tmp_path)
+    with place.open() as ledger:
+        put(ledger, "t", domains={"t": {}})
+    before = place.backup()
+    with place.open() as ledger:
+        ledger.reserve(Laplace(10), dataset="t")
+    place.put_back(before)
+    restore(place.where, reason="an old copy")
+    with place.open() as ledger:
+        assert not ledger.is_open("t")
 
 
 def test_a_table_that_changed_when_its_domains_were_declared_has_a_version_for_each(place: Place) -> None:

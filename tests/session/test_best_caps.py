@@ -106,7 +106,7 @@ def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_ou
     assert str(best.caps) == "at most 300 rows of a person"
     assert best.left_out is not None
     assert best.left_out.high == 0
-    assert any("no row is left out" in note for note in best.notes)
+    assert any("the caps leave no row out" in note for note in best.notes)
     stated = s.sql(COUNT).answer(epsilon=100, rows_per_group=300)
     assert stated.columns == best.columns  # the same question, which is free
     assert s.spent == before + 100

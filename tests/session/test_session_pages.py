@@ -58,7 +58,7 @@ def test_a_quote_shows_every_margin_and_what_would_be_cheaper() -> None:
         query = s.sql("SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM trips GROUP BY region")
         page = query.quote(epsilon="0.5")._repr_html_()
         refused = query.quote(epsilon="3")._repr_html_()
-    for words in ("give or take, with 95 %", "<td", "mean", "/ n", "25 % of the budget", "cheaper", "yes"):
+    for words in ("give or take, with 95 %", "<td", "mean", "/ n", "25 % of a fresh budget", "cheaper", "yes"):
         assert words in page
     assert "what is left does not pay for it" in refused
 

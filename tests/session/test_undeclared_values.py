@@ -71,6 +71,11 @@ def test_an_answer_in_declared_groups_says_which_rows_are_in_none_of_them() -> N
         assert told("floor") == ["rows with another `floor` than the declared domain allows are in no group"]
         missing = "– in `floor`: the rows without one, which are a group of their own"
         assert missing in s.sql("SELECT floor, COUNT(*) AS n FROM stays GROUP BY floor").answer(epsilon=1).notes
+    dates = pl.DataFrame({"who": range(9), "day": [dt.date(2024, 1, 1)] * 9})
+    bounds = {"day": (dt.date(2024, 1, 1), dt.date(2024, 1, 2))}
+    with gt.protect(dates, unit="who", budget=gt.PureDP(9), domains=bounds, rows_per_person=1, name="stays") as s:
+        notes = s.sql("SELECT day, COUNT(*) AS n FROM stays GROUP BY day").answer(epsilon=1).notes
+        assert any("without one (of a CSV file also those whose date is not written as 2024-12-31)" in n for n in notes)
     domains["ward"] = ["surgery", "ear", None]
     with gt.protect(rows, unit="who", budget=gt.PureDP(9), domains=domains, rows_per_person=1, name="stays") as s:
         answer = s.sql("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward").answer(epsilon=1)

@@ -18,14 +18,14 @@ def test_keys_that_nobody_could_show_are_seen_before_they_are_paid() -> None:
     )
     unknown = by_amount.quote(epsilon="0.01", rows_per_person=1)
     assert unknown.worthless is None  # nobody knows how many there are
-    assert "an empty answer costs as much as a full one" in str(unknown)
+    assert "the answer is empty and costs as much as a full one" in str(unknown)
     paid = by_amount.answer(epsilon="0.01", rows_per_person=1)
     assert len(paid) == 0
     assert any("no key was shown" in note for note in paid.notes)
     stated = by_amount.quote(epsilon="0.01", rows_per_person=1, n=50)
     assert "hardly any key would be shown" in str(stated.worthless)
     assert str(stated.worthless) in str(stated)
-    assert "an empty answer costs" not in str(stated)
+    assert "the answer is empty" not in str(stated)
     s.profile(epsilon=100)
     assert "the profile tells of at most" in str(by_amount.quote(epsilon="0.01", rows_per_person=1).worthless)
     assert by_amount.quote(epsilon=5, rows_per_person=1).worthless is None
@@ -92,7 +92,7 @@ def test_a_quote_says_that_there_is_no_delta_left_for_finding_keys() -> None:
     visits = files("giveortake") / "data" / "visits.csv"
     with gt.protect(visits, unit="person_id", budget=gt.ApproxDP(9, "1e-6"), rows_per_person=4) as s:
         q = s.sql("SELECT region, COUNT(*) AS n FROM visits GROUP BY region")
-        assert "an empty answer costs as much" in str(q.quote(epsilon=1).doubt)
+        assert "the answer is empty and costs as much" in str(q.quote(epsilon=1).doubt)
         q.answer(epsilon=1, key_delta="1e-7")
         quote = q.quote(epsilon=1, key_delta="9e-8")
         assert not quote.admitted

@@ -367,6 +367,11 @@ def test_something_that_is_no_text_is_refused() -> None:
             "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM trips GROUP BY month",
         ),
         (
+            "SELECT COUNT(*) AS n FROM trips WHERE strftime('%Y', t.amount) = '1'",
+            "the function STRFTIME",
+            "DATE_TRUNC('month', amount) AS month",
+        ),
+        (
             "SELECT COUNT(*) AS n FROM trips WHERE TO_CHAR(day) = '1'",
             "the function TO_CHAR",
             "DATE_TRUNC('month', day)",

@@ -20,7 +20,7 @@ from giveortake.answers.confidence import Confidence
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
 from giveortake.arguments import TO_SAVE, told_by_name
-from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute
+from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute, package
 
 if TYPE_CHECKING:
     import os
@@ -412,7 +412,7 @@ def _restored(kind: type[Released], columns: Sequence[Column], provenance: dict[
 
 
 def _without(library: str) -> NotFound:
-    return NotFound(f"a table of {library} needs {library}", hint=f"pip install {library}; to_dict() needs nothing")
+    return NotFound(f"a table of {library} needs {library}", hint=f"{package(library)}; to_dict() needs nothing")
 
 
 def _inert(cell: Value) -> Value:

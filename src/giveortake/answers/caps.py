@@ -199,7 +199,7 @@ class LeftOut:
             return f"how much the caps leave out is not known: {self.why}"
         sure = f"with {shown(100 * self.confidence)} %, for all caps together"
         if self.high == 0:
-            return f"no row is left out{f': {self.why}' if self.why else ''}"
+            return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
         about = f"{self.about} of the rows are left out"
         if self.high >= 1:
             more = f"; {self.why}" if self.why else ""

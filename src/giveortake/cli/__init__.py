@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
@@ -38,6 +39,8 @@ COMMANDS = Commands(
     )
 )
 
+_SHORTEST = 4  # letters and dashes of an option that is taken for a misspelt one
+_WIDTH = 79  # of descriptions
 _UNREAD = 1
 _REFUSED = 2
 _INTERRUPTED = 130
@@ -107,9 +110,13 @@ def _read(given: list[str]) -> argparse.Namespace | None:
     if given and given[0] in COMMANDS:
         return _parser([given[0]]).parse_args(given)
     parser = parser_of_all()
-    if not given:
+    if not given or given == ["help"]:
         parser.print_help()
         return None
+    if given[0] == "help" and len(given) > 1:
+        return _read([*given[1:], "--help"])
+    if given == ["version"]:
+        given = ["--version"]
     if not given[0].startswith("-"):
         raise _unknown_command(given[0])
     return parser.parse_args(given)
@@ -135,9 +142,17 @@ class _Parser(argparse.ArgumentParser):
         """Refuse unknown arguments in the command that got them, so that the hint is its own help."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            guess = meant(unknown[0].partition("=")[0], self._option_string_actions)
-            raise self._refusal(f"unrecognized arguments: {' '.join(unknown)}", guess)
+            raise self._refusal(f"unrecognized arguments: {' '.join(unknown)}", self._guess(unknown))
         return found, unknown
+
+    def _guess(self, unknown: list[str]) -> str:
+        """How a hint begins, by what was not understood: a question without quotes, or an option that is misspelt."""
+        if {"FROM", "SELECT"} & {each.upper() for each in unknown}:
+            return 'put the question in quotes: "SELECT COUNT(*) FROM trips"; '
+        said, options = unknown[0].partition("=")[0], self._option_string_actions
+        if len(said) < _SHORTEST:
+            return ""
+        return meant(next((each for each in options if each.startswith(said)), said), options)
 
     def error(self, message: str) -> NoReturn:
         raise self._refusal(message)
@@ -161,7 +176,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
         subparser = commands.add_parser(
             name,
             help=command.summary,
-            description=command.description,
+            description=fill(" ".join(command.description.split()), _WIDTH),
             epilog="\n".join(["examples:", *(f"  {line}" for line in command.examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

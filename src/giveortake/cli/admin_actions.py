@@ -13,6 +13,7 @@ from giveortake.cli.session_options import promise
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import shown
 from giveortake.ledger.listings import promised
+from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
     import argparse
@@ -85,6 +86,9 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     )
     before = "none" if level.budget is None else promised(level.budget)
     out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
+    if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
+        kept = f"--budget {arguments.budget},{shown(level.budget.delta)}"
+        out.print(Text(f"It has no δ any more, so keys can no longer be found; {kept} keeps the δ."))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
     if people is not None and left is not None:
         _print_taken(ledger, people, left, out)

@@ -12,10 +12,11 @@ from giveortake.cli.command import Command
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_BASH, _FISH = "~/.local/share/bash-completion/completions", "~/.config/fish/completions"
 _INSTALL = {
-    "bash": "giveortake completion bash > ~/.local/share/bash-completion/completions/giveortake",
-    "zsh": "giveortake completion zsh > ~/.zfunc/_giveortake   (a folder that is in $fpath before compinit)",
-    "fish": "giveortake completion fish > ~/.config/fish/completions/giveortake.fish",
+    "bash": f"mkdir -p {_BASH} && giveortake completion bash > {_BASH}/giveortake",
+    "zsh": "mkdir -p ~/.zfunc && giveortake completion zsh > ~/.zfunc/_giveortake   (in $fpath before compinit)",
+    "fish": f"mkdir -p {_FISH} && giveortake completion fish > {_FISH}/giveortake.fish",
 }
 
 

@@ -51,9 +51,10 @@ def _print(found: list[Finding]) -> None:
         out.print(grid)
         out.print()
     states = Counter(each.state for each in found)
-    counted = f"{states['well']} well, {states['absent']} absent (not an error), {states['ill']} ill"
+    problems = f"{states['ill']} problem{'s' * (states['ill'] != 1)}"
+    counted = f"{states['well']} ok, {states['absent']} not installed or not present, {problems}"
     out.print(Text(counted, style="bold red" if states["ill"] else "bold green"))
-    out.print("Whether noise has the law that is promised is another question: `giveortake audit --quick`.")
+    out.print("To test the noise itself, run `giveortake audit --quick`.")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

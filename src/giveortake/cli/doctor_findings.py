@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import platform
 import re
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
@@ -17,11 +20,12 @@ import giveortake as gt
 from giveortake.advice import on
 from giveortake.answers.printable import printable
 from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
+from giveortake.cli.wording import weakness
 from giveortake.engines.registry import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, extra, shown
 from giveortake.ledger.state import State, state_folder
 from giveortake.privacy import ROW
-from giveortake.session.configuration import configurations
+from giveortake.session.configuration import configurations, in_toml
 from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ _FOR = {
     "server": "`giveortake serve`",
 }
 _OLDEST_JAVA = 17
+_CELLS = frozenset({".csv", ".tsv", ".txt"})  # files without types
 _SHOWN = 5  # of what may be very many
 
 
@@ -197,10 +202,19 @@ def _state() -> Iterator[Finding]:
     yield from _marks(State(folder))
 
 
+def _found(state: State) -> Iterator[str]:
+    """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
+    for place in state.places():
+        with suppress(GiveOrTakeError):
+            seen = state.read(place)
+            if seen is not None and seen.moved_to is None and Path(seen.path).exists():
+                yield seen.ledger
+
+
 def _marks(state: State) -> Iterator[Finding]:
     """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
     told: dict[str, list[Finding]] = defaultdict(list)
-    whole = 0
+    whole, found = 0, set(_found(state))
     for place in state.places():
         try:
             seen = state.read(place)
@@ -213,7 +227,7 @@ def _marks(state: State) -> Iterator[Finding]:
         name = printable(seen.path)
         if point is None:
             told["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
-        elif point.number and seen.moved_to is None and not Path(seen.path).exists():
+        elif point.number and seen.moved_to is None and not Path(seen.path).exists() and seen.ledger not in found:
             words = f"the ledger is gone; its mark remembers {point.number} entries"
             told["absent"].append(Finding("state", name, "absent", words, _RESTORE))
         else:
@@ -231,7 +245,7 @@ def _marks(state: State) -> Iterator[Finding]:
             yield Finding("state", "…", told[kind][0].state, f"{more} more of the same", told[kind][0].hint)
 
 
-_RESTORE = "docs/how-to-restore-a-ledger.md"
+_RESTORE = "`giveortake ledger restore --help` says how it is restored"
 
 
 def _here() -> list[str]:
@@ -256,10 +270,13 @@ def _configuration(place: str) -> Iterator[Finding]:
         elif (columns := lost_columns(section, _ledgers_of(section, place))) is not None:
             yield Finding("configuration", where, "ill", *columns)
         else:
-            yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
+            dates = "; dates are read as 2024-12-31, others count as missing" if _reads_dates(section) else ""
+            yield Finding("configuration", where, "well", f"protects {section.said['unit']}{dates}")
+            if (weak := weakness(section.said["budget"])) is not None:
+                yield Finding("configuration", f"{where}: budget", "absent", weak)
             if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
                 told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
-                yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
+                yield Finding("configuration", f"{where}: caps", "absent", told, "rows_per_person = 10")
         for ledger in _ledgers_of(section, place):
             ledgers[ledger, section.mark] = None
             refused = None if lost else refusal(section, ledger)
@@ -269,10 +286,19 @@ def _configuration(place: str) -> Iterator[Finding]:
         yield _ledger(ledger, mark)
 
 
+def _reads_dates(section: Configuration) -> bool:
+    """Whether dates are declared of a table in a CSV file."""
+    said = section.said.get("domains", {}).values()
+    ends = [end for each in said if isinstance(each, Mapping) for end in each.get("bounds", ())]
+    cells = [file for file in files_of(section.said["source"]) if Path(file).suffix.lower() in _CELLS]
+    return bool(cells) and any(isinstance(end, dt.date) for end in ends)
+
+
 def _hint_in_file(refused: GiveOrTakeError) -> str | None:
     """A hint for whoever edits a TOML file: the command's form, unless that names options."""
-    command = on(refused.hint, "command")
-    return refused.hint if command is None or "--" in command else command
+    hint = in_toml(refused.hint)
+    command = on(hint, "command")
+    return hint if command is None or "--" in command else command
 
 
 def _ledgers_of(section: Configuration, place: str) -> list[str]:

@@ -45,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if is_address(arguments.file):
         raise InvalidParameter(
-            "file", arguments.file.partition("://")[0], "is an address", hint="docs/how-to-configure.md has an example"
+            "file",
+            arguments.file.partition("://")[0],
+            "is an address",
+            hint="`giveortake init` takes a CSV, Parquet or DuckDB file",
         )
     path, output = Path(arguments.file), Path(arguments.output)
     columns = columns_of(path, arguments.table)
@@ -87,12 +90,13 @@ def draft(
     said = "" if table is None else f"table = {quoted(table)}\n"
     return f"""\
 # A draft of `giveortake init`, made of the names and types of the columns alone: no row was looked at.
-# Fill in what is marked {FILL_IN}; then this costs nothing, and says whether all is well:
+# Fill in what is marked {FILL_IN}; then check the file with this free command:
 #   giveortake quote {file} 'SELECT COUNT(*) AS n FROM {_in_sql(name)}' --epsilon 0.1 --rows-per-person 10
 # (without --rows-per-person if unit = "row", or if it is said below). Which number is good can be found, at a price:
 #   giveortake profile {file} --epsilon 0.1 --most-rows 1000
 # Let analysts in before that if their budgets have a delta: what you ask yourself fixes how the rest of delta is used.
-# The first answer freezes what is said below about columns. To say something else later, give the table another name.
+# The first charge freezes what is said below about columns. To say something else after it, rename the section and add
+# population = "people of {name}".
 
 [{name}]
 source = {quoted(source)}

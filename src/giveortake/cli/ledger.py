@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from giveortake.privacy import Neighbours
 
 _BAR = 8
-_NARROWEST = 9  # of a name
+_NARROWEST = 7  # of a name
+_PIPED = 200  # columns, where nobody reads lines as wide as their terminal
 _WIDTH = 48  # of a burn-down
 _STEPS = "▁▂▃▄▅▆▇█"
 
@@ -67,6 +69,8 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(_as_json(ledger, levels, used)) + "\n")
         return 0
     out = terminal()
+    if not out.is_terminal and "COLUMNS" not in os.environ:  # a file or another program, where nothing is to be cut
+        out.width = _PIPED
     out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used_of_whole(used, history))
@@ -93,8 +97,8 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
     if len(protected) > 1:
         table.add_column("protects", overflow="fold", min_width=_NARROWEST)
     given_away = any(level.given for level in levels)
-    for heading in ("budget", "spent"):
-        table.add_column(heading, no_wrap=True)
+    table.add_column("budget", overflow="fold")
+    table.add_column("spent", no_wrap=True)
     for heading in (*(["given"] if given_away else []), "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for level in levels:
@@ -120,13 +124,10 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
     grid = Table.grid(padding=(0, 2))
     for each in found:
         asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
-        asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
-        if each.steps:
-            asked += f" and {each.steps:,} step{'s' * (each.steps != 1)} of runs"
-        counted = f"{each.failed} failed, {each.allowed} may"
-        tells = f"which of {asked} failed tells at most {float(each.bits):.1f} bits, beside what ε counts"
+        counted = f"{each.failed} of {each.allowed} allowed failures used"
+        tells = f"failures could reveal at most {float(each.bits):.1f} bits in addition to ε"
         grid.add_row(Text(f"  {asker}"), f"{counted}; {tells}")
-    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
+    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk")
     out.print(grid)
 
 

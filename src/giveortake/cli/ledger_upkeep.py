@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from rich.text import Text
 from giveortake import ledger as ledgers
 from giveortake.answers.printable import printable
 from giveortake.cli.command import terminal
-from giveortake.errors import NotFound
+from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import shown
 from giveortake.privacy.events import Pure
 
@@ -43,6 +44,10 @@ def _lines(path: Path) -> list[str]:
 
 
 def _backup(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.to).absolute().parent
+    if not folder.is_dir():
+        make = f"mkdir -p {shlex.quote(str(folder))}"
+        raise InvalidParameter("--to", arguments.to, "lies in a folder that does not exist", hint=make)
     point = ledgers.backup(arguments.path, arguments.to, mark=arguments.mark)
     out = terminal()
     out.print(f"{point.number} entries are in {arguments.to}, without the mark", soft_wrap=True)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
+from giveortake import ledger as ledgers
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import table_of
 from giveortake.cli.wording import in_options
+from giveortake.engines.registry import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.ledger.listings import without_repeats
 from giveortake.publication import publish, report
+from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
     import argparse
 
     from giveortake.ledger import ReleaseRecord
-    from giveortake.session import Session
 
 _SHORTEST_ID = 8  # digits
 
@@ -38,12 +41,16 @@ def run(arguments: argparse.Namespace) -> int:
             "--report", arguments.report, "is a page of one release: name it", hint="--release ID; --list shows the ids"
         )
     with in_options(arguments):
+        known = _releases(arguments)
+        if arguments.list:
+            terminal().print(_listed(known) if known else "nothing was released yet")
+        if arguments.to is None and arguments.report is None:
+            return 0
+        if not known:
+            raise NotFound("nothing was released yet", hint="`giveortake query` releases an answer")
+        chosen = [_whole_id(each, known) for each in arguments.release]
         session, _ = session_options.open_session(arguments)
         with session:
-            known = _releases(session) if arguments.list or arguments.release else []
-            if arguments.list:
-                terminal().print(_listed(known))
-            chosen = [_whole_id(each, known) for each in arguments.release]
             if arguments.to is not None:
                 found = publish(session, arguments.to, release=chosen or None, schema=arguments.schema)
                 for line in str(found).splitlines():
@@ -54,11 +61,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _releases(session: Session) -> list[ReleaseRecord]:
-    """All releases of the session, the oldest first."""
+def _releases(arguments: argparse.Namespace) -> list[ReleaseRecord]:
+    """All releases of the table, the oldest first; the ledger is only read, and none is begun."""
+    place = session_options.ledger_place(arguments)
     found: list[ReleaseRecord] = []
-    while page := session.releases(after=found[-1].id if found else None):
-        found += page
+    if place == MEMORY or not (is_address(place) or Path(place).exists()):
+        return found
+    name = session_options.expected_name(arguments)
+    with ledgers.open(place, mark=session_options.mark_place(arguments), create=False, read_only=True) as book:
+        while page := book.releases(
+            analyst=arguments.analyst, dataset=name, after=found[-1].id if found else None, limit=100
+        ):
+            found += page
     return found
 
 

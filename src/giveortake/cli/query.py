@@ -33,12 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
     text = session_options.question(arguments)
     with in_options(arguments), ExitStack() as opened:
         with progress(f"loading {printable(arguments.file)}") as shown_progress:
-            session_options.rehearse(arguments, text)
+            weak = session_options.rehearse(arguments, text)
             session, book = session_options.open_session(arguments)
             opened.enter_context(session)
             shown_progress.says("asking")
             answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
         _write(answer, kind, arguments)
+        report("" if weak is None else f"warning: {weak}\n")
         report(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
     return 0
 

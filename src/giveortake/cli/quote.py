@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from giveortake.answers.caps import percent
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from giveortake.answers.caps import CapLine
     from giveortake.session import Quote, Session
 
 
@@ -56,6 +58,22 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     for label, text in _facts(session, quote):
         facts.add_row(Text(label, style="bold"), Text(printable(text)))
     out.print(facts)
+    if quote.left_out is not None and quote.left_out.lines:
+        out.print()
+        out.print(_caps(quote.left_out.lines))
+
+
+def _caps(lines: tuple[CapLine, ...]) -> Table:
+    """Other caps to compare: their noise, what they leave out, and the error of both; the least is marked."""
+    table = Table("", "caps", pad_edge=False, box=None)
+    where = "in a group" if lines[0].grouped else "in all"
+    for title in ("noise, rows", "left out, about", f"error, rows {where}"):
+        table.add_column(title, justify="right")
+    least = min(line.error for line in lines)
+    for line in lines:
+        numbers = (f"± {line.margin:,.0f}", percent(line.estimate), f"{line.error:,.0f}")
+        table.add_row("→" if line.error == least else "", Text(line.caps.partition(", chosen")[0]), *numbers)
+    return table
 
 
 def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
@@ -64,7 +82,8 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     if standing.used is not None:
         left = "" if affordable is None else f"; {rest(affordable)}"
         facts.append(("used so far", f"{shown(100 * standing.used, 3)} %{given(standing)}{left}"))
-    return [*facts, *quote_facts(quote)]
+    told = None if quote.left_out is None else replace(quote.left_out, lines=())
+    return [*facts, *quote_facts(replace(quote, left_out=told))]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

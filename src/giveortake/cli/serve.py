@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.streams import report
+from giveortake.cli.wording import weakness
 from giveortake.errors import GiveOrTakeError, NotFound, extra
+from giveortake.session.configuration import configurations
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from rich.console import Console
+
+    from giveortake.server.settings import Settings
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve what a TOML file describes, or the bundled table, until Ctrl-C."""
     try:
-        from giveortake.server import running, settings  # noqa: PLC0415 (an extra, which may not be installed)
+        from giveortake.server import settings  # noqa: PLC0415 (an extra, which may not be installed)
     except ImportError as error:
         raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
     out = terminal()
@@ -34,10 +40,33 @@ def run(arguments: argparse.Namespace) -> int:
         out.print(f"tokens: giveortake admin token issue --ledger {found.ledger}", soft_wrap=True, markup=False)
         if not is_local(found.host):
             out.print("[yellow]over plain HTTP others can read tokens on the way, and browsers keep none:[/]")
-            out.print("put a proxy with TLS before it (docs/deploy.md)", markup=False)
+            out.print("put a proxy with TLS before it", markup=False)
 
-    running.serve(found, announce=announce)
+    for section in configurations(arguments.file).values():
+        if (weak := weakness(section.said["budget"])) is not None:
+            report(f"warning: {section.name}: {weak}\n")
+    _serve(found, announce)
     return 0
+
+
+def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C; an address that cannot be listened at is told apart from a port that is taken."""
+    from giveortake.server.pool import WorkerFailed  # noqa: PLC0415 (as above)
+    from giveortake.server.running import serve  # noqa: PLC0415 (as above)
+
+    report("starting…\n")
+    try:
+        serve(settings, announce=announce)
+    except NotFound as error:
+        if "in use" in error.message:
+            hint = "a service may be running there already; --port 0 takes a free port"
+        elif error.message.startswith("cannot listen"):
+            hint = "--host is an address of this machine, 127.0.0.1 unless stated"
+        else:
+            raise
+        raise NotFound(error.message, hint=hint) from None
+    except WorkerFailed as error:
+        raise WorkerFailed(error.message, hint=f"Ctrl-C ends workers that are starting; else: {error.hint}") from None
 
 
 def is_local(host: str) -> bool:
@@ -53,7 +82,7 @@ def is_local(host: str) -> bool:
 
 
 def _demo(arguments: argparse.Namespace, out: Console) -> int:
-    from giveortake.server import demo, running  # noqa: PLC0415 (as above)
+    from giveortake.server import demo  # noqa: PLC0415 (as above)
 
     with tempfile.TemporaryDirectory(prefix="giveortake-demo-") as folder:
         ready = demo.prepared(Path(folder), **_instead(arguments))
@@ -64,7 +93,7 @@ def _demo(arguments: argparse.Namespace, out: Console) -> int:
             for role, token in ((f"analyst {demo.ANALYST}", ready.analyst), ("custodian", ready.custodian)):
                 out.print(f"  {role:<12} {token}", soft_wrap=True, markup=False)
 
-        running.serve(ready.settings, announce=announce)
+        _serve(ready.settings, announce)
     return 0
 
 

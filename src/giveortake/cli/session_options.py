@@ -17,7 +17,7 @@ from giveortake.advice import on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.cli.said_before import said_before
-from giveortake.cli.wording import CUSTODIANS
+from giveortake.cli.wording import CUSTODIANS, weakness
 from giveortake.engines.registry import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, rational
@@ -39,7 +39,22 @@ if TYPE_CHECKING:
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:
     """Open the session that the arguments describe; return it, and where its ledger is."""
     place = ledger_place(arguments)
+    _require_analyst(arguments, place)
     return _open(arguments, place), place
+
+
+def _require_analyst(arguments: argparse.Namespace, place: str) -> None:
+    """Refuse an analyst whom the ledger does not know, and name those whom it does: a custodian types the command."""
+    if arguments.analyst is None or _registered(place, mark_place(arguments)) in (None, {}):
+        return
+    with ledgers.open(place, mark=mark_place(arguments), create=False, read_only=True) as book:
+        known = sorted({level.name for level in book.levels() if level.kind == "analyst"})
+    if arguments.analyst not in known:
+        add = f"`giveortake admin analyst add {shlex.quote(arguments.analyst)} --ledger {shlex.quote(place)}`"
+        raise NotFound(
+            f"the ledger has no analyst {arguments.analyst!r}",
+            hint=f"there are {', '.join(known)}" if known else f"{add} lets them ask",
+        )
 
 
 @contextmanager
@@ -50,6 +65,7 @@ def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, 
     described is opened on a copy of the ledger in memory, so that what its people have spent counts.
     """
     place, mark = ledger_place(arguments), mark_place(arguments)
+    _require_analyst(arguments, place)
     known = _registered(place, mark)
     if known is None or _is_held(arguments, known):
         with _open(arguments, place) as session:
@@ -185,21 +201,25 @@ def mark_place(arguments: argparse.Namespace) -> str | None:
     return said
 
 
-def _registered(place: str, mark: str | None) -> dict[str, bool] | None:
-    """The tables in a ledger file, each with whether its domains are frozen; None if that is unknown."""
+def _registered(place: str, mark: str | None) -> dict[str, bool | None] | None:
+    """The tables in a ledger file, with whether their domains are frozen (None if they have none); None if unknown."""
     if place == MEMORY or "://" in place:
         return None
     if not Path(place).exists():
         return {}
     with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
-        return {level.name: book.domains(level.name) is not None for level in book.levels() if level.kind == "data set"}
+        return {
+            level.name: None if book.domains(level.name) is None else not book.is_open(level.name)
+            for level in book.levels()
+            if level.kind == "data set"
+        }
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
-def _is_held(arguments: argparse.Namespace, known: dict[str, bool]) -> bool:
+def _is_held(arguments: argparse.Namespace, known: dict[str, bool | None]) -> bool:
     """Whether opening the table would register neither the table nor its domains."""
     name = expected_name(arguments)
-    return name in known and (known[name] or not _declares(arguments))
+    return name in known and (known[name] or (known[name] is None and not _declares(arguments)))
 
 
 def _declares(arguments: argparse.Namespace) -> bool:
@@ -209,20 +229,22 @@ def _declares(arguments: argparse.Namespace) -> bool:
     return bool(arguments.domain)
 
 
-def rehearse(arguments: argparse.Namespace, text: str) -> None:
+def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
     """Refuse now what would be refused later, before a ledger registers the table or its domains for good.
 
-    Domains and budgets are frozen once they are registered. So a table that its ledger does not hold yet as it is
-    described is opened once without a trace, and the question quoted; one that is held so is asked directly.
+    Budgets are frozen once they are registered, domains once a question was charged. So a table that its ledger does
+    not hold yet as it is described is opened once without a trace, and the question quoted; one that is held so is
+    asked directly. A sentence is returned if the budget of a new table is very large.
     """
     known = _registered(ledger_place(arguments), mark_place(arguments))
     if known is None or _is_held(arguments, known):
-        return
+        return None
     with rehearsed_session(arguments) as (session, _):
         query = session.sql(text)
         if not query.quote(**spend_terms(arguments)).admitted:
             with suppress(ApprovalRequired):  # which the ledger itself is asked for
                 query.answer(**spend_terms(arguments))  # says why not, before a row is read
+        return weakness(session.budget)
 
 
 def expected_name(arguments: argparse.Namespace) -> str:
@@ -291,7 +313,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument(
         "--n", metavar="N", help="how many rows a group has, if that is public; it gives margins of means"
     )
-    caps = parser.add_argument_group("how much of one person counts (each of them only lowers it, and so the noise)")
+    caps = parser.add_argument_group("how much of one person counts (in place of what the TOML file says)")
     caps.add_argument("--rows-per-person", metavar="R", help="how many rows in a table: 600, or flights=600,planes=1")
     caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
     caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
@@ -385,6 +407,13 @@ def _domain(text: str) -> tuple[str, Any]:
     (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
     """
     column, said = _pair("--domain", text, "amount=0:500")
+    if any(part.strip()[:1] in _BRACKETS or part.strip()[-1:] in _BRACKETS for part in said.split(",")):
+        raise InvalidParameter(
+            "--domain",
+            text,
+            "has brackets, which options do not need",
+            hint=f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'",
+        )
     ends = said.split(":")
     if len(ends) == 2:
         for read in (_number, dt.date.fromisoformat):
@@ -421,6 +450,7 @@ def _number(text: str) -> Any:
     return number.numerator if number.denominator == 1 else number
 
 
+_BRACKETS = frozenset("()[]{}")
 _BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])
 _ASKS = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 _MISSING = {

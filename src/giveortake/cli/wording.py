@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import shlex
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,16 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
+from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
-    from fractions import Fraction
 
     from giveortake.ledger.standings import Standing
+    from giveortake.privacy import Guarantee
+
+_LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 1000), 20  # budgets that are warned of
 
 CUSTODIANS = (  # options that a TOML file states instead
     "unit",
@@ -67,6 +71,22 @@ def given(standing: Standing) -> str:
     return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
 
 
+def weakness(budget: Guarantee) -> str | None:
+    """A sentence about a budget that protects hardly anybody; None if it is not that large.
+
+    >>> weakness(ApproxDP(1, "1e-6")), weakness(PureDP(400))
+    (None, 'ε = 400 is so large that it protects hardly anybody: `giveortake explain --epsilon 400`')
+    """
+    if isinstance(budget, ApproxDP) and budget.delta >= _LARGE_DELTA:
+        return (
+            f"δ = {shown(budget.delta)} allows all about a person to be revealed with that probability: 1e-6 is usual"
+        )
+    if isinstance(budget, PureDP | ApproxDP) and budget.epsilon > _LARGE_EPSILON:
+        told = shown(budget.epsilon)
+        return f"ε = {told} is so large that it protects hardly anybody: `giveortake explain --epsilon {told}`"
+    return None
+
+
 def _in_options(text: str, known: Sequence[str]) -> str:
     """A message with Python's arguments written as options.
 
@@ -103,7 +123,8 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         return f"{_option(found['name'])} {_quoted(value)}".rstrip()
 
     no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
-    return re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    text = re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    return re.sub(r"(--name [^,]*), (?=--population)", r"\1 ", text)  # as it is pasted
 
 
 def _about(message: str, hint: str) -> str:

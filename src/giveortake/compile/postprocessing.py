@@ -6,6 +6,7 @@ and the citations.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -318,8 +319,13 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
 def _missing(made: Measurement, columns: list[Column], limit: int | None) -> list[str]:
     """Which keys are missing in a group: tables show a dash there. Noise may decide whether it is shown."""
     names = {name for name, _ in made.question.keys}
-    found = [each.name for each in columns if each.name in names and any(value is None for value in each)]
-    notes = [f"– in `{name}`: the rows without one, which are a group of their own" for name in found]
+    found = [each for each in columns if each.name in names and any(value is None for value in each)]
+    unread = {each.name: any(isinstance(value, dt.date) for value in each) for each in found}
+    other = " (of a CSV file also those whose date is not written as 2024-12-31)"
+    notes = [
+        f"– in `{name}`: the rows without one{other if dated else ''}, which are a group of their own"
+        for name, dated in unread.items()
+    ]
     all_shown = (made.selection, made.question.having, made.question.limit, limit) == (None,) * 4
     return notes if all_shown else [Remark(note) for note in notes]
 

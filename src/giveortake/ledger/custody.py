@@ -101,7 +101,7 @@ class Custody(Office):
 
         `population` names people who are registered already; `new_population` is the custodian's word that these are
         other people. Only on a ledger without people may both be left out; they are called `first` then.
-        Domains that nobody has `declared` yet are not frozen.
+        Domains are frozen once some were `declared` and a question was charged for the table.
         """
         with self._administering(by) as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
@@ -131,9 +131,14 @@ class Custody(Office):
             return list(draft.book.dataset(dataset).versions)
 
     def domains(self, dataset: str) -> Any:
-        """The domains of a data set's columns, frozen since they were declared; None if they never were."""
+        """The declared domains of a data set's columns; None if none were declared."""
         with self.chain.looking() as draft:
             return draft.book.dataset(dataset).domains
+
+    def is_open(self, dataset: str) -> bool:
+        """Whether its domains may change: none were declared, or nothing was charged for it yet."""
+        with self.chain.looking() as draft:
+            return registration.is_open(draft.book, dataset)
 
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set as which a table's content was first registered, and its population; None if it never was."""

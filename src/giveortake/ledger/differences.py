@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from giveortake.errors import LedgerMismatch
 from giveortake.ledger.promises import promise_from_json
 
-if TYPE_CHECKING:
-    from giveortake.ledger.drafts import Draft
-
 _MOST_LISTED = 3  # columns that an error names
 
 
-def other_domains(draft: Draft, name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
+def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
     """The error about other domains than the ledger's: what differs, column by column, and what to do."""
     kept, said = _columns(first["domains"]), _columns(domains)
     differing = sorted(column for column in kept.keys() | said.keys() if kept.get(column) != said.get(column))
     listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
     more = len(differing) - len(listed)
     hint = (
-        "domains cannot change: declare them as the ledger has them, or protect the table under another name "
-        "of the same population: "
-        f'name="{name}2", population="{first["population"]}"'
+        "domains cannot change once a question was charged: declare them as the ledger has them, or protect the table "
+        f'under another name of the same population: name="{name}_2", population="{first["population"]}"'
     )
-    if not draft.book.asked:
-        hint += "; or begin a new ledger, since nothing was charged yet"
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
         f"{'; '.join(listed) or 'other tables'}{f'; and {more} more' if more else ''}",
@@ -53,10 +47,14 @@ def _difference(kept: Any, said: Any) -> str:
         return f"the ledger says {_domain(kept)}, you said {_domain(said)}"
     if isinstance(kept, dict) and isinstance(said, dict):
         ours, yours = kept.get("categories"), said.get("categories")
-        if isinstance(ours, list) and isinstance(yours, list) and len(ours) + len(yours) > 2 * _MOST_LISTED:
+        if isinstance(ours, list) and isinstance(yours, list):
             gone, new = ([each for each in a if each not in b] for a, b in ((ours, yours), (yours, ours)))
-            if gone or new:
-                return f"only the ledger lists {_listed(gone)}, only you list {_listed(new)}"
+            told = [
+                *([f"you added {_listed(new)}; the ledger does not have {_them(new)}"] if new else ()),
+                *([f"you left out {_listed(gone)}; the ledger has {_them(gone)}"] if gone else ()),
+            ]
+            if told:
+                return "; ".join(told)
             if ours != yours:
                 return "the categories have another order"
     texts = _domain(kept), _domain(said)
@@ -99,6 +97,10 @@ def _domain(domain: Any) -> str:
 def _listed(values: list[Any]) -> str:
     shown = ["NULL" if value is None else str(value) for value in values[: 2 * _MOST_LISTED]]
     return ", ".join(shown) + (", …" if len(values) > len(shown) else "") if shown else "nothing"
+
+
+def _them(values: list[Any]) -> str:
+    return "it" if len(values) == 1 else "them"
 
 
 def short(value: object, limit: int = 120) -> str:

@@ -138,5 +138,5 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
 
 UPGRADE = "upgrade giveortake"
 BEGIN = "check the path; the first question, or `giveortake serve`, begins a ledger"
-RESTORE = "docs/how-to-restore-a-ledger.md says how the custodian restores a ledger"
+RESTORE = "`giveortake ledger restore --help` says how the custodian restores a ledger"
 INDEX = "an index of the ledger is not what the chain says"

@@ -4,6 +4,7 @@
 |---|---|---|
 | never seen | not there | the mark of a new id begins at 0, the id claims the path, then the ledger is created |
 | never seen | a ledger | the mark of its id decides; a mark of 0.1 beside it is taken over first, once |
+| never seen | a copy of a ledger that is where it was seen | it is foreign to whoever would write to it |
 | seen | the ledger that was seen | its mark decides |
 | seen | not there | it is missing, unless its mark is still at 0 |
 | seen | another ledger | it is foreign |
@@ -15,12 +16,20 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from giveortake.advice import Advice
-from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMismatch, LedgerMissing, LedgerUnavailable, NotFound
+from giveortake.errors import (
+    LedgerDamaged,
+    LedgerError,
+    LedgerForeign,
+    LedgerMismatch,
+    LedgerMissing,
+    LedgerUnavailable,
+    NotFound,
+)
 from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
 from giveortake.ledger.files import VARIABLE, sync_folder
@@ -143,8 +152,28 @@ class Home:
                 return self.beside, old
             found = self._take_over(store, mark, old)
         if not read_only:
+            other = self._other(found)
+            if other is not None:
+                raise LedgerForeign(
+                    f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
+                    hint=Advice("use {other}", "{trial} to try something", other=other),
+                )
             self.state.claim(self.path, ledger)
         return mark, found
+
+    def _other(self, mark: Point) -> Path | None:
+        """Another file that holds what the mark remembers, where the state folder last saw it, if this one does too.
+
+        Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
+        """
+        for place in self.state.places() if _holds(self.path, mark) else ():
+            with suppress(LedgerDamaged, OSError):
+                seen = self.state.read(place)
+                if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
+                    there = Path(seen.path)
+                    if not there.samefile(self.path) and _holds(there, mark):
+                        return there
+        return None
 
     def _id(self, store: Store) -> str:
         if not is_ledger(self.path):
@@ -216,6 +245,15 @@ def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
             "another one is not believed",
             hint=ELSEWHERE,
         )
+
+
+def _holds(path: Path, mark: Point) -> bool:
+    """Whether the ledger in a file has the entry that a mark remembers."""
+    with suppress(LedgerError, OSError):
+        if is_ledger(path):
+            with closing(SQLiteStore(path, read_only=True)) as store, store.reading() as transaction:
+                return transaction.entry(mark.number).hash == mark.hash
+    return False
 
 
 def _is_same(path: Path, mark: str | os.PathLike[str]) -> bool:

@@ -173,6 +173,8 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
             return f"{content['name']}: domains declared, version {content['version']}"
         case "version":
             return f"{content['name']}, version {content['version']}"
+        case "token":
+            return str(content.get("analyst") or "for the custodian")
         case _:
             return str(content.get("reason") or content.get("analyst") or "")
 

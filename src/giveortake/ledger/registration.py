@@ -8,6 +8,7 @@ from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.differences import other_domains, short
+from giveortake.ledger.digests import asked_of
 from giveortake.ledger.drafts import KEYED, new_filter
 from giveortake.ledger.entries import Json, canonical, plain
 from giveortake.ledger.grants import take
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.accounting.filters import Filter
+    from giveortake.ledger.book import Book
     from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
 
@@ -82,7 +84,8 @@ def dataset(
 ) -> str | None:
     """Register a table of a population, or check that it is registered with these terms.
 
-    Domains that were not `declared` are not recorded. Declaring them later makes a new version, which is returned.
+    Domains that were not `declared` are not recorded. Declaring other ones while that is open makes a new version,
+    which is returned.
     """
     book = draft.book
     known = book.datasets.get(named("data set", name))
@@ -106,21 +109,28 @@ def dataset(
     }
     _same_neighbours(budget, above)
     if known is not None:
-        open_yet = known.domains is None
-        kept = {"domains": None if not declared and open_yet else plain("domains", domains)}
+        open_yet = is_open(book, name)
         ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
-        _same(draft, known, content | kept, "data set", ignore=ignored)
+        said = content["domains"] if open_yet and domains is not None else plain("domains", domains)
+        _same(draft, known, content | {"domains": said}, "data set", ignore=ignored)
         _same_table(draft, known, name, fingerprint)
-        if open_yet and kept["domains"] is not None:
-            return _declare(draft, known, kept["domains"])
-        return None
+        is_other = domains is not None and canonical(said) != canonical(known.domains)
+        return _declare(draft, known, said) if is_other else None
     content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
     _add(draft, "dataset", content, budget, whom)
     return None
 
 
+def is_open(book: Book, name: str) -> bool:
+    """Whether the domains of a data set may change: none were declared, or no question was ever charged for it.
+
+    After a restoration nobody knows whether one was.
+    """
+    return book.dataset(name).domains is None or (asked_of(None, name) not in book.lists and not book.restored)
+
+
 def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
-    """Record the first declaration of domains: they are frozen from now on, and answers are about a new version.
+    """Record domains that were declared while that was open; answers are about a new version from now on.
 
     Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
     later one.
@@ -275,7 +285,7 @@ def _same(
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field, _BEFORE_0_2.get(field))) != canonical(value):
             if field == "domains":
-                raise other_domains(draft, known.name, first, value)
+                raise other_domains(known.name, first, value)
             before, now = (
                 "single rows" if field == "unit" and said is None else short(said)
                 for said in (first.get(field, _BEFORE_0_2.get(field)), value)

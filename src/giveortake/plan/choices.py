@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
-from giveortake.plan.expressions import Literal, is_missing
+from giveortake.plan.expressions import ColumnReference, Literal, is_missing
 
 if TYPE_CHECKING:
     from giveortake.plan.expressions import Call, Expression
@@ -33,12 +33,24 @@ def compare(call: Call, domains: list[Domain]) -> Domain:
             dated = kinds & {Kind.DATE, Kind.TIMESTAMP} and any(map(_is_written_text, call.arguments))
             raise QueryRefused(
                 f"{present[0].kind} values cannot be compared with {domain.kind} values",
-                hint=_DATE_HINT if dated else CSV_HINT if Kind.TEXT in kinds else None,
+                hint=_truth_hint(call)
+                if Kind.BOOLEAN in kinds
+                else _DATE_HINT
+                if dated
+                else CSV_HINT
+                if Kind.TEXT in kinds
+                else None,
             )
     return _truth(domains)
 
 
 _DATE_HINT = "write a date: DATE '2024-01-31', or in Python datetime.date(2024, 1, 31)"
+
+
+def _truth_hint(call: Call) -> str:
+    name = next((each.name for each in call.arguments if isinstance(each, ColumnReference)), "x")
+    written = name if name.isidentifier() else f'"{name}"'
+    return f"a truth value is compared with TRUE or FALSE: {written} = TRUE"
 
 
 def _is_written_text(argument: Expression) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 from uuid import uuid4
 
-from giveortake.advice import Advice
+from giveortake.advice import FACES, Advice
 from giveortake.engines.duckdb.parquet import without_metadata, write_parquets
 from giveortake.engines.registry import is_address
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
@@ -31,6 +31,7 @@ _SERVERS = ("postgresql://", "postgres://")
 _DATABASES = frozenset({".duckdb", ".ddb", ".db"})
 _ONE_TABLE = frozenset({".parquet", ".pq", ".csv"})
 _WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
+_PAGES = frozenset({".html", ".htm"})
 _WHERE = (
     "answers.parquet or answers.csv for one table, answers/ for a folder of them, answers.duckdb, or "
     "postgresql://…/database"
@@ -103,6 +104,9 @@ def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[Lef
         raise InvalidParameter("to", place, "is a workbook, and none is written", hint=f"spreadsheets open {csv}")
     if path.is_dir() or place.endswith(("/", os.sep)):
         return lambda tables, left: _into_folder(path, tables, left)
+    if path.suffix.lower() in _PAGES:
+        hint = Advice.spoken(dict.fromkeys(FACES, f'report(session, id, "{place}")') | {"command": f"--report {place}"})
+        raise InvalidParameter("to", place, "is a page, which is made of one release", hint=hint)
     raise InvalidParameter("to", place, "has a name that does not say what to write", hint=_WHERE)
 
 

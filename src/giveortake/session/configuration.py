@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
+from giveortake.session.configuration_domains import problem
+from giveortake.session.configuration_text import quoted
 from giveortake.session.ledgers_beside import MEMORY, beside, files_of, require_no_other_ledger
 from giveortake.session.registration import WORD_FOR_ROWS, protect
 
@@ -74,7 +77,7 @@ class Configuration:
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
-            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=_in_toml(error.hint))
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
             raise
 
 
@@ -109,11 +112,25 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
         if file.suffix.lower() in _TABLES:
             about = f"`giveortake init {file}` writes a TOML file about it"
             raise InvalidParameter("file", file.name, "is a table, and no TOML file", hint=about) from None
-        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
+        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_mended(file, error)) from None
     sections = {name: section for name, section in content.items() if name != SERVER}
     if not sections:
         raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
     return {name: _configuration(file, name, section) for name, section in sections.items()}
+
+
+def _mended(file: Path, error: ValueError) -> str:
+    """What may be wrong with the line at which a file stops to be TOML."""
+    place = re.search(r"at line (\d+)", str(error))
+    if place is None:
+        return _EXAMPLE
+    line = file.read_text(encoding="utf-8").splitlines()[int(place[1]) - 1].strip()
+    if FILL_IN in line:
+        return f"{shown(line)} still has to be filled in, or begins with #"
+    name, sign, _ = line.partition("=")
+    if sign and " " in name.strip():
+        return f"a name with blanks stands in quotes: {quoted(name.strip())} = …"
+    return f"line {place[1]} is {shown(line)}; {_EXAMPLE}"
 
 
 def _configuration(file: Path, name: str, section: object) -> Configuration:
@@ -144,7 +161,7 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
         if key in said:
             said[key] = beside(file, said[key])
     if "domains" in section:
-        said["domains"] = _domains(where, section["domains"])
+        said["domains"] = _domains(where, section["domains"], files_of(said["source"]))
     if "public" in section:
         listed = where.table("public", section["public"])
         said["public"] = {
@@ -266,38 +283,43 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
     raise InvalidParameter("budget", dict(value), "does not state exactly one promise", hint=hint)
 
 
-def _domains(where: _Place, value: object) -> dict[str, Any]:
-    """The domains of a section. A list of two numbers could mean bounds or keys, and is refused."""
+def _domains(where: _Place, value: object, files: list[str]) -> dict[str, Any]:
+    """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
     found = dict(where.table("domains", value))
     for column, said in found.items():
-        if isinstance(said, list) and len(said) == 2 and all(isinstance(each, int | float) for each in said):
-            raise where.refusal(
-                f"domains.{column}",
-                said,
-                "could be bounds or categories",
-                hint=f"{column} = {{ bounds = {said} }}, or {{ categories = {said} }}",
-            )
+        if (refused := problem(column, said, _KNOWN, where.section, files)) is not None:
+            raise where.refusal(f"domains.{column}", said, refused[0], hint=refused[1])
     return found
 
 
-def _in_toml(hint: str | None) -> str | None:
-    """A hint for Python users, rewritten for a TOML file.
+def in_toml(hint: str | None) -> str | None:
+    """A hint in the words of a TOML file, where it was one in Python's.
 
-    >>> _in_toml("if every row is somebody else, unit=gt.ROW")
+    >>> in_toml("if every row is somebody else, unit=gt.ROW")
     'if every row is somebody else, unit = "row"'
+    >>> in_toml('name="o_2", population="people of o"')
+    'rename the section to [o_2] and add population = "people of o"'
+    >>> in_toml(Advice("{population} says so", population="people of o")).on("command")
+    'population = "people of o" says so'
     """
     if isinstance(hint, Advice):
-        return hint
+        return hint.rewritten(
+            lambda said: _OPTION.sub(lambda found: f"{found[1].replace('-', '_')} = {found[2]}", said)
+        )
+    if hint is None:
+        return None
     for python, toml in _TOML_OF.items():
-        hint = None if hint is None else hint.replace(python, toml)
-    return hint
+        hint = hint.replace(python, toml)
+    hint = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: { bounds = [\1, \2] }", hint)
+    return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
 
 
 def _example(name: str) -> str:
     return "trips" if name in _KNOWN else name
 
 
-_EXAMPLE = "docs/how-to-configure.md has an example"
+_OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead
+_EXAMPLE = "`giveortake init trips.csv` writes a file to begin with"
 _TOML_OF = {
     "unit=gt.ROW": 'unit = "row"',
     '(0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}': (

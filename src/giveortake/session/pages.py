@@ -51,7 +51,9 @@ def quote_page(quote: Quote) -> str:
 def cost_of(quote: Quote) -> tuple[str, str]:
     """The price of a quote, as a label and a text."""
     share = (
-        "more than a whole budget" if quote.share is None else f"{exact.shown(100 * quote.share, 3)} % of the budget"
+        "more than a fresh budget"
+        if quote.share is None
+        else f"{exact.shown(100 * quote.share, 3)} % of a fresh budget"
     )
     return "cost", f"{quote.spend} for the whole answer: {share}"
 

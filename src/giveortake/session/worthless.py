@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _HARDLY = "hardly any key would be shown: that takes about"
-_EMPTY = "an empty answer costs as much as a full one"
+_EMPTY = "the answer is empty and costs as much as a full one"
 
 
 def worthless(
@@ -60,8 +60,7 @@ def doubt_about_keys(
     if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
         return None
     least = f"{made.selection.least:,} persons"
-    tells = "a profile would tell, or n, the rows of a group"
-    return of_units(made, f"whether any key has about {least} is not known: {tells}; and {_EMPTY}")
+    return of_units(made, f"only values shared by about {least} will be shown; if there are none, {_EMPTY}")
 
 
 @final

@@ -41,6 +41,15 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
     return hint.rewritten(write) if isinstance(hint, Advice) else write(hint)
 
 
+def name_without_quotes(text: str, catalog: Catalog) -> str | None:
+    """A column with blanks in its name that a text names without quotes around it; None if there is none."""
+    names = {name for relation in catalog.private.values() for name in relation.schema if " " in name.strip()}
+    for name in sorted(names):
+        if re.search(rf"(?<![\w\"'`]){re.escape(name)}(?![\w\"'`])", text, re.IGNORECASE):
+            return name
+    return None
+
+
 def _is_bounded(domain: Domain) -> bool:
     return domain.kind.is_number and domain.low is not None and domain.high is not None
 

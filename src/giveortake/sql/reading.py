@@ -13,7 +13,7 @@ from giveortake.plan import Question
 from giveortake.plan.questions import aggregates_in, windows_in
 from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
 from giveortake.sql.conditions import Answers
-from giveortake.sql.examples import about_own_table
+from giveortake.sql.examples import about_own_table, in_sql, name_without_quotes
 from giveortake.sql.expressions import Rows, column_name, unaliased
 from giveortake.sql.functions import PARSED, Text
 from giveortake.sql.outputs import Outputs, order_of
@@ -36,7 +36,11 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     try:
         return _read(text, catalog)
     except QueryRefused as refusal:
-        if refusal.hint is not None and "SELECT " in refusal.hint:
+        unread = refusal.message.startswith(("the query is not understood", "there is no column"))
+        if unread and (name := name_without_quotes(text, catalog)) is not None:
+            hint = f"a name with blanks stands in double quotes: {in_sql(name)}"
+            QueryRefused.__init__(refusal, refusal.message, hint=hint)
+        elif refusal.hint is not None and "SELECT " in refusal.hint:
             QueryRefused.__init__(refusal, refusal.message, hint=about_own_table(refusal.hint, catalog))
         raise
 

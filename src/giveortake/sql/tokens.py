@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused, meant
@@ -301,11 +302,14 @@ def require_known_names(text: str, *, but: Collection[str] = (), resembling: boo
 
     `resembling` checks only names that are spelled almost like one on the list.
     """
-    for _, token in _calls(tokens_of(text)):
+    tokens = tokens_of(text)
+    for place, token in _calls(tokens):
         name = str(token)
         if name in _ARGUMENTS or name in but or (resembling and not _is_like_one(name)):
             continue
-        raise QueryRefused(f"the function {name[:60]} is not answered", hint=_instead_of(name))
+        inside = takewhile(lambda each: each.text != ")", tokens[place + 2 :])
+        column = ([each.text for each in inside if each.kind in {"word", "quoted"}] or ["day"])[-1]
+        raise QueryRefused(f"the function {name[:60]} is not answered", hint=_instead_of(name, column))
 
 
 def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
@@ -320,9 +324,9 @@ def _is_like_one(name: str) -> bool:
     return name in _INSTEAD or bool(meant(name, _ARGUMENTS))
 
 
-def _instead_of(name: str) -> str:
+def _instead_of(name: str, column: str) -> str:
     if name in _INSTEAD:
-        return _INSTEAD[name]
+        return _INSTEAD[name].replace("day)", f"{column})")
     return f"{meant(name, _ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
 
 

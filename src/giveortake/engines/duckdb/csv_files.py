@@ -6,8 +6,9 @@ declared, is missing. Where semicolons stand between cells, a number that is not
 comma. A record with too few cells has missing ones at its end; cells beyond the columns are left out; an empty line
 is no record, unless there is one column only. Lines end with LF, CR LF or CR. Quotes, with any spaces around them,
 enclose cells that may hold separators, line ends and doubled quotes. Files are UTF-8, or UTF-16 or UTF-32 with their
-mark, perhaps packed by gzip; bytes that are no text become U+FFFD, and whose name has one has no rows (see `Printer`).
-Where quotes do not match, records cannot be told apart, and the file is refused by a sentence that quotes none of it.
+mark, perhaps packed by gzip; bytes that are no text become U+FFFD, are refused in the names of columns, and whose name
+has one has no rows (see `Printer`). Where quotes do not match, records cannot be told apart, and the file is refused by
+a sentence that quotes none of it.
 
 DuckDB reads by these rules what it can, which is nearly every file. If it stumbles over anything, the whole file is
 read again here. Nobody is told which way was taken, and the tables are the same.
@@ -19,6 +20,7 @@ import codecs
 import gzip
 import io
 import re
+import shlex
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NoReturn
@@ -279,6 +281,13 @@ def header(path: Path, separator: str) -> list[str]:
             str(path),
             "does not begin with the names of its columns, each once",
             hint="name every column in the first line; upper and lower case are one",
+        )
+    if any("\N{REPLACEMENT CHARACTER}" in name for name in header):
+        raise InvalidParameter(
+            "source",
+            str(path),
+            "names columns in a first line that is not UTF-8",
+            hint=f"iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > {shlex.quote(f'{path.stem}-utf8{path.suffix}')}",
         )
     require_distinct(header, str(path))
     return header
