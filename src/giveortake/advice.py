@@ -98,7 +98,12 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         *("`ledger.readmit`", "`giveortake admin analyst readmit`", "the button Readmit"),
         "POST /v1/analysts/NAME/readmit",
     ),
-    "admit": ("`ledger.analyst`", "`giveortake admin analyst add`", "“Let somebody ask”", "POST /v1/analysts"),
+    "admit": (
+        'ledger.analyst("ann", datasets=["visits"])',
+        "`giveortake admin analyst add`",
+        "“Let somebody ask”",
+        "POST /v1/analysts",
+    ),
     "tokens": ("`ledger.tokens()`", "`giveortake admin token list`", "the list of tokens", "GET /v1/tokens"),
     "levels": ("`ledger.levels()`", _SHOW, "the list of budgets", "GET /v1/budgets"),
     "budget_with_delta": (

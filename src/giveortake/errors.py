@@ -129,6 +129,11 @@ def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
     return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
 
 
+def not_indexed(thing: object, hint: str) -> TypeError:
+    """What brackets raise behind something that has none: as Python would, and with a hint."""
+    return TypeError(f"{type(thing).__name__!r} object has no [ ]\n\n  hint: {hint}")
+
+
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
@@ -143,7 +148,7 @@ class InvalidParameter(GiveOrTakeError, ValueError):
 
     def named(self, name: str) -> str:
         """What is wrong, where the parameter is called something else. Of what is missing no value is told."""
-        if self.problem.startswith("is missing"):
+        if self.problem.startswith(("is missing", "takes ")):
             return f"{name} {self.problem}"
         return f"{name} = {_shortened(HIDDEN if _is_table(self.value) else self.value)} {self.problem}"
 

@@ -181,7 +181,10 @@ class Chain:
         with self.lock:
             self._refuse_reentry()
             if self._closed:
-                raise LedgerUnavailable(f"the ledger {self.name} is closed", hint="open it again")
+                raise LedgerUnavailable(
+                    f"the ledger {self.name} is closed, and so are its sessions",
+                    hint="gt.protect(…) opens a session anew, gt.ledger.open(…) a ledger",
+                )
             self._inside = True
             try:
                 yield

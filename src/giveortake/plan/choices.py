@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
-from giveortake.plan.expressions import Literal, is_missing
+from giveortake.plan.expressions import ColumnReference, Literal, is_missing
 
 if TYPE_CHECKING:
     from giveortake.plan.expressions import Call, Expression
@@ -30,7 +30,8 @@ def compare(call: Call, domains: list[Domain]) -> Domain:
     for domain in present[1:]:
         if not comparable(present[0], domain):
             kinds = {present[0].kind, domain.kind}
-            dated = kinds & {Kind.DATE, Kind.TIMESTAMP} and any(map(_is_written_text, call.arguments))
+            moments = kinds & {Kind.DATE, Kind.TIMESTAMP}
+            dated = moments and (any(map(_is_written_text, call.arguments)) or any(kind.is_number for kind in kinds))
             raise QueryRefused(
                 f"{present[0].kind} values cannot be compared with {domain.kind} values",
                 hint=_DATE_HINT if dated else CSV_HINT if Kind.TEXT in kinds else None,
@@ -68,7 +69,8 @@ def case_of(call: Call, domains: list[Domain]) -> Domain:
         other = next((each.kind for each in conditions if each.kind is not Kind.BOOLEAN), None)
         if other is None:
             raise QueryRefused("CASE needs conditions and values")
-        hint = "compare it: x = 'True', or let the custodian declare its domain, [True, False]"
+        name = next((each.name for each in call.arguments[:-1:2] if isinstance(each, ColumnReference)), "x")
+        hint = f'compare it with a text, or let the custodian declare it: domains={{"{name}": [True, False]}}'
         raise QueryRefused(
             f"a condition is true or false, and this one is a {other} value",
             hint=hint if other is Kind.TEXT else "compare it: x > 0",

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.domains import Domain
 
-_KEYS_INSTEAD = {Kind.TIMESTAMP: "DATE_TRUNC('day', x), or CAST(x AS DATE)"}
+_KEYS_INSTEAD = {
+    Kind.TIMESTAMP: "DATE_TRUNC('day', {name}), or CAST({name} AS DATE)",
+    Kind.REAL: "BUCKET({name}, width); whole numbers of a CSV file are declared as such: "
+    'domains={{"{name}": {{"bounds": (1, 20), "integer": True}}}}',
+}
 _OF_PERSONS = (
     "group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
     "FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person})"
@@ -105,9 +109,9 @@ class Question:
             require_shallow(key)
             domain = key.domain(schema)
             if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
+                name = key.name if isinstance(key, ColumnReference) else "x"
                 raise QueryRefused(
-                    f"{domain.kind} values cannot be grouped by",
-                    hint=_KEYS_INSTEAD.get(domain.kind, "BUCKET(x, width)"),
+                    f"{domain.kind} values cannot be grouped by", hint=_KEYS_INSTEAD[domain.kind].format(name=name)
                 )
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 person, table = self.relation.person, self.relation.tables()[0].name

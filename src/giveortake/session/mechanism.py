@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
@@ -131,6 +132,7 @@ class InteractiveMechanism:
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
     older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
+    closed: Flag = field(default_factory=Flag)  # set when the tables are let go of, for all who share them
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
         """The same tables and ledger, and another asker. Whom the ledger does not know, or has revoked, it refuses."""
@@ -389,6 +391,8 @@ class InteractiveMechanism:
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
+        if self.closed.is_set():
+            raise QueryRefused("this session is closed; nothing was charged", hint="gt.protect(…) opens another")
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",

@@ -138,7 +138,7 @@ def ranges(
 ) -> Workload:
     """How many rows lie below every border of a bounded number or date: any range is the difference of two.
 
-    `by` are columns in whose every combination of values that is told. Borders split the bounds evenly; whole numbers
+    `by`: one set of ranges for each combination of these columns. Borders split the bounds evenly; whole numbers
     and days are never split. There are up to 1,024 bins, or as many as `bins` says.
 
     >>> ranges("amount", bins=10)
