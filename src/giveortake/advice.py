@@ -124,6 +124,10 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         "the custodian restarts the service, which registers a new version",
         "the custodian restarts the service, which registers a new version",
     ),
+    "open_again": (
+        *("gt.protect(…) opens a session again, gt.ledger.open(…) a ledger", "ask again"),
+        *("the custodian restarts the service", "the custodian restarts the service"),
+    ),
     "trial": ('ledger=":memory:"', "--ledger :memory:", None, None),
     "people": (None, None, "“Who is in it” says which they are", None),
     "confirm": ("pass owner_confirms=, which is recorded", None, None, None),  # a TOML configuration can say it

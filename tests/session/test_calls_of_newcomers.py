@@ -314,7 +314,7 @@ def test_what_is_printed_is_one_line(world: Any) -> None:
     for each in printed:
         assert repr(each).startswith("<")
         assert len(repr(each).splitlines()) == 1
-        assert len(repr(each)) < 200
+        assert len(repr(each)) < 300
     assert repr(gt.sum("x") / gt.count() * 2) == "<sum of x / count rows * 2>"
     assert repr(gt.over("rank", order_by=gt.count())) == "<rank over rows of the answer>"
     assert repr(gt.sum(gt.col("x") + 1).round()) == "<round(sum of (x + 1))>"

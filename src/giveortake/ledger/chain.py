@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, final
 
+from giveortake.advice import Advice
 from giveortake.errors import (
     LedgerBusy,
     LedgerForeign,
@@ -183,7 +184,7 @@ class Chain:
             if self._closed:
                 raise LedgerUnavailable(
                     f"the ledger {self.name} is closed, and so are its sessions",
-                    hint="gt.protect(…) opens a session anew, gt.ledger.open(…) a ledger",
+                    hint=Advice("{open_again}"),
                 )
             self._inside = True
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from giveortake.advice import FACES, Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
@@ -70,7 +71,9 @@ def case_of(call: Call, domains: list[Domain]) -> Domain:
         if other is None:
             raise QueryRefused("CASE needs conditions and values")
         name = next((each.name for each in call.arguments[:-1:2] if isinstance(each, ColumnReference)), "x")
-        hint = f'compare it with a text, or let the custodian declare it: domains={{"{name}": [True, False]}}'
+        compared = f"compare it with a text: {name} = '…'"
+        python = f'{compared}, or declare it: domains={{"{name}": [True, False]}}'
+        hint = Advice.spoken({face: python if face == "python" else compared for face in FACES})
         raise QueryRefused(
             f"a condition is true or false, and this one is a {other} value",
             hint=hint if other is Kind.TEXT else "compare it: x > 0",

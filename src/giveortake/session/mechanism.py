@@ -392,7 +392,7 @@ class InteractiveMechanism:
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
         if self.closed.is_set():
-            raise QueryRefused("this session is closed; nothing was charged", hint="gt.protect(…) opens another")
+            raise QueryRefused("this session is closed; nothing was charged", hint=Advice("{open_again}"))
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
