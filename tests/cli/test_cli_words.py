@@ -149,7 +149,7 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
         ("--uni", "who", "hint: did you mean `--unit`?"),  # half of an option is none
     ):
         assert told in refused(capsys, *protected, option, value)
-    assert "is declared, such as --domain cost=0:500; CAST(x AS DOUBLE) converts\n" in refused(capsys, *protected)
+    assert "until its domain is declared, such as --domain cost=0:500\n" in refused(capsys, *protected)
     assert cli.main([*protected, "--budget", "epsilon=1, delta=1e-6", "--domain", "cost=0:9"]) == 0
     pl.DataFrame({"who": [1], "cost": [2.0]}).write_parquet("stays.parquet")
     told = refused(capsys, "quote", "stays.parquet", *protected[2:])

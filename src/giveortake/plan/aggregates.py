@@ -231,7 +231,7 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
 
 
 _NUMBERS_INSTEAD = {
-    Kind.TEXT: "CAST(x AS DOUBLE) converts a text; in a CSV file a declared domain does",
+    Kind.TEXT: "CAST(x AS DOUBLE) converts a text, as a CSV column is until the custodian declares its domain",
     Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
     **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
 }
