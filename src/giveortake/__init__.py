@@ -1,5 +1,10 @@
 """giveortake: differential privacy as a system.
 
+`gt.protect(table, unit=…, budget=…)` puts a table behind a budget, and gives a session. `session.sql("SELECT …")` is a
+question, and so is `session.table().agg(…)` in Python. `question.quote(epsilon=…)` says what an answer would cost and
+how far off it would be, for free. `question.answer(epsilon=…)` charges it and answers: values with their intervals.
+`print(session)` shows what is left of the budget.
+
 >>> import giveortake as gt
 >>> print(gt.PureDP("0.1").repeat(3))
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
@@ -176,11 +181,13 @@ def __getattr__(name: str) -> Any:
         return import_module(f"giveortake.{name}")
     if name in __all__:
         return getattr(import_module(f"giveortake.{_ROOM_OF.get(name, 'frame')}"), name)
-    hint = "\n\n  hint: `giveortake explain` is a command; in Python, print(gt.PureDP(1)) says what it promises" * (
-        name == "explain"
+    from giveortake.frame.habits import instead_in_module  # noqa: PLC0415 (of a wrong name alone)
+
+    hint = None if name.startswith("_") else instead_in_module(name)
+    raise AttributeError(
+        f"module 'giveortake' has no attribute {name!r}{f'{chr(10)}{chr(10)}  hint: {hint}' if hint else ''}"
     )
-    raise AttributeError(f"module 'giveortake' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -98,7 +98,12 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         *("`ledger.readmit`", "`giveortake admin analyst readmit`", "the button Readmit"),
         "POST /v1/analysts/NAME/readmit",
     ),
-    "admit": ("`ledger.analyst`", "`giveortake admin analyst add`", "“Let somebody ask”", "POST /v1/analysts"),
+    "admit": (
+        'ledger.analyst("ann", datasets=["visits"])',
+        "`giveortake admin analyst add`",
+        "“Let somebody ask”",
+        "POST /v1/analysts",
+    ),
     "tokens": ("`ledger.tokens()`", "`giveortake admin token list`", "the list of tokens", "GET /v1/tokens"),
     "levels": ("`ledger.levels()`", _SHOW, "the list of budgets", "GET /v1/budgets"),
     "budget_with_delta": (
@@ -118,6 +123,10 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         "ask again: that registers a new version",
         "the custodian restarts the service, which registers a new version",
         "the custodian restarts the service, which registers a new version",
+    ),
+    "open_again": (
+        *("gt.protect(…) opens a session again, gt.ledger.open(…) a ledger", "ask again"),
+        *("the custodian restarts the service", "the custodian restarts the service"),
     ),
     "trial": ('ledger=":memory:"', "--ledger :memory:", None, None),
     "people": (None, None, "“Who is in it” says which they are", None),

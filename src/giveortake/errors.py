@@ -134,6 +134,11 @@ def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
     return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
 
 
+def not_indexed(thing: object, hint: str) -> TypeError:
+    """What brackets raise behind something that has none: as Python would, and with a hint."""
+    return TypeError(f"{type(thing).__name__!r} object has no [ ]\n\n  hint: {hint}")
+
+
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
@@ -147,8 +152,8 @@ class InvalidParameter(GiveOrTakeError, ValueError):
         super().__init__(self.named(name), hint=hint)
 
     def named(self, name: str) -> str:
-        """The message with another name for the parameter; without a value if that is missing."""
-        if self.problem.startswith("is missing"):
+        """What is wrong, where the parameter is called something else. Of what is missing no value is told."""
+        if self.problem.startswith(("is missing", "takes ")):
             return f"{name} {self.problem}"
         return f"{name} = {_shortened(HIDDEN if _is_table(self.value) else self.value)} {self.problem}"
 

@@ -53,7 +53,7 @@ def test_a_column_is_found_by_name_and_a_row_by_its_keys() -> None:
 def test_one_number_has_a_value_and_two_ends() -> None:
     answer = Answer([Column("n", [5], [1], [9])])
     assert (answer.value, answer.low, answer.high) == (5, 1, 9)
-    with pytest.raises(Unprovable, match="2 rows and 1 estimates"):
+    with pytest.raises(Unprovable, match="2 rows and 1 estimate,"):
         _ = by_region().value
 
 

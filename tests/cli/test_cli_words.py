@@ -166,7 +166,7 @@ def test_hints_name_the_column_the_option_and_the_form(capsys: pytest.CaptureFix
     named = ("quote", "names.csv", "SELECT COUNT(DISTINCT patient id) FROM names", "--unit", "patient id")
     told = refused(capsys, *named, "--budget", "1", "--epsilon", "0.1", "--rows-per-person", "1")
     assert 'hint: a name with blanks stands in double quotes: "patient id"\n' in told
-    assert "is declared, such as --domain cost=0:500; CAST(x AS DOUBLE) converts\n" in refused(capsys, *protected)
+    assert "until its domain is declared, such as --domain cost=0:500\n" in refused(capsys, *protected)
     assert cli.main([*protected, "--budget", "epsilon=1, delta=1e-6", "--domain", "cost=0:9"]) == 0
     pl.DataFrame({"who": [1], "cost": [2.0]}).write_parquet("stays.parquet")
     told = refused(capsys, "quote", "stays.parquet", *protected[2:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,24 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
         assert "5 of 5" in model.card().to_markdown()
 
 
-@pytest.mark.parametrize("learner", [LinearRegression("y", mu=1, intervals=True), Ridge("y", mu=1, penalty=2)])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearRegression("y", mu=1, intervals=True, reach=50),
+        Ridge("y", mu=1, penalty=2),
+        Ridge("y", mu=1, penalty="0.5"),
+        Ridge("y", mu=1, penalty=Fraction(1, 3)),
+    ],
+)
 def test_a_fitted_regression_reads_back_from_json(learner: Any) -> None:
     with session() as s:
         fitted = learner.fit(s)
     again = type(learner).from_json(fitted.to_json())
     assert np.array_equal(again.predict(ROWS), fitted.predict(ROWS))
     assert again.provenance_ == fitted.provenance_
+    kept, said = again.get_params(), learner.get_params()
+    assert all(kept[name] == said[name] for name in ("target", "intervals", "reach") if name in said)
+    assert Fraction(kept.get("penalty", 0)) == Fraction(said.get("penalty", 0))
     if isinstance(learner, LinearRegression):
         assert again.coefficients() == fitted.coefficients()
         assert gt.answers.Answer.from_json(again.coefficients().to_json()) == again.coefficients()

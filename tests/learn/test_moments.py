@@ -183,6 +183,7 @@ def test_principal_components_are_those_of_the_covariance_and_noise_is_marked() 
         assert shown == pytest.approx((encoded[:3] - fitted.model_.mean) @ fitted.components_.T)
         again = gt.learn.PCA.from_json(fitted.to_json())
         assert np.array_equal(again.transform(MANY.head(3)), shown)
+        assert again.get_params()["n_components"] == 3
         assert "?" not in repr(fitted.model_)
         spent = s.spent
         fewer = gt.learn.PCA(features=["x", "y", "city"], n_components=1, mu=2).fit(s)

@@ -152,3 +152,13 @@ def test_the_held_names_are_there() -> None:
     estimate = poll.estimate(poll.randomize([True, False] * 50), confidence=0.95)
     assert estimate.low <= estimate.value <= estimate.high
     assert isinstance(poll.randomize(True), bool)
+
+
+def test_a_plain_list_is_noted_as_taken_for_reports() -> None:
+    poll = gt.local.Poll(truth="1/2")
+    survey = gt.local.RandomizedResponse(["a", "b"], epsilon=1)
+    for made, listed in ((poll, [True, False]), (survey, ["a", "b"])):
+        reports = made.randomize(listed)
+        assert "already randomised" in made.estimate(listed).notes[-1]
+        for own in (reports, [reports, reports]):
+            assert not any("already randomised" in note for note in made.estimate(own).notes)

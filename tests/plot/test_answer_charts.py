@@ -315,3 +315,15 @@ def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook(evil: str, tmp_pa
     ):
         for tag in ("</script", "<script", "<!--"):
             assert found.lower().count(tag) == usual.lower().count(tag)
+
+
+def test_more_categories_than_pixels_are_refused() -> None:
+    assert len(rows_of(answer_by([f"key {number}" for number in range(560)]).plot())) == 560
+    with pytest.raises(InvalidParameter, match="has 561 rows, and a picture has room for 560"):
+        answer_by([f"key {number}" for number in range(561)]).plot()
+
+
+@pytest.mark.parametrize(("keys", "zero"), [(["a"], False), (["a", "b"], True)])
+def test_one_count_alone_fills_the_axis_so_that_its_interval_is_seen(keys: list[str], zero: bool) -> None:
+    counts = Column("n", [19_900 + place for place in range(len(keys))], [19_890] * len(keys), [19_999] * len(keys))
+    assert f'"zero": {str(zero).lower()}' in Answer([Column("k", keys), counts]).plot().to_json()

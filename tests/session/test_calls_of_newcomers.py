@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +19,8 @@ from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery
 from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
+from giveortake.session import registration
 
 FRAME = pd.DataFrame({"u": [1, 2, 3], "x": [1.0, 2.0, 3.0], "c": ["a", "b", "a"], "c2": ["a", "b", "a"]})
 WORKLOAD = gt.workload.marginals(["c"])
@@ -45,13 +48,15 @@ def world() -> Iterator[Any]:
             q=query,
             t=session.table("people"),
             a=query.answer(epsilon="0.1"),
+            p=session.profile(epsilon="0.1"),
+            parts=session.partition("c"),
         )
 
 
 Call = Callable[[Any], object]
 
 WITHOUT_NAME: dict[str, tuple[Call, str]] = {
-    "answer": (lambda w: w.q.answer(0.1), "epsilon is missing its name\n\n  hint: write answer(epsilon=…)"),
+    "answer": (lambda w: w.q.answer(0.1), "epsilon takes its value by name\n\n  hint: write answer(epsilon=…)"),
     "quote": (lambda w: w.q.quote(0.1), "write quote(epsilon=…)"),
     "stream": (lambda w: w.q.stream(0.1), "write stream(epsilon=…)"),
     "frames": (lambda w: w.t.agg(n=gt.count()).answer(0.1), "write answer(epsilon=…)"),
@@ -80,6 +85,7 @@ WITHOUT_NAME: dict[str, tuple[Call, str]] = {
     "contingency": (lambda w: w.gt.learn.contingency(w.s, "x", "c"), "contingency(s, ["),
     "statistical_query": (lambda w: w.gt.learn.statistical_query(w.s, "x", 1), "(…, tolerance=…)"),
     "row": (lambda w: w.a.row("a"), 'answer.row(region="north")'),
+    "left_out": (lambda w: w.p.left_out(5), "write left_out(rows_per_person=…)"),
     "derive": (lambda w: w.t.derive("x"), "derive(double="),
     "Rappor": (lambda w: w.gt.local.Rappor(["a"], 1), "it needs no list of values"),
     "a remote question": (lambda w: RemoteQuery(w, w, {}).answer(*[0.1]), "write answer(epsilon=…)"),
@@ -90,7 +96,7 @@ WITHOUT_NAME: dict[str, tuple[Call, str]] = {
 
 @pytest.mark.parametrize(("call", "told"), WITHOUT_NAME.values(), ids=WITHOUT_NAME)
 def test_an_argument_without_its_name_is_told_which_it_was(world: Any, call: Call, told: str) -> None:
-    with pytest.raises(InvalidParameter, match="is missing its name") as refused:
+    with pytest.raises(InvalidParameter, match=r"takes its values? by name") as refused:
         call(world)
     assert told in str(refused.value)
 
@@ -102,6 +108,30 @@ WRONG: dict[str, tuple[Call, str]] = {
     "SQL as a list": (lambda w: w.s.sql(["SELECT"]), "."),
     "a table that is a number": (lambda w: w.s.table(5), "is not the name of a table"),
     "a join with a table": (lambda w: w.t.join(w.t, on="u"), "is not the name of a table"),
+    "a join with a frame": (lambda w: w.t.join(FRAME, on="c"), r'public=\{"regions": table\}'),
+    "public tables without names": (lambda w: _protected(public=pl.DataFrame(FRAME)), r'public=\{"regions": table\}'),
+    "a bound that is None": (lambda w: _protected(domains={"x": (0, None)}), "None is none"),
+    "reals in a list": (lambda w: _protected(domains={"x": [0, 9.5]}), r"in parentheses: \(0, 9\.5\)"),
+    "categories of polars": (lambda w: _protected(domains={"c": pl.Series(["a"])}), r"list\(…\)"),
+    "two values of SQL": (lambda w: w.s.sql("SELECT 1", [5]), r"takes text, and no more\n\n  hint: values stand in"),
+    "the scale of noise": (lambda w: w.gt.laplace(10, scale=2), "sensitivity= and epsilon= decide the scale"),
+    "conditions by name": (lambda w: w.t.filter(c="a"), r'filter\(gt\.col\("region"\) == "north"\)'),
+    "an expression of polars": (lambda w: w.t.filter(pl.col("x") > 1), r'of polars\n\n  hint: write gt\.col\("name"\)'),
+    "a chain of comparisons": (lambda w: 1 < w.gt.col("x") < 3, r"\.between\(1, 3\)"),
+    "a number as an aggregate": (lambda w: w.t.agg(n=5), r"n=gt\.count\(\)"),
+    "a count of everything": (lambda w: w.gt.count("*"), r"gt\.count\(\) counts rows"),
+    "a distinct count of nothing": (lambda w: w.gt.count_distinct(), "of is missing"),
+    "percents": (lambda w: w.s.sql("SELECT QUANTILE(x, 90) FROM people"), "write 0.9 for 90 percent"),
+    "a part that is misspelt": (lambda w: w.s.partition("cc"), "the columns are c, c2, u, x"),
+    "a style": (lambda w: w.a.plot(kind="bar"), "is unknown to plot\n\n  hint: plot takes title= alone"),
+    "a chart in the second place": (lambda w: w.gt.plot.save("b.png", 5), r"save\(chart, 'b.png'\)"),
+    "a survey without ε": (lambda w: w.gt.local.RandomizedResponse(["a", "b"]), "epsilon is missing"),
+    "a plan without n": (lambda w: w.gt.local.plan(["a", "b"], epsilon=1), "n is missing"),
+    "bounds apart": (lambda w: w.gt.local.Mean(0, 200, epsilon=1), "epsilon takes one value, and has two"),
+    "scores in a table": (lambda w: w.gt.exponential({"a": 1}, sensitivity=1, epsilon=1), "utilities is missing"),
+    "a poll without coins": (lambda w: w.gt.local.Poll(), "truth is missing, and so is epsilon"),
+    "an answer beside": (lambda w: w.gt.local.Poll(truth="1/2").randomize(["maybe"]), "more answers than two"),
+    "an unknown analyst": (lambda w: w.s.as_analyst("ann"), r'ledger\.analyst\("ann", datasets='),
     "a join on nothing": (lambda w: w.t.join("p"), "on is missing"),
     "columns of a profile": (lambda w: w.s.profile(epsilon=1, columns=5), "is not a list of columns"),
     "a profile without a price": (lambda w: w.s.profile(), "epsilon is missing"),
@@ -131,7 +161,10 @@ WRONG: dict[str, tuple[Call, str]] = {
     "a table of probabilities": (lambda w: w.gt.verify.table([[1]]), "does not say each input's outputs"),
     "a row of probabilities": (lambda w: w.gt.verify.table({0: 1}), "does not say each input's outputs"),
     "a program": (lambda w: w.gt.verify.program(5, inputs=[0, 1]), "takes no coins"),
-    "inputs": (lambda w: w.gt.verify.program(lambda x, flip: x, inputs=5), "is not a function with a list"),
+    "inputs": (
+        lambda w: w.gt.verify.program(lambda x, flip: x, inputs=2),
+        "inputs = 2 is not a list of different inputs",
+    ),
     "a program without coins": (lambda w: w.gt.verify.program(lambda x: x, inputs=[0, 1]), "takes no coins"),
     "a picture of a frame": (lambda w: w.gt.plot.intervals(FRAME), "is not an answer: its type is DataFrame"),
 }
@@ -170,6 +203,16 @@ ELSEWHERE: dict[str, tuple[Call, str]] = {
     "the price of a question": (lambda w: w.q.cost, r"query\.quote"),
     "the value of a question": (lambda w: w.q.value, r"answer\(epsilon=0\.1\)\.value"),
     "order of a remote question": (lambda w: w.remote(w, w, {}).order_by, "ORDER BY"),
+    "a table of a session": (lambda w: w.s.people, r'session\.table\("people"\)'),
+    "a name for an aggregate": (lambda w: w.gt.sum("x").alias("s"), "the name stands before it"),
+    "gt.max": (lambda w: w.gt.max, r'gt\.maximum\("fee"\)'),
+    "gt.Session": (lambda w: w.gt.Session, r"gt\.protect"),
+    "missing values filled": (lambda w: w.gt.col("x").fillna(0), "coalesce"),
+    "the mean of a column": (lambda w: w.a["n"].mean(), "to_pandas"),
+    "the head of an answer": (lambda w: w.a.head(), r"answer\.rows\(\)"),
+    "the price of an answer": (lambda w: w.a.epsilon, r"answer\.cost"),
+    "approx": (lambda w: w.gt.ZCDP("0.1").approx("1e-6"), "approximate"),
+    "a part by its name": (lambda w: w.parts.a, r'parts\["a"\]'),
     "a name that nobody knows": (lambda w: w.s.wibble, "no attribute 'wibble'$"),
 }
 
@@ -236,3 +279,93 @@ def test_functions_whose_arguments_nobody_can_list_may_be_programs() -> None:
 def test_features_may_be_an_array_of_names(world: Any, tmp_path: Path) -> None:
     model = gt.learn.LinearRegression("x", np.array(["c"]), epsilon="0.1", delta="1e-7")  # type: ignore[arg-type]
     assert model.quote(world.s) is not None
+
+
+PYTHONS_OWN: dict[str, tuple[Call, str]] = {
+    "a session by its table": (lambda w: w.s["people"], r'session\.table\("people"\)'),
+    "arithmetic of a column": (lambda w: w.a["n"] * 2, "to_pandas"),
+    "a column compared": (lambda w: w.a["n"] > 5, "to_pandas"),
+    "a sum of promises": (lambda w: w.gt.PureDP(1) + w.gt.PureDP(1), r"one\.compose\(other\)"),
+    "the length of a table": (lambda w: len(w.t), r"gt\.count\(\)"),
+    "a session in a pickle": (lambda w: pickle.dumps(w.s), "stays in its process"),
+}
+
+
+@pytest.mark.parametrize(("call", "told"), PYTHONS_OWN.values(), ids=PYTHONS_OWN)
+def test_operators_that_things_do_not_have_are_errors_of_python_with_a_hint(world: Any, call: Call, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        call(world)
+
+
+@pytest.mark.parametrize("data", [FRAME.to_dict("records"), FRAME.to_dict("list"), {"t": FRAME.to_dict("list")}, []])
+def test_rows_in_lists_are_refused_before_their_texts_are_looked_for_among_files(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registration, "require_one_budget", None)
+    with pytest.raises(InvalidParameter, match="its type is") as refused:
+        _protected(data)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("pl.DataFrame(data)")
+
+
+def test_what_is_printed_is_one_line(world: Any) -> None:
+    verdict = gt.verify.program(lambda x, flip: x if flip() else flip(), inputs=[0, 1]).check("ln 3")
+    printed = [world.s.history()[-1], world.s.catalog, world.s.standing(), world.p.left_out(rows_per_person=1), verdict]
+    for each in printed:
+        assert repr(each).startswith("<")
+        assert len(repr(each).splitlines()) == 1
+        assert len(repr(each)) < 300
+    assert repr(gt.sum("x") / gt.count() * 2) == "<sum of x / count rows * 2>"
+    assert repr(gt.over("rank", order_by=gt.count())) == "<rank over rows of the answer>"
+    assert repr(gt.sum(gt.col("x") + 1).round()) == "<round(sum of (x + 1))>"
+
+
+def test_numbers_of_numpy_are_bounds_and_a_list_of_columns_is_grouped_by() -> None:
+    with _protected(domains={"x": (0, np.float32(9.5)), "c": ["a", "b"], "c2": ["a", "b"]}) as session:
+        assert session.table().relation.schema["x"].high == Fraction(19, 2)
+        grouped = session.table().group_by(["c", "c2"]).agg(n=gt.count())
+        assert [column.name for column in grouped.answer(epsilon="0.1").keys] == ["c", "c2"]
+
+
+def test_a_closed_session_charges_nothing_whosever_the_ledger_is() -> None:
+    with gt.ledger.open(":memory:") as book:
+        session = _protected(ledger=book)
+        query = session.sql("SELECT COUNT(*) AS n FROM people")
+        session.close()
+        with pytest.raises(QueryRefused, match="this session is closed; nothing was charged"):
+            query.answer(epsilon="0.1")
+        assert [level.share for level in book.levels() if level.kind == "population"] == [0]
+    with pytest.raises(GiveOrTakeError, match="and so are its sessions"):
+        session.history()
+
+
+def test_a_session_of_rows_says_that_each_is_protected_by_itself() -> None:
+    with gt.protect(FRAME, unit=gt.ROW, budget=gt.PureDP(1)) as session:
+        assert "each row is protected by itself" in repr(session)
+
+
+def test_completion_offers_what_is_public() -> None:
+    assert {name for name in dir(gt) if not name.startswith("__")} == {*gt.__all__} - {"__version__"}
+
+
+def test_hints_name_the_column_that_they_are_about(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    FRAME.assign(paid=["true", "false", "true"], n=[1, 2, 3]).to_csv(file, index=False)
+    domains = {"n": (1, 3)}
+    zones = pl.DataFrame({"c": ["a", "a"], "k": [1, 2]})
+    with _protected(file, domains=domains, table=None, public={"zones": zones}) as session:
+        for question, told in (
+            ("SELECT COUNT_IF(paid) FROM people", 'domains={"paid": [True, False]}'),
+            ("SELECT n, COUNT(*) FROM people GROUP BY n", 'domains={"n": {"bounds": (1, 20), "integer": True}}'),
+            ("SELECT COUNT(*) FROM people JOIN zones ON people.c = zones.c", "make `c` unique in `zones`"),
+        ):
+            with pytest.raises(QueryRefused) as refused:
+                session.sql(question)
+            assert told in str(refused.value)
+
+
+def test_a_pure_budget_says_that_it_cannot_pay_for_gaussian_noise() -> None:
+    with _protected(budget=gt.PureDP(1)) as session:
+        query = session.sql("SELECT COUNT(*) AS n FROM people")
+        with pytest.raises(BudgetExceeded, match="a pure ε budget cannot pay for Gaussian noise"):
+            query.answer(rho="0.1")

@@ -54,13 +54,14 @@ TOLD: dict[str, tuple[Call, str, str]] = {
     "nan": (lambda w: w.col("c") == MISSING, "is not finite", ".is_null()"),
     "a mean of truths": (lambda w: w.sql("SELECT AVG(b) AS n FROM t"), "boolean", "COUNTIF(x)"),
     "the last day": (lambda w: w.sql("SELECT MAX(day) AS n FROM t"), "the maximum of `day`", "DATE_DIFF"),
-    "times as keys": (lambda w: w.t.group_by("at").agg(n=gt.count()), "grouped by", "CAST(x AS DATE)"),
+    "times as keys": (lambda w: w.t.group_by("at").agg(n=gt.count()), "grouped by", "CAST(at AS DATE)"),
     "buckets of times": (
         lambda w: w.t.group_by(k=w.col("at").bucket(7)).agg(n=gt.count()),
         "got a timestamp",
         "DATE_TRUNC('week', x)",
     ),
     "a date as another text": (lambda w: w.t.filter(w.col("day") > "2.1.2024"), "not a date", "as '2024-01-31'"),
+    "a date as a number": (lambda w: w.t.filter(w.col("day") > 2024), "compared", "datetime.date(2024, 1, 31)"),
     "a text as a condition": (lambda w: w.sql("SELECT COUNTIF(c) AS n FROM t"), "true or false", "[True, False]"),
     "a zone": (lambda w: w.sql("SELECT COUNT(zoned) AS n FROM t"), "`zoned` cannot be asked about", "tz_convert(None)"),
     "a span": (lambda w: w.t.agg(n=gt.sum("lasting")), "`lasting` cannot be asked about", "total_seconds()"),
@@ -80,7 +81,7 @@ TOLD: dict[str, tuple[Call, str, str]] = {
     "ε for a budget": (lambda w: w.gt.protect(FRAME, unit="u", epsilon=1), "epsilon = <hidden> is unknown", "PureDP"),
     "a pair as a budget": (lambda w: _protected(budget=(1, 1e-6)), "is not a promise", "gt.ApproxDP("),
     "a batch by name": (lambda w: w.s.batch({"a": w.t.agg(n=gt.count())}, epsilon=1), "not a list", "s.batch([q1"),
-    "a classifier": (lambda w: w.gt.learn.LogisticRegression("b", ["x"], 2), "its name", "LogisticRegression(…, eps"),
+    "a classifier": (lambda w: w.gt.learn.LogisticRegression("b", ["x"], 2), "by name", "LogisticRegression(…, eps"),
 }
 
 

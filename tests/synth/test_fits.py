@@ -120,5 +120,9 @@ def test_a_search_never_ends_higher_than_it_began() -> None:
     found = minimum(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]), tolerance=1e-9, steps=50)
     assert found.converged
     assert np.abs(found.place).max() < 1e-6
+    early = minimum(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]), tolerance=0, steps=50, least_gain=1e9)
+    assert (early.steps, early.converged) == (1, False)
+    flat = minimum(lambda x: (0.0, x + 1), np.ones(2), tolerance=0, steps=50)
+    assert (flat.steps, flat.converged) == (0, False)
     with pytest.raises(ArithmeticError, match="no value"):
         minimum(lambda x: (float("nan"), x), np.zeros(1), tolerance=1, steps=1)

@@ -186,12 +186,14 @@ def test_a_counter_that_is_too_dear_is_refused_alike_and_may_spend_the_whole_bud
 
 def test_gaussian_noise_on_a_budget_of_pure_epsilon_is_refused_with_what_to_do() -> None:
     with _session(budget=gt.PureDP(1)) as session:
-        with pytest.raises(Unpriced, match=r"ρ = 0.01 has no price .*\n\n.*epsilon=\"1\", without δ"):
+        with pytest.raises(
+            Unpriced, match=r"cannot pay for Gaussian noise \(ρ = 0.01\).*\n\n.*epsilon=\"1\", without δ"
+        ):
             session.workload(TABLES).answer(rho="1/100")
         session.workload(TABLES).answer(epsilon="1/2")
-        with pytest.raises(Unpriced, match=r"has no price .*\n\n.*gt.ApproxDP"):
+        with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
             session.counter("day", horizon=5, rho="1/100").next()
-        with pytest.raises(Unpriced, match=r"has no price .*\n\n.*gt.ApproxDP"):
+        with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
             session.multiplicative_weights(["city", "sex"], epsilon="1/2", delta="1e-7")
 
 

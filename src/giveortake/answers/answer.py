@@ -17,10 +17,12 @@ import numpy as np
 from giveortake.answers import arrow, documents, faces
 from giveortake.answers.column import Column, Value, plain
 from giveortake.answers.confidence import Confidence
+from giveortake.answers.habits import instead_of_answer
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
-from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.arguments import NO_STYLE, TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute, package
+from giveortake.exact import counted
 
 if TYPE_CHECKING:
     import os
@@ -214,7 +216,7 @@ class Released(ABC):
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
         return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
 
-    @told_by_name(elsewhere=TO_SAVE)
+    @told_by_name(elsewhere=TO_SAVE, unknown=NO_STYLE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """A chart of the values and their intervals, in the form that suits the keys; needs the extra `[plot]`.
 
@@ -323,8 +325,8 @@ class Answer(Released):
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 
         def __getattr__(self, name: str) -> Never:
-            names = () if name.startswith("_") else [column.name for column in self._columns]
-            raise no_attribute(self, name, f'columns are taken by name: answer["{name}"]' if name in names else None)
+            names = [] if name.startswith("_") else [column.name for column in self._columns]
+            raise no_attribute(self, name, instead_of_answer(name, names))
 
     def __getitem__(self, name: str) -> Column:
         for column in self._columns:
@@ -386,9 +388,10 @@ class Answer(Released):
     def _single(self) -> tuple[Value, Value, Value]:
         estimates = self.estimates
         if len(self) != 1 or len(estimates) != 1:
+            told = f"{counted(len(self), 'row')} and {counted(len(estimates), 'estimate')}"
             raise Unprovable(
-                f"this answer has {len(self)} rows and {len(estimates)} estimates, not one of each",
-                hint='read a column with answer["name"], or the rows with answer.rows()',
+                f"this answer has {told}, not one of each",
+                hint=f'answer["{(estimates or self.columns)[0].name}"] is a column, answer.rows() are the rows',
             )
         return next(estimates[0].triples())
 

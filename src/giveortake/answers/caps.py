@@ -151,7 +151,7 @@ class CapLine:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LeftOut:
     """The share of a table's rows that caps leave out: between `low` and `high`, about `estimate`.
 
@@ -169,6 +169,9 @@ class LeftOut:
     profiled: bool = True
     lines: tuple[CapLine, ...] = ()
     likely: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<LeftOut: {self}>"
 
     @property
     def is_known(self) -> bool:

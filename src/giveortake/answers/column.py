@@ -6,11 +6,12 @@ import datetime
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, final
 
 import numpy as np
 
-from giveortake.errors import InvalidParameter
+from giveortake.answers.habits import instead_of_column, no_arithmetic
+from giveortake.errors import InvalidParameter, no_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,6 +83,17 @@ class Column:
                 raise InvalidParameter(name, len(end), f"ends do not match {len(kept)} values")
         if ends[0] is not None and ends[1] is not None:
             _require_order(name, ends[0], ends[1])
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_column(name))
+
+        def __mul__(self, other: object) -> Never:
+            raise no_arithmetic()
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __rmul__ = __truediv__ = __rtruediv__ = __mul__
+        __lt__ = __le__ = __gt__ = __ge__ = __mul__
 
     def __len__(self) -> int:
         return len(self.values)

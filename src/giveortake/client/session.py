@@ -284,7 +284,7 @@ class RemoteSession:
     def __getattr__(self, name: str) -> Any:
         if name in _BESIDE_THE_DATA:
             raise AttributeError(f"a remote session has no `{name}`: it is made beside the data, where gt.protect is")
-        raise no_attribute(self, name, instead_of_session(name))
+        raise no_attribute(self, name, instead_of_session(name, self.catalog if "_origin" in vars(self) else None))
 
     def __enter__(self) -> Self:
         return self

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -13,7 +14,6 @@ from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from giveortake.engines.protocol import Backend, Engine
 
@@ -39,6 +39,25 @@ def open_engine(
         )
     (backend,) = found.values()
     return backend.open(sources[0] if sources else None, Limits(memory, threads, seconds, cache))
+
+
+def require_tables(source: object) -> None:
+    """Refuse rows in Python's own lists before anything looks for files among their texts."""
+    for each in source.values() if isinstance(source, Mapping) else [source]:
+        files = isinstance(each, list | tuple) and each and all(isinstance(part, str | Path) for part in each)
+        if isinstance(each, list | tuple | Set | Mapping) and not files:
+            raise not_a_table(each)
+
+
+def not_a_table(source: object) -> InvalidParameter:
+    """What is said of a source that is neither a file nor a table of any library."""
+    return InvalidParameter(
+        "source",
+        HIDDEN,
+        f"is not a table: its type is {type(source).__name__}",
+        hint="pl.DataFrame(data) makes a table of lists; else pass a path to CSV, Parquet or DuckDB, or a Polars, "
+        "pandas or Arrow table",
+    )
 
 
 def place_of(source: object) -> str:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Never, TypeAlias, final
 
+from giveortake.answers.printable import with_article
 from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
 from giveortake.exact import rational
 from giveortake.frame.habits import instead_of_expression
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Plain: TypeAlias = "int | float | Fraction | Decimal | str | bool | dt.date | dt.datetime | None"
 Operand: TypeAlias = "Expr | Plain"
 
-_SIGNS = {
+SIGNS = {
     "add": "+",
     "subtract": "-",
     "multiply": "*",
@@ -38,7 +39,7 @@ _SIGNS = {
     "or": "|",
 }
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-_MISSING = 'col("x").is_null(), or ~col("x").is_null()'
+_MISSING = 'gt.col("x").is_null(), or ~gt.col("x").is_null()'
 _INT64 = 1 << 63
 
 
@@ -64,7 +65,8 @@ class Expr:
     def __bool__(self) -> bool:
         raise QueryRefused(
             "an expression is neither true nor false: it has a value in each row",
-            hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
+            hint="write & | ~ instead of and, or, not, with parentheses: (gt.col('a') > 1) & (gt.col('b') < 2); "
+            "between two values lies gt.col('a').between(1, 3)",
         )
 
     __hash__ = None  # type: ignore[assignment]  # (`==` makes an expression)
@@ -356,7 +358,7 @@ def col(name: str) -> Expr:
     (amount > 3)
     """
     if not isinstance(name, str):
-        raise QueryRefused(f"a column is named by text, not by a {type(name).__name__}", hint='col("amount")')
+        raise QueryRefused(f"a column is named by text, not by a {type(name).__name__}", hint='gt.col("amount")')
     return Expr(ColumnReference(name))
 
 
@@ -417,7 +419,12 @@ def _value(value: object) -> Value:
     inside = item() if callable(item) and not isinstance(value, Expr) else None
     if isinstance(inside, int | float | str | dt.date):
         return _value(inside)
-    raise QueryRefused(f"a {type(value).__name__} is not a value of a column", hint='col("name") names a column')
+    library = type(value).__module__.partition(".")[0]
+    if library in {"polars", "pandas", "pyspark", "ibis", "narwhals"}:
+        raise QueryRefused(f"that is an expression of {library}", hint='write gt.col("name"), which is ours')
+    raise QueryRefused(
+        f"{with_article(type(value).__name__)} is not a value of a column", hint='gt.col("name") names a column'
+    )
 
 
 def _small(number: int | Fraction) -> int | Fraction:
@@ -432,9 +439,9 @@ def _shown(node: Expression) -> str:
             return node.name
         case Literal():
             return str(node.value) if isinstance(node.value, Fraction) else repr(node.value)
-        case Call() if node.name in _SIGNS and len(node.arguments) == 2:
+        case Call() if node.name in SIGNS and len(node.arguments) == 2:
             left, right = map(_shown, node.arguments)
-            return f"({left} {_SIGNS[node.name]} {right})"
+            return f"({left} {SIGNS[node.name]} {right})"
         case Call():
             return f"{node.name}({', '.join(map(_shown, node.arguments))})"
     return repr(node)

@@ -11,6 +11,8 @@ from giveortake.answers.spend_terms import TERMS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from giveortake.plan import Catalog
+
 _ASK = 'table.agg({0}=gt.{0}("fee")).answer(epsilon=0.1)'
 _NO_ROWS = "rows are never shown; ask for aggregates: table.agg(n=gt.count()).answer(epsilon=0.1)"
 _COLUMNS = "print(table) lists the columns; table.agg(n=gt.count()).answer(epsilon=0.1) counts the rows"
@@ -27,6 +29,30 @@ _INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("answer", "quote"), "table.agg(n=gt.count()).answer(epsilon=0.1)"),
     **dict.fromkeys(("order_by", "sort_values", "sort", "limit"), _ORDERED),
     "merge": 'table.join("regions", on="region")',
+    **dict.fromkeys(("min", "max"), 'table.agg(least=gt.minimum("fee"), most=gt.maximum("fee"))'),
+    **dict.fromkeys(("n_unique", "nunique", "unique"), 'table.agg(n=gt.count_distinct("region"))'),
+}
+_OF_AGGREGATES: Mapping[str, str] = {
+    **dict.fromkeys(("alias", "name", "label"), 'the name stands before it: table.agg(total=gt.sum("fee"))'),
+    **dict.fromkeys(("answer", "quote", "collect"), 'table.agg(total=gt.sum("fee")).answer(epsilon=0.1)'),
+    "over": 'gt.over("sum", gt.sum("fee"), by="region")',
+    **dict.fromkeys(("filter", "where"), 'table.filter(gt.col("fee") > 1).agg(total=gt.sum("fee"))'),
+}
+_OF_MODULE: Mapping[str, str] = {
+    "max": 'gt.maximum("fee")',
+    "min": 'gt.minimum("fee")',
+    **dict.fromkeys(("avg", "average"), 'gt.mean("fee")'),
+    "std": 'gt.stddev("fee")',
+    "var": 'gt.variance("fee")',
+    **dict.fromkeys(("n_unique", "nunique", "distinct"), 'gt.count_distinct("region")'),
+    **dict.fromkeys(("len", "size"), "gt.count()"),
+    **dict.fromkeys(
+        ("Session", "session_of", "open", "read_csv", "Table", "DataFrame"), "gt.protect(…) opens a session"
+    ),
+    **dict.fromkeys(
+        ("Laplace", "Gaussian"), 'gt.laplace(1234, sensitivity=1, epsilon="0.1"); classes are in gt.mechanisms'
+    ),
+    "explain": "`giveortake explain` is a command; in Python, print(gt.PureDP(1)) says what it promises",
 }
 _OF_EXPRESSIONS: Mapping[str, str] = {
     **dict.fromkeys(("isna", "isnull"), 'gt.col("fee").is_null()'),
@@ -34,6 +60,8 @@ _OF_EXPRESSIONS: Mapping[str, str] = {
     "dt": 'gt.col("day").month(), .year() and the like need no dt',
     "str": 'gt.col("name").lower(), .like("A%") and the like need no str',
     "is_in": 'gt.col("region").isin(["north", "south"])',
+    **dict.fromkeys(("fillna", "fill_null", "fill_nan"), 'gt.col("fee").coalesce(0)'),
+    **dict.fromkeys(("alias", "name"), 'the name stands before it: table.derive(double=gt.col("fee") * 2)'),
     "astype": 'gt.col("fee").cast("double")',
     "clip": 'gt.col("fee").clamp(0, 100)',
     **dict.fromkeys(("mean", "sum", "median", "count"), 'aggregates are functions: table.agg(mean=gt.mean("fee"))'),
@@ -70,9 +98,20 @@ def instead_of_expression(name: str) -> str | None:
     return _OF_EXPRESSIONS.get(name)
 
 
-def instead_of_session(name: str) -> str | None:
-    """What to write for an attribute that sessions do not have; None if nobody knows what was meant."""
-    return _OF_SESSIONS.get(name)
+def instead_of_aggregate(name: str) -> str | None:
+    """The same for aggregates."""
+    return _OF_AGGREGATES.get(name)
+
+
+def instead_in_module(name: str) -> str | None:
+    """The same for the names of giveortake itself."""
+    return _OF_MODULE.get(name)
+
+
+def instead_of_session(name: str, catalog: Catalog | None = None) -> str | None:
+    """The same for sessions, whose tables have names."""
+    known = () if catalog is None else catalog.private
+    return f'session.table("{name}")' if name in known else _OF_SESSIONS.get(name)
 
 
 def instead_of_question(name: str) -> str | None:

@@ -69,8 +69,12 @@ class Table:
 
         def __getitem__(self, name: object) -> Never:
             hint = by_name(name if isinstance(name, str) else "fee")
-            raise QueryRefused("nothing is taken out of a table by brackets: it is asked", hint=hint)
+            raise QueryRefused("a table has no [ ]", hint=hint)
 
+        def __len__(self) -> Never:
+            raise TypeError(f"how many rows there are is told with noise\n\n  hint: {instead_of('count', {})}")
+
+    @told_by_name(unknown='conditions compare: filter(gt.col("region") == "north")')
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
         table = self
@@ -189,9 +193,10 @@ class Table:
         keys = tuple(name for name in by if name != self.relation.person)
         return replace(self, relation=PerPerson(self.relation, keys, tuple(plain)))
 
-    def group_by(self, *keys: str, **named: str | Expr) -> Grouped:
-        """Group by columns, or by named expressions: `group_by("region", year=col("day").year())`."""
-        chosen = [(key, column_or_expression(key)) for key in keys]
+    def group_by(self, *keys: str | list[str] | tuple[str, ...], **named: str | Expr) -> Grouped:
+        """Group by columns, or by named expressions: `group_by("region", year=gt.col("day").year())`."""
+        names = [name for each in keys for name in ([each] if isinstance(each, str) else each)]
+        chosen = [(name, column_or_expression(name)) for name in names]
         chosen += [(name, with_moments(column_or_expression(key), self.relation.schema)) for name, key in named.items()]
         if not chosen:
             raise QueryRefused("group_by needs a key", hint="agg(…) alone asks about all rows")
@@ -279,7 +284,7 @@ class Grouped:
         if isinstance(node, ColumnReference) and node.name in dict(self.keys):
             return Condition("eq", (node, True))
         if not isinstance(node, Call) or node.name not in _CONDITIONS:
-            raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+            raise QueryRefused("having compares columns of the answer with values", hint='having(gt.col("n") > 10)')
         if node.name in {"and", "or", "not"}:
             return Condition(node.name, tuple(self._read(each, outputs) for each in node.arguments))
         return Condition(node.name, tuple(self._operand(each, outputs) for each in node.arguments))
@@ -296,12 +301,12 @@ class Grouped:
             case ColumnReference():
                 names = ", ".join([*dict(self.keys), *outputs])
                 raise QueryRefused(f"`{node.name}` is not a column of the answer", hint=f"the columns are {names}")
-        raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+        raise QueryRefused("having compares columns of the answer with values", hint='having(gt.col("n") > 10)')
 
 
 def _output(name: str, given: object) -> Output:
     if not isinstance(given, Agg):
-        raise QueryRefused(f"`{name}` is not an aggregate", hint=f'{name}=count(), or {name}=mean("x")')
+        raise QueryRefused(f"`{name}` is not an aggregate", hint=f'{name}=gt.count(), or {name}=gt.mean("x")')
     return given.output
 
 

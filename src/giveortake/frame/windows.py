@@ -28,7 +28,7 @@ def over(
     rows: tuple[int | None, int | None] | None = None,
     places: int = 1,
 ) -> Agg:
-    """A window function: `over("sum", count())` is the total, `over("rank", order_by=count())` the rank.
+    """A function of rows of the answer: `over("sum", count())` is the total, `over("rank", order_by=count())` the rank.
 
     `by` are keys to partition by; `order_by` are keys by name, or aggregates. With an order, a sum runs up to the row
     itself; `rows=(2, 0)` takes two rows before it and none after, and None means all. `places` is the offset of "lag"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
@@ -19,10 +23,8 @@ from giveortake.session.vector_run import LearningData, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
     from typing import Self
 
-    import numpy as np
     import numpy.typing as npt
 
     from giveortake import frame
@@ -38,6 +40,10 @@ _KEPT = (
     "clip",
     "bins",
     "n_clusters",
+    "n_components",
+    "penalty",
+    "intervals",
+    "reach",
 )  # parameters that JSON keeps
 
 
@@ -189,7 +195,7 @@ class Learner(ABC):
         """The fitted model as JSON; `from_json` reads it."""
         self._require_fitted()
         kept = {name: getattr(self, name) for name in _KEPT if name in self._names()}
-        kept = {name: list(each) if isinstance(each, tuple) else each for name, each in kept.items()}
+        kept = {name: _as_json(each) for name, each in kept.items()}
         return written(type(self).__name__, kept, self.model_.to_dict(), self.provenance_)
 
     @classmethod
@@ -258,3 +264,12 @@ def _differs(learner: Learner, name: str, defaults: Any) -> bool:
     default = defaults[name].default
     value = getattr(learner, name)
     return value is not default and value != default
+
+
+def _as_json(parameter: Any) -> Any:
+    """A parameter as JSON can keep it: exact numbers as texts, which are read as the same numbers."""
+    if isinstance(parameter, tuple):
+        return list(parameter)
+    if isinstance(parameter, np.generic):
+        return parameter.item()
+    return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
+from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.digests import asked_of, entries_of, question_digest
 from giveortake.ledger.entries import NOTHING, RESTORE, UPGRADE, Entry, Point, digest
@@ -331,7 +332,7 @@ class Book:
             own = sorted({each for grant in self.grants_of(analyst) for each in grant.datasets})
             raise NotFound(
                 f"there is no data set {name!r} for the analyst {analyst!r}",
-                hint=f"there are: {', '.join(own) or 'none'}",
+                hint=f"there are: {', '.join(own)}" if own else Advice("the custodian lets them ask: {admit}"),
             )
         return self.dataset(name)
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, final
 
+from giveortake.advice import Advice
 from giveortake.errors import (
     LedgerBusy,
     LedgerForeign,
@@ -181,7 +182,10 @@ class Chain:
         with self.lock:
             self._refuse_reentry()
             if self._closed:
-                raise LedgerUnavailable(f"the ledger {self.name} is closed", hint="open it again")
+                raise LedgerUnavailable(
+                    f"the ledger {self.name} is closed, and so are its sessions",
+                    hint=Advice("{open_again}"),
+                )
             self._inside = True
             try:
                 yield

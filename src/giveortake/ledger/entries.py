@@ -86,7 +86,7 @@ _FIELDS = {"at", "content", "kind", "number", "previous"}
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entry:
     """One thing that happened. `number` orders entries; `at` is what the clock said, and decides nothing.
 
@@ -101,6 +101,9 @@ class Entry:
     content: Mapping[str, Any]
     body: str
     hash: str
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.number}, {self.kind}, {self.at}: its content has {', '.join(self.content) or 'nothing'}>"
 
 
 @final

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Standing:
     """What a level may spend and has spent, at one moment. A level without a budget only counts.
 
@@ -53,6 +53,12 @@ class Standing:
     def used(self) -> Fraction | None:
         """The part of the whole budget that was spent or given to analysts; None without a budget."""
         return None if self.own is None else self.given + self.own
+
+    def __repr__(self) -> str:
+        kind, name, protects, budget, spent, given = _row(self)
+        told = f"{shown(100 * self.own, 3)} % spent" if self.own is not None and not self.closed else spent
+        parts = [budget, f"protects {protects}", told, f"{given} given to analysts" if given else ""]
+        return f"<Standing of {kind} {name}: {', '.join(filter(None, parts))}>"
 
     def _repr_html_(self) -> str:
         return standings_page([self])

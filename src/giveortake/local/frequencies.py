@@ -146,7 +146,7 @@ class FrequencyOracle(Supports):
             low, high = np.clip(low, 0, shares), np.clip(high, shares, 1)
         return Answer(
             [Column("category", shown(self.categories)), Column("share", shares, low, high)],
-            **self._provenance(confidence, len(data), interval=interval, consistent=consistent or "no"),
+            **self._provenance(reports, confidence, len(data), interval=interval, consistent=consistent or "no"),
         )
 
     def code(self, value: Any) -> int:
@@ -169,7 +169,8 @@ class FrequencyOracle(Supports):
             if error.name != "answer":
                 raise
             known = listed_shortly([repr(category) for category in self.categories])
-            raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}") from None
+            hint = "list every possible answer among the categories"
+            raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}", hint=hint) from None
 
     def _are_places(self) -> bool:
         last = self.categories[-1]

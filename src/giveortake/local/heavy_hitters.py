@@ -197,7 +197,7 @@ class HeavyHitters(Supports):
             kept = [candidates[place] for place in order]
             shares, low, high = shares[order], low[order], high[order]
         shown = [text.rstrip(_END).replace(_CUT, "…") for text in kept]
-        provenance = self._provenance(confidence, len(words), levels=self.levels)
+        provenance = self._provenance(reports, confidence, len(words), levels=self.levels)
         if any(text.endswith(_CUT) for text in kept):
             provenance["notes"] += (f"… stands for the rest of texts of more than {self._full} letters (`length`).",)
         return Answer([Column("text", shown, kind="text"), Column("share", shares, low, high)], **provenance)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_
 import numpy as np
 
 from giveortake.answers import Estimate
+from giveortake.arguments import told_by_name
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
 from giveortake.local.margins import USUAL, Interval, checked_interval, interval_of, quantile, require_possible
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Method: TypeAlias = Literal["stochastic-rounding", "piecewise"]
 
 _FINE = 128  # reports of the piecewise method are 0 … 128
+_MEAN = "Mean((0, 200), epsilon=1)"
 _GRID = 40  # bits: a number is put on a grid of 2^-40 of the range before anything else
 
 
@@ -61,6 +63,7 @@ class Mean(Oracle):
         "multidimensional data with local differential privacy, ICDE 2019"
     )
 
+    @told_by_name({"bounds": _MEAN, "epsilon": _MEAN}, beyond=_MEAN)
     def __init__(
         self, bounds: tuple[Number, Number], epsilon: Number, *, method: Method | None = None, name: str = ""
     ) -> None:
@@ -150,7 +153,7 @@ class Mean(Oracle):
         if consistent is not None:
             low_end, high_end = map(float, self.bounds)
             value, below, above = (min(max(number, low_end), high_end) for number in (value, below, above))
-        provenance = self._provenance(confidence, data.size, interval=interval, consistent=consistent or "no")
+        provenance = self._provenance(reports, confidence, data.size, interval=interval, consistent=consistent or "no")
         return Estimate(value, below, above, name="mean", **provenance)
 
     def variance(self, n: int, frequency: Number) -> Fraction:

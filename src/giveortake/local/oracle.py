@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from giveortake.randomness import Entropy
 
 _VERSION = 1
+_PLAIN = "A plain list is taken as reports that were already randomised; true answers belong in randomize(…)."
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Oracle]] = {}
 
 Kind = TypeVar("Kind", bound="type[Oracle]")
@@ -174,7 +175,8 @@ class Oracle(ABC):
             raise InvalidParameter("reports", [], "is empty", hint="nothing can be estimated from no reports")
         return found
 
-    def _provenance(self, confidence: Number, n: int, **more: object) -> dict[str, Any]:
+    def _provenance(self, reports: Any, confidence: Number, n: int, **more: object) -> dict[str, Any]:
+        made = isinstance(reports, Reports) or (isinstance(reports, list | tuple) and isinstance(reports[0], Reports))
         return {
             "guarantee": self.guarantee,
             "cost": self.epsilon,
@@ -182,7 +184,10 @@ class Oracle(ABC):
             "citations": (self.citation,),
             "recipe": {"survey": self.kind, "fingerprint": self.fingerprint, "reports": n, **more},
             "entropy": "the respondents' own",
-            "notes": ("ε is what each respondent spends on one report; estimating is free.",),
+            "notes": (
+                "ε is what each respondent spends on one report; estimating is free.",
+                *([] if made else [_PLAIN]),
+            ),
         }
 
     def __eq__(self, other: object) -> bool:

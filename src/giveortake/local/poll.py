@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _HALF = Fraction(1, 2)
 _YES_OR_NO = (False, True)
 _NEITHER = "is neither yes (True) nor no (False)"
+_OTHERS = 'more answers than two: RandomizedResponse(["yes", "no", "maybe"], epsilon=1)'
 SPELLINGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -63,9 +64,8 @@ class Poll(Supports):
         name: str = "",
     ) -> None:
         if (truth is None) == (epsilon is None):
-            raise InvalidParameter(
-                "truth", truth, "and epsilon were both given: give one of them", hint='Poll(truth="1/2")'
-            )
+            problem = "is missing, and so is epsilon" if truth is None else "and epsilon were both given"
+            raise InvalidParameter("truth", truth, f"{problem}: give one of them", hint='Poll(truth="1/2")')
         lie = open_probability("otherwise", otherwise)
         if truth is not None:
             honest = open_probability("truth", truth)
@@ -161,7 +161,7 @@ class Poll(Supports):
             float(low),
             float(high),
             name="share",
-            **self._provenance(confidence, n, interval=interval, clipped=clip),
+            **self._provenance(reports, confidence, n, interval=interval, clipped=clip),
         )
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -179,11 +179,11 @@ class Poll(Supports):
     def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and values.ndim == 1:
             if not ((values == 0) | (values == 1)).all():
-                raise InvalidParameter("answer", HIDDEN, _NEITHER)
+                raise InvalidParameter("answer", HIDDEN, _NEITHER, hint=_OTHERS)
             return values.astype(np.int64)
         listed = [_spelled(value) for value in elements(values)]
         if any(type(value) not in {bool, int} or value not in _YES_OR_NO for value in listed):
-            raise InvalidParameter("answer", HIDDEN, _NEITHER)
+            raise InvalidParameter("answer", HIDDEN, _NEITHER, hint=_OTHERS)
         return np.array(listed, dtype=np.int64)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
+
+_RESPONSE = 'RandomizedResponse(["yes", "no"], epsilon=1)'
 
 
 @registered
@@ -48,6 +51,7 @@ class RandomizedResponse(FrequencyOracle):
         "Warner: Randomized response, JASA 1965; Kairouz, Oh, Viswanath: Extremal mechanisms, 2016"
     )
 
+    @told_by_name({"categories": _RESPONSE, "epsilon": _RESPONSE})
     def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
         object.__setattr__(self, "name", survey_name(name))

@@ -226,7 +226,7 @@ class Rappor(Oracle):
                 Column("share", shares, shares - reach, shares + reach),
                 Column("significant", (shares > bar * spreads) & fits),
             ],
-            **self._provenance(confidence, len(data), candidates=len(texts), fits="yes" if fits else "no"),
+            **self._provenance(reports, confidence, len(data), candidates=len(texts), fits="yes" if fits else "no"),
         )
 
     def variance(self, n: int, frequency: Number) -> Fraction:

@@ -166,7 +166,7 @@ class CountMeanSketch(Supports):
         more, less = self.collisions(1 - missed)
         return Answer(
             [Column("text", texts, kind="text"), Column("share", shares, low - more, high + less)],
-            **self._provenance(confidence, len(data), candidates=len(texts), interval=interval),
+            **self._provenance(reports, confidence, len(data), candidates=len(texts), interval=interval),
         )
 
     def counts(self, data: np.ndarray[Any, np.dtype[Any]], texts: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:

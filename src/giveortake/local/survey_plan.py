@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.answers import Answer, Column
+from giveortake.arguments import told_by_name
 from giveortake.exact import Number, closed_probability, shown, whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.hadamard import HadamardResponse
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from giveortake.local.frequencies import Supports
 
+_PLAN = 'plan(["yes", "no"], epsilon=1, n=1000)'
 _ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller report wins
 
 
@@ -36,6 +38,7 @@ class SurveyPlan:
         return self.why
 
 
+@told_by_name({"categories": _PLAN, "epsilon": _PLAN, "n": "n=1000, how many people will answer"})
 def plan(
     categories: Iterable[Hashable],
     epsilon: Number,
@@ -48,7 +51,7 @@ def plan(
     """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
 
     The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
-    smallest report is taken. `name` is the question, which distinguishes reports to it from those to others.
+    smallest report is taken. `name` is the question, by which its reports differ from others.
 
     >>> plan(["yes", "no", "perhaps"], epsilon=1, n=1000).survey.kind
     'randomized-response'

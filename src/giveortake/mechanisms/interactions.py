@@ -96,10 +96,6 @@ def projected(counts: Integers, noise: Integers) -> Integers:
     return rest
 
 
-def _greatest(table: Integers) -> int:
-    return max(abs(int(table.max())), abs(int(table.min())))
-
-
 def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
     """How far one row moves H·x for a table of that shape, in L2, rounded up."""
     length = _product(shape, (True,) * len(shape))

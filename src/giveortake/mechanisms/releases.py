@@ -32,10 +32,13 @@ _NOISE = {
     "value": 'gt.laplace(1234, sensitivity=1, epsilon="0.1")',
     "sensitivity": "sensitivity=1, the most by which one unit changes it",
 }
+_SCALE = dict.fromkeys(("scale", "sigma", "b", "std", "noise_multiplier"), "sensitivity= and epsilon= decide the scale")
 _EPSILON = {"epsilon": 'epsilon="0.1"'}
 
+_CHOICE = 'gt.exponential(["red", "green"], [3, 5], sensitivity=1, epsilon=1): candidates, then their utilities'
 
-@told_by_name(_NOISE | _EPSILON)
+
+@told_by_name(_NOISE | _EPSILON, elsewhere=_SCALE)
 def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity: Number | None = None) -> Any:
     """`value` with Laplace noise: ε-DP when one unit changes it by at most `sensitivity` in total (L1).
 
@@ -60,7 +63,7 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     return noise.release(given)
 
 
-@told_by_name(_NOISE)
+@told_by_name(_NOISE, elsewhere=_SCALE)
 def gaussian(
     value: Numeric,
     *,
@@ -110,7 +113,7 @@ def margin(
     return gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
 
 
-@told_by_name({"sensitivity": _NOISE["sensitivity"], **_EPSILON})
+@told_by_name({"candidates": _CHOICE, "utilities": _CHOICE, "sensitivity": _NOISE["sensitivity"], **_EPSILON})
 def exponential(
     candidates: Sequence[Candidate], utilities: Numeric, *, sensitivity: Number, epsilon: Number
 ) -> Candidate:

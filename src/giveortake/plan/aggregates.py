@@ -79,7 +79,9 @@ class Aggregate:
         for each in self.expressions:
             require_shallow(each)
         if self.quantile is not None and not 0 <= self.quantile <= 1:
-            raise QueryRefused("a quantile is a fraction from 0 to 1")
+            part = self.quantile / 100
+            hint = f"write {float(part):g} for {float(self.quantile):g} percent" if 0 <= part <= 1 else "write 0.9"
+            raise QueryRefused("a quantile is a fraction from 0 to 1", hint=hint)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -234,7 +236,7 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
 
 
 _NUMBERS_INSTEAD = {
-    Kind.TEXT: "a column of a CSV file is text until the custodian declares its domain; CAST(x AS DOUBLE) converts",
+    Kind.TEXT: "CAST(x AS DOUBLE) converts a text, as a CSV column is until the custodian declares its domain",
     Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
     **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
 }

@@ -12,7 +12,7 @@ from giveortake.plan.expressions import Call, Literal, is_missing
 Bound: TypeAlias = "Fraction | None"
 
 SAFE_INTEGER = Fraction(2**53)  # whole numbers up to here are exact in arithmetic, which is done in doubles
-CSV_HINT = "a column of a CSV file is text until its domain is declared; CAST(x AS DATE) or CAST(x AS DOUBLE) convert"
+CSV_HINT = "CAST(x AS DATE) or CAST(x AS DOUBLE) convert a text; in a CSV file a declared domain does"
 
 
 def numbers(call: Call, domains: list[Domain]) -> list[Domain]:

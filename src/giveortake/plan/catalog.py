@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from giveortake.plan.tables import PrivateTable
 
 _LONGEST_NAME = 100
+_NAMED = 'the tables are {}; a table to join is named first: gt.protect(…, public={{"regions": table}})'
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
     """Private relations and public tables by name, in any case of letters."""
 
@@ -54,11 +55,16 @@ class Catalog:
                 "catalog", sorted(names), "has two tables of the same name", hint="rename one of them"
             )
 
+    def __repr__(self) -> str:
+        public = (f"{name}({', '.join(table.schema)}), public" for name, table in self.public.items())
+        private = (f"{name}({', '.join(relation.schema)})" for name, relation in self.private.items())
+        return f"<Catalog: {'; '.join([*private, *public])}>"
+
     def find(self, name: str) -> Relation | PublicTable:
         """The table of that name, or a refusal that lists the tables there are."""
-        if not hasattr(name, "casefold"):
-            raise InvalidParameter("table", name, "is not the name of a table", hint=", ".join(self.private))
         tables: dict[str, Relation | PublicTable] = {**self.private, **self.public}
+        if not hasattr(name, "casefold"):
+            raise InvalidParameter("table", name, "is not the name of a table", hint=_NAMED.format(", ".join(tables)))
         for known, table in tables.items():
             if known.casefold() == name.casefold():
                 return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from giveortake.advice import FACES, Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
@@ -30,7 +31,8 @@ def compare(call: Call, domains: list[Domain]) -> Domain:
     for domain in present[1:]:
         if not comparable(present[0], domain):
             kinds = {present[0].kind, domain.kind}
-            dated = kinds & {Kind.DATE, Kind.TIMESTAMP} and any(map(_is_written_text, call.arguments))
+            moments = kinds & {Kind.DATE, Kind.TIMESTAMP}
+            dated = moments and (any(map(_is_written_text, call.arguments)) or any(kind.is_number for kind in kinds))
             raise QueryRefused(
                 f"{present[0].kind} values cannot be compared with {domain.kind} values",
                 hint=_truth_hint(call)
@@ -80,7 +82,10 @@ def case_of(call: Call, domains: list[Domain]) -> Domain:
         other = next((each.kind for each in conditions if each.kind is not Kind.BOOLEAN), None)
         if other is None:
             raise QueryRefused("CASE needs conditions and values")
-        hint = "compare it: x = 'True', or let the custodian declare its domain, [True, False]"
+        name = next((each.name for each in call.arguments[:-1:2] if isinstance(each, ColumnReference)), "x")
+        compared = f"compare it with a text: {name} = '…'"
+        python = f'{compared}, or declare it: domains={{"{name}": [True, False]}}'
+        hint = Advice.spoken({face: python if face == "python" else compared for face in FACES})
         raise QueryRefused(
             f"a condition is true or false, and this one is a {other} value",
             hint=hint if other is Kind.TEXT else "compare it: x > 0",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from numbers import Number
 from typing import Any, Literal, TypeAlias, final
 
 from giveortake.errors import InvalidParameter
@@ -179,8 +180,12 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
             return _checked(name, said, physical)
         case Mapping():
             return _spelled_out(name, said, physical)
-        case tuple() if is_pair_of_dates(said) or (len(said) == 2 and all(map(_is_number, said))):
+        case tuple() if is_pair_of_dates(said) or (len(said) == 2 and all(map(is_number, said))):
             return _bounded(name, said, physical)
+        case (None, end) | (end, None) if isinstance(said, tuple) and is_number(end):
+            raise InvalidParameter(
+                f"domains[{name!r}]", said, "lacks a bound: None is none", hint="state both: (0, 500); a list is keys"
+            )
         case str() | bytes():
             pass
         case Sequence() | frozenset() | set() | range():
@@ -190,7 +195,7 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
         said,
         "is not a domain",
         hint="a list means categories: list(…)"
-        if hasattr(said, "tolist")
+        if hasattr(said, "tolist") or hasattr(said, "to_list")
         else 'write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
     )
 
@@ -303,7 +308,8 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     if physical.kind is Kind.REAL:
         hint = "give bounds, and group by BUCKET(x, width)"
         if len(present) == 2:
-            hint = f"a list means keys; bounds stand in parentheses: ({', '.join(map(str, sorted(present)))})"  # type: ignore[type-var]  # (numbers, by their kind)
+            ends = sorted(each for each in said if each is not None)
+            hint = f"a list means keys; bounds stand in parentheses: ({', '.join(map(repr, ends))})"
         raise InvalidParameter(f"domains[{name!r}]", said, "lists real numbers as keys", hint=hint)
     low = high = None
     if kind.is_number:
@@ -417,8 +423,9 @@ def _moment(name: str, value: object, kind: Kind) -> dt.date:
     raise InvalidParameter(f"domains[{name!r}]", value, f"is not a {_FITTING[kind]}", hint=_DATES)
 
 
-def _is_number(value: object) -> bool:
-    return not isinstance(value, bool | str) and isinstance(value, int | float | Fraction | Decimal)
+def is_number(value: object) -> bool:
+    """Whether it is a number of Python or of another library, and no truth value."""
+    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def any_nullable(domains: list[Domain]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
+from giveortake.advice import declaring
 from giveortake.errors import QueryRefused
 from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.domains import Domain
 
-_KEYS_INSTEAD = {Kind.TIMESTAMP: "DATE_TRUNC('day', x), or CAST(x AS DATE)"}
 _OF_PERSONS = (
     "group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
     "FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person})"
@@ -105,10 +105,7 @@ class Question:
             require_shallow(key)
             domain = key.domain(schema)
             if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
-                raise QueryRefused(
-                    f"{domain.kind} values cannot be grouped by",
-                    hint=_KEYS_INSTEAD.get(domain.kind, "BUCKET(x, width)"),
-                )
+                raise QueryRefused(f"{domain.kind} values cannot be grouped by", hint=_keys_instead(key, domain.kind))
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 person, table = self.relation.person, self.relation.tables()[0].name
                 raise QueryRefused(
@@ -274,3 +271,12 @@ def keeps_rows(relation: Relation) -> bool:
             return relation.optional and keeps_rows(relation.source)
         case _:
             return False
+
+
+def _keys_instead(key: Expression, kind: Kind) -> str:
+    """What may be grouped by instead of times or real numbers."""
+    name = key.name if isinstance(key, ColumnReference) else "x"
+    if kind is Kind.TIMESTAMP:
+        return f"DATE_TRUNC('day', {name}), or CAST({name} AS DATE)"
+    declared = declaring(name, '{"bounds": (1, 20), "integer": True}', "1,2,3")
+    return declared.rewritten(lambda said: f"BUCKET({name}, width); whole numbers of a CSV file: {said}")

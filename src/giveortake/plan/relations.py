@@ -233,7 +233,8 @@ class JoinPublic(Unary):
             raise QueryRefused(
                 f"`{self.public_column}` is not unique in the public table `{self.public.name}`, so that a join would "
                 "multiply rows",
-                hint=f"join on one of: {', '.join(sorted(self.public.unique)) or 'none is unique'}",
+                hint=f"make `{self.public_column}` unique in `{self.public.name}`"
+                + "".join(f", or join on `{each}`" for each in sorted(self.public.unique & {*self.source.schema})),
             )
         inside = self.source.schema
         theirs, ours = self.public.schema[self.public_column], self.on.domain(inside)

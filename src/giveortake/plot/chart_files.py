@@ -26,6 +26,10 @@ class _InScript(json.JSONEncoder):
 
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     """Write a chart; the suffix says how. An HTML file holds all that it needs and opens without a network."""
+    if isinstance(chart, str | os.PathLike):
+        raise InvalidParameter(
+            "chart", chart, "is no chart", hint=f"the chart comes first: save(chart, {str(chart)!r})"
+        )
     place = Path(path)
     if place.suffix not in SUFFIXES:
         raise InvalidParameter("path", str(place), "has no suffix of a chart", hint=f"use {', '.join(SUFFIXES)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _INTERVAL, _VALUE, _BAND = "#888888", "#222222", "#bbbbbb"  # they differ in grey
 _WIDTH = 460
-_HEIGHT, _TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and its title
+_HEIGHT, TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and its title
 _FEW, _MANY = 12, 60
 _NAMED = 40  # labels of categories
 _THIN = 4  # pixels of a line
@@ -261,7 +261,7 @@ class Categories(Form):
 
     def chart(self, rows: Rows) -> Any:
         alt = altair()
-        step = min(_LINE, _TALLEST / max(1, len(rows.order)))
+        step = min(_LINE, TALLEST / max(1, len(rows.order)))
         above = {"titleAngle": 0, "titleAlign": "right", "titleX": -4, "titleY": -8}
         named = rows.order[:: -(-len(rows.order) // _NAMED) or 1]
         axis = alt.Axis(values=named, labelLimit=_LABELS, labelPadding=6, ticks=False, **above) if rows.key else None

@@ -11,7 +11,7 @@ from giveortake.answers.faces import caps_of, facts, notes
 from giveortake.answers.printable import printable
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
-from giveortake.plot.forms import Categories, Form, Numbers, Times
+from giveortake.plot.forms import TALLEST, Categories, Form, Numbers, Times
 from giveortake.plot.rows import Rows, keys_of
 from giveortake.plot.theme import altair, without_tags
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CHARACTERS = 74  # of a line of the caption, which is then about as wide as a chart
 _SIDE_BY_SIDE = 2
 _MOST_APART = 3  # rows without a key that are listed in the caption
+_FEWER = "group by fewer columns, or draw a part of answer.to_pandas()"
 _MOST_LINES = 30  # each in a small chart of its own
 
 
@@ -28,9 +29,9 @@ def intervals(answer: Any, *, title: str | None = None) -> Any:
     """An altair chart of every estimate in an answer, with its interval, by key.
 
     Dates and times become a line with a band on a time axis, numbers points in their order, all else one line each,
-    the greatest first. More lines than there are colours get a small chart each, and more than 30 are refused. An
-    interval without an end reaches to the edge and has an arrow there; the axis is that of the
-    finite ends. Every row is drawn, or listed in the caption. One estimate is a chart that others can be laid upon
+    the greatest first. More lines than there are colours get a small chart each; more than 30, and more than 560
+    categories, are refused. An interval without an end reaches to the edge and has an arrow there; the axis is that of
+    the finite ends. Every row is drawn, or listed in the caption. One estimate is a chart that others can be laid upon
     (`answer.plot() + other`), several are charts side by side.
     """
     if not isinstance(answer, Released):
@@ -71,8 +72,11 @@ def _charts(answer: Any) -> tuple[list[Any], list[str]]:
             "answer",
             HIDDEN,
             f"has {lines:,} lines along `{found[0].key}`, and a picture tells {_MOST_LINES} apart",
-            hint="group by fewer columns, or draw a part of answer.to_pandas()",
+            hint=_FEWER,
         )
+    if isinstance(form, Categories) and len(answer) > TALLEST:
+        problem = f"has {len(answer):,} rows, and a picture has room for {TALLEST}"
+        raise InvalidParameter("answer", HIDDEN, problem, hint=_FEWER)
     return [form.chart(rows) for rows in found], [line for rows in found for line in rows.apart()]
 
 

@@ -61,8 +61,8 @@ class Rows:
 
     @property
     def has_zero(self) -> bool:
-        """Whether the axis includes zero: always for whole numbers, which are counts, else where zero is near."""
-        return self.whole or self.is_near_zero
+        """Whether the axis includes zero: for counts, and where zero is near; one interval alone fills the axis."""
+        return len(self.values) > 1 and (self.whole or self.is_near_zero)
 
     def beside_each_other(self) -> list[dict[str, Any]]:
         """The values, with points of different lines at one number moved apart by less than the least distance."""

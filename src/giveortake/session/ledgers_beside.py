@@ -37,7 +37,7 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
     if ledger == MEMORY:
         return
     instead = "forget what is spent" if ledger is None else f"keep another one at {shown(ledger)}"
-    for file in files_of(source):
+    for file in dict.fromkeys(files_of(source)):
         for kept in _usual_ledgers(file):
             if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
                 raise _second_budget(f"{kept} holds a budget of {shown(file)}", instead, kept)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
@@ -130,6 +131,7 @@ class InteractiveMechanism:
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
     older: tuple[Rules, ...] = ()  # earlier rules that answers in the ledger follow
+    closed: Flag = field(default_factory=Flag)  # set when the tables are closed, for all who share them
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
         """The same tables and ledger for an analyst. Who is unknown to the ledger, or was revoked, is refused."""
@@ -389,6 +391,8 @@ class InteractiveMechanism:
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """Reserve any charge; one that does not fit is refused with the ledger's own message."""
+        if self.closed.is_set():
+            raise QueryRefused("this session is closed; nothing was charged", hint=Advice("{open_again}"))
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",

@@ -14,7 +14,10 @@ from giveortake.plan import Kind
 from giveortake.plan.moments import moment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from giveortake.plan import Domain
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quote import Quote
     from giveortake.session.session import Session
 
@@ -22,6 +25,39 @@ _MOST_LISTED = 6  # categories of a column
 DEPENDS = "has a margin that depends on the data and cannot be known beforehand"
 ASKED_BEFORE = "it was asked before at this price, and is free"
 WAITS = "it is large, and waits for the custodian's approval; nothing is charged until then"
+
+
+def session_text(
+    session: Session, unasked: Mapping[str, Sequence[tuple[str, str]]], mechanism: InteractiveMechanism
+) -> str:
+    """A session as text: its tables, whom its promise is to, and what is left of its budget."""
+    part = "" if mechanism.part is None else f", {mechanism.part}"
+    lines = [f"<Session {session.name}{part}: {session.budget!r}"]
+    lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in session.catalog.private.items())
+    lines.extend(
+        f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"
+        for table, columns in unasked.items()
+        for column, kind in columns
+    )
+    lines.extend(f"  {name}, public" for name in session.catalog.public)
+    if session.budget.unit.column is not None:
+        lines.append(f"  rows without {with_article(session.budget.unit.column)} are left out")
+        lines.append(f"  {mechanism.caps}")
+    else:
+        lines.append("  each row is protected by itself: a person with several rows is not protected as a whole")
+    try:
+        standing, left = session.rest()
+    except LedgerUnavailable:
+        return "\n".join([*lines, "  its ledger is closed"]) + ">"
+    if standing.share is not None and left is not None:
+        used = exact.shown(100 * standing.share, 3)
+        race = isinstance(standing.remaining, dict)
+        rest = f"a pure ε of up to {exact.shown(left, 3)} is left" if left else "nothing is left"
+        rest = f"left: {standing.remaining}" if race else rest
+        lines.append(f"  {used} % of the budget is used; {rest}")
+    if not session.durable:
+        lines.append("  the ledger is in memory: what was spent is forgotten with the session")
+    return "\n".join(lines) + ">"
 
 
 def session_page(session: Session) -> str:

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Never, final
 
 from giveortake.answers.numbers import shown
 from giveortake.compile import LATEST, Rules
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, meant, no_attribute
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.domains import compared
@@ -95,6 +95,14 @@ class Partition(Mapping[Any, "Session"]):
         self.parts_per_person = parts_per_person
         self._sessions: dict[Any, Session] = dict(sessions)
 
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            known = vars(self).get("_sessions", ())
+            raise no_attribute(
+                self, name, f'parts are taken by their value: parts["{name}"]' if name in known else None
+            )
+
     def __getitem__(self, value: Any) -> Session:
         try:
             return self._sessions[value]
@@ -123,7 +131,9 @@ def parts_of(
     """The parts of all tables, one for each declared value of a column."""
     schemas = [relation.schema for relation in tables]
     if any(column not in schema for schema in schemas):
-        raise InvalidParameter("partition", column, "is not a column of every table")
+        names = set.intersection(*map(set, schemas))
+        hint = f"{meant(str(column), names)}the columns are {', '.join(sorted(names))}"
+        raise InvalidParameter("partition", column, "is not a column of every table", hint=hint)
     values = schemas[0][column].keys()
     if values is None or any(schema[column].keys() != values for schema in schemas):
         raise InvalidParameter(

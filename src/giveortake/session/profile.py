@@ -135,6 +135,7 @@ class Profile:
                 return Sizes(each.edges, counts, self._scale, each.most is not None)
         return None
 
+    @told_by_name()
     def left_out(
         self,
         *,

@@ -12,7 +12,7 @@ from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.exact import shown, shown_down, shown_up
-from giveortake.privacy import ApproxDP, events
+from giveortake.privacy import ApproxDP, PureDP, events
 from giveortake.session.margins import share_of_budget
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def too_dear(
         message, hint = refusal.message, refusal.hint or ""
     elif isinstance(refusal, Unpriced):
         message = f"{costs} has no price in what is left of the budget of {whose}; nothing was charged"
+        if isinstance(standing.budget or mechanism.budget, PureDP) and not spend.is_pure:
+            message = f"a pure ε budget cannot pay for Gaussian noise ({costs}); nothing was charged"
         laplace = Advice(
             "{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon=shown_down(left, _DIGITS)
         )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from os import PathLike
@@ -21,15 +19,15 @@ from giveortake.arguments import told_by_name
 from giveortake.compile import OLDER, Caps, CustodianCaps
 from giveortake.compile.caps import nothing_to_cap
 from giveortake.engines.cache_folder import CacheFolder
-from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
+from giveortake.engines.registry import HERE, is_address, open_engine, place_of, require_tables, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
-from giveortake.plan.moments import is_pair_of_dates
 from giveortake.plan.tables import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
+from giveortake.session.declared_kinds import kinds_of
 from giveortake.session.ledgers_beside import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.prepared_questions import PreparedQuestions
@@ -142,8 +140,11 @@ def protect(
             "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
         )
     place = _place(ledger)
+    require_tables(source)
     if owner_confirms is None:
         require_one_budget(source, place)
+    if public is not None and not isinstance(public, Mapping):
+        raise InvalidParameter("public", HIDDEN, "does not name its tables", hint='public={"regions": table}')
     if domains is not None and not isinstance(domains, Mapping):
         raise InvalidParameter("domains", domains, "says of no column what it holds", hint='domains={"fee": (0, 500)}')
     said = dict(domains or {})
@@ -327,7 +328,7 @@ def _private_tables(
                 "is the index of the table, and no column",
                 hint="gt.protect(table.reset_index(), …)",
             )
-        loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
+        loaded = engine.add(_checked_name(called), each, kinds_of(own, whom), table=table)
         found.append(_declared_table(loaded, whom, own))
         sources.append(loaded)
         used |= {column for column, _ in loaded.columns}
@@ -372,38 +373,6 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
         else:
             columns.append((column, domain))
     return PrivateTable(loaded.name, tuple(columns), person, loaded.unasked)
-
-
-def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
-    """The kinds to read untyped cells as, from the declared domains of their columns."""
-    return {column: _kind(value) for column, value in said.items() if whom == ROW or column != whom.column}
-
-
-def _kind(said: Any) -> Kind:
-    if isinstance(said, Domain):
-        return said.kind
-    if isinstance(said, Mapping):
-        if said.get("integer"):
-            return Kind.INTEGER
-        if "bounds" in said:
-            return _kind(tuple(said["bounds"]))
-        return _kind(said["categories"]) if "categories" in said else Kind.TEXT
-    first = (
-        next((each for each in said if each is not None), None)
-        if isinstance(said, Sequence | set | frozenset | range) and not isinstance(said, str)
-        else None
-    )
-    if isinstance(first, bool):
-        return Kind.BOOLEAN
-    if isinstance(first, dt.datetime) and isinstance(said, tuple):
-        return Kind.TIMESTAMP
-    if isinstance(first, dt.date) or (isinstance(said, tuple) and is_pair_of_dates(said)):
-        return Kind.DATE
-    if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
-        return Kind.REAL
-    if isinstance(first, int):
-        return Kind.INTEGER
-    return Kind.TEXT
 
 
 def _public_tables(engine: Engine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:

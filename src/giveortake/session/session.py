@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 from giveortake import frame, sql
 from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
-from giveortake.answers.printable import with_article
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
-from giveortake.errors import InvalidParameter, LedgerUnavailable, no_attribute
-from giveortake.exact import open_probability, shown
+from giveortake.errors import InvalidParameter, no_attribute, not_indexed
+from giveortake.exact import open_probability
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
@@ -22,7 +21,7 @@ from giveortake.session.arguments import asked_together, require_here
 from giveortake.session.batches import share_of_each
 from giveortake.session.best_caps import paid_profiles
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.pages import session_page
+from giveortake.session.pages import session_page, session_text
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from giveortake.session.workloads import WorkloadQuery
     from giveortake.workload.workload import Workload
 
+_NOT_COPIED = "a session stays in its process: gt.protect(…, ledger=…) opens one in another, and answers can be sent"
 _OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
 
@@ -90,9 +90,15 @@ class Session:
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 
         def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_session(name))
+            raise no_attribute(self, name, instead_of_session(name, vars(self).get("catalog")))
 
-    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
+        def __getitem__(self, name: object) -> Never:
+            raise not_indexed(self, f'session.table("{name}")')
+
+        def __reduce__(self) -> Never:
+            raise TypeError(_NOT_COPIED)
+
+    @told_by_name(elsewhere=TERMS_OF_ANSWERS, beyond="values stand in the text: WHERE fee > 5")
     def sql(self, text: str) -> Query:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
@@ -443,6 +449,7 @@ class Session:
     def close(self) -> None:
         """Close the engine, and the ledger if it was opened here; a session that shares both closes neither."""
         if self._owns_engine:
+            self._mechanism.closed.set()
             self._mechanism.engine.close()
             self._mechanism.spool.close()
         if self._owns_ledger:
@@ -457,31 +464,7 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        part = self._mechanism.part
-        lines = [f"<Session {self.name}{'' if part is None else f', {part}'}: {self.budget!r}"]
-        lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items())
-        lines.extend(
-            f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"
-            for table, columns in self._unasked.items()
-            for column, kind in columns
-        )
-        lines.extend(f"  {name}, public" for name in self.catalog.public)
-        if self.budget.unit.column is not None:
-            lines.append(f"  rows without {with_article(self.budget.unit.column)} are left out")
-            lines.append(f"  {self._mechanism.caps}")
-        try:
-            standing, left = self.rest()
-        except LedgerUnavailable:
-            return "\n".join([*lines, "  its ledger is closed"]) + ">"
-        if standing.share is not None and left is not None:
-            used = shown(100 * standing.share, 3)
-            race = isinstance(standing.remaining, dict)
-            rest = f"a pure ε of up to {shown(left, 3)} is left" if left else "nothing is left"
-            rest = f"left: {standing.remaining}" if race else rest
-            lines.append(f"  {used} % of the budget is used; {rest}")
-        if not self.durable:
-            lines.append("  the ledger is in memory: what was spent is forgotten with the session")
-        return "\n".join(lines) + ">"
+        return session_text(self, self._unasked, self._mechanism)
 
     def _repr_html_(self) -> str:
         return session_page(self)

@@ -50,6 +50,7 @@ def minimum(
     if not math.isfinite(value):
         raise ArithmeticError("the function has no value where the search begins")
     earlier: deque[_Taken] = deque(maxlen=_MEMORY)
+    made = steps
     for step in range(steps):
         steepness = _greatest(gradient)
         if steepness <= tolerance:
@@ -63,6 +64,7 @@ def minimum(
         taken = _step(function, place, value, direction, slope)
         if taken is None:
             if not earlier:
+                made = step
                 break
             earlier.clear()  # what was remembered misleads: begin again with the gradient alone
             continue
@@ -74,9 +76,10 @@ def minimum(
         gain = value - next_value
         place, value, gradient = place + moved, next_value, next_gradient
         if gain < least_gain:
+            made = step + 1
             break
     steepness = _greatest(gradient)
-    return Minimum(place, steepness, converged=steepness <= tolerance, steps=steps)
+    return Minimum(place, steepness, converged=steepness <= tolerance, steps=made)
 
 
 def product(one: Floats, other: Floats) -> float:

@@ -43,9 +43,7 @@ def program(
     """
     listed = list(inputs) if hasattr(inputs, "__iter__") else []
     if not listed or len(set(listed)) != len(listed):
-        raise InvalidParameter(
-            "program", (f, listed), "is not a function with a list of different inputs", hint="pass inputs=[0, 1]"
-        )
+        raise InvalidParameter("inputs", inputs, "is not a list of different inputs", hint="pass inputs=[0, 1]")
     require_coins(f)
     run = runner(f)
     laws, _, total = laws_of({x: partial(run, x) for x in listed}, called(f), depth=depth, paths=paths)

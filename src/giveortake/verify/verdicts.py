@@ -37,7 +37,7 @@ class Counterexample:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """Whether a mechanism is (ε, δ)-DP: true, false with a counterexample, or not shown, which counts as false."""
 
@@ -60,6 +60,9 @@ class Verdict:
     def claim(self) -> str:
         """The claim as a formula."""
         return f"({self.level!r}{f', {self.delta}' if self.delta else ''})-DP"
+
+    def __repr__(self) -> str:
+        return f"<{self.headline()}>"
 
     def __str__(self) -> str:
         return "\n".join([self.headline(), *self.reasons()])

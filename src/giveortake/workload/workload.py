@@ -138,8 +138,8 @@ def ranges(
 ) -> Workload:
     """How many rows lie below every border of a bounded number or date: any range is the difference of two.
 
-    `by` are columns to group by. Borders split the bounds evenly; whole numbers and days are never split. There are up
-    to 1,024 bins, or as many as `bins` says.
+    `by`: one set of ranges for each combination of these columns. Borders split the bounds evenly; whole numbers
+    and days are never split. There are up to 1,024 bins, or as many as `bins` says.
 
     >>> ranges("amount", bins=10)
     <Workload: ranges of amount>

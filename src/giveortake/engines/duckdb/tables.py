@@ -18,6 +18,7 @@ from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.duckdb.pandas_objects import without_objects
 from giveortake.engines.protocol import Source
+from giveortake.engines.registry import not_a_table
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, shown
@@ -85,12 +86,7 @@ def load(
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
         return _from_memory(connection, name, _Stream(source))
-    raise InvalidParameter(
-        "source",
-        HIDDEN,
-        f"is not a table: its type is {type(source).__name__}",
-        hint="pass a path to CSV, Parquet or DuckDB, or a Polars, pandas or Arrow table",
-    )
+    raise not_a_table(source)
 
 
 def told_without_content(source: object, read: Callable[[], Read]) -> Read:
