@@ -61,6 +61,12 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert "left out" in answered
 
 
+def test_a_profile_is_quoted_without_a_ledger(trips: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "profile", str(trips), *SAID, "--epsilon", "0.1", "--columns", "amount", "--quote")
+    assert "each number of people is known to about ± 60 (with 95 %); bounds of a column show only" in unwrapped(text)
+    assert [each.name for each in trips.parent.iterdir()] == ["trips.csv"]
+
+
 def test_what_cannot_be_profiled_is_refused_in_the_words_of_the_command_line(
     trips: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,9 +33,7 @@ from replay import CHANGES, MODES, Mode, exact_integers
 
 
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
-    mechanism = mechanism_of(session())
-    terms: Any = {"epsilon": "0.1", "by": (), "most_rows": None}
-    told = [ProfileRequest.of(mechanism, "trips", columns=each, **terms).preview() for each in ((), ["amount"])]
+    told = [session().preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"])]
     assert told[0] == "each number of people is known to about ± 30 (with 95 %)"
     assert told[1].startswith("each number of people is known to about ± 60 (with 95 %); bounds of a column show only ")
     assert told[1].endswith("where more than about 300 people are")

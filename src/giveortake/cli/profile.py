@@ -33,16 +33,15 @@ _SHOWN = 8  # lines of a table
 
 def run(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
+    terms = {name: getattr(arguments, name) for name in ("epsilon", "by", "columns", "most_rows")}
     with in_options(arguments), ExitStack() as opened:
+        if arguments.quote:
+            rehearsed, _ = opened.enter_context(session_options.rehearsed_session(arguments))
+            terminal().print(Text(printable(rehearsed.preview_profile(**terms))))
+            return 0
         session, _ = session_options.open_session(arguments)
         opened.enter_context(session)
-        profile = session.profile(
-            epsilon=arguments.epsilon,
-            by=arguments.by,
-            columns=arguments.columns,
-            most_rows=arguments.most_rows,
-            key=arguments.key,
-        )
+        profile = session.profile(**terms, key=arguments.key)
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:
@@ -129,6 +128,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"
     )
     parser.add_argument("--most-rows", metavar="R", help="a public maximum of rows per person, if there is one")
+    parser.add_argument("--quote", action="store_true", help="say how precise it would be; charge nothing")
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: the same key is charged once")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
     session_options.add_people(parser)

@@ -16,7 +16,6 @@ from giveortake.server.curves import curve_of
 from giveortake.server.refusals import Superseded
 from giveortake.server.results import formatted, written
 from giveortake.session.configuration import chosen, configurations
-from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document
@@ -163,9 +162,7 @@ def profile(session: Session, request: Request) -> Result:
 
 def quote_profile(session: Session, request: Request) -> Result:
     """How precise a profile would be; free."""
-    terms = {"by": (), "columns": (), "most_rows": None, **request["terms"]}
-    asked = ProfileRequest.of(mechanism_of(session), terms.pop("table"), **terms)
-    return {"words": asked.preview()}
+    return {"words": session.preview_profile(**request["terms"])}
 
 
 def profiles(session: Session, _request: Request) -> Result:

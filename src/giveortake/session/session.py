@@ -305,6 +305,22 @@ class Session:
         )
         return asked.release(key)
 
+    @told_by_name({"epsilon": 's.preview_profile(epsilon="0.1")'})
+    def preview_profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number,
+        by: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        most_rows: Number | None = None,
+    ) -> str:
+        """Say how precise `profile` would be, from its arguments alone; free."""
+        asked = ProfileRequest.of(
+            self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
+        )
+        return asked.preview()
+
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
         return paid_profiles(self._mechanism, self._private(table))
