@@ -5,11 +5,11 @@ later ones depend on what the earlier ones released [DRS22]. A row is in one bin
 bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
 √(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
 classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the sum of
-squares, which tells how small m may be in the next step. A person's vectors are added
-up, and cut once, at `clip` times that.
+squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at `clip` times
+that.
 
 Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
-comes from rows otherwise. The pairs are the curvature of the Newton steps.
+comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.learn.additive_steps import AdditiveSteps
 from giveortake.learn.bins import Binned, BinnedNumber
 from giveortake.learn.features import Category, ScaledNumber, added
-from giveortake.learn.lattice import GRAIN, STEPS, one, steps_for, value, vector_sum
+from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
 from giveortake.learn.logistic import GAINS, MISFITS, PARTS, logistic
 from giveortake.learn.shapes import AdditiveModel, Shape
 from giveortake.learn.task import Task
@@ -126,7 +126,7 @@ class AdditiveTask(Task):
     ) -> VectorSum:
         """Misfits by bin, no larger than `most`; of numbers also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
-        steps = steps_for(longest, self.ground.rows, factors=1, most=_FINEST if self.is_classifier else STEPS)
+        steps = steps_for(longest, self.ground.rows, factors=1, most=_FINEST if self.is_classifier else None)
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
@@ -188,8 +188,8 @@ class AdditiveTask(Task):
             elif place == 0:  # at even odds: what the rate of all rows leaves is learned from
                 most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
             total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
-        steady = sum(gain == 1 for gain in self.gains) - 1  # the last step that is taken in full, and those after it
-        doubts = fit.covariance(total, noise, variance, len(self.gains) - steady)
+        doubts, notes = fit.covariance(total, noise, variance, self.gains)
+        passes.notes += notes
         centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
         deviations = np.sqrt(np.maximum(np.diag(centred @ doubts @ centred.T), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)

@@ -109,7 +109,7 @@ class _Additive(Learner):
 
 
 class AdditiveClassifier(_Additive, Classifier):
-    """Two declared classes, told by the sum of one shape for each feature. Shapes speak for the second class.
+    """Two declared classes, told by the sum of one shape for each feature. Above 0 the second class is more likely.
 
     `bins` is how many fine bins each number is cut into before they are merged, or by name a number or a list of edges,
     which are taken as they are. The other parameters are those of every classifier.
@@ -119,11 +119,11 @@ class AdditiveClassifier(_Additive, Classifier):
         return self._additive(*planned(self, data, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (self._classes("shapes"), *super()._described())
+        return (self._classes("shapes above 0"), *super()._described())
 
     def _axis(self) -> tuple[str, str]:
         target = self.model_.target
-        return "log-odds", f"What speaks for {target.name} = {target.values[1]}"
+        return "log-odds", f"Above 0: {target.name} = {target.values[1]} is more likely"
 
 
 class AdditiveRegressor(_Additive, Regressor):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 from giveortake.learn.logistic_curvature import chances, followed_along, log_odds, steepness_about
-from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.noise_aware import Curvature, shrunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,14 +88,20 @@ class AdditiveSteps:
 
         return followed_along(total, direction)
 
-    def covariance(self, total: Reals, noise: float, variance: float, steps: int) -> Reals:
-        """Of the numbers of bins: by noise, which the last steps average, by sampling, and by shrinking."""
+    def covariance(
+        self, total: Reals, noise: float, variance: float, gains: Sequence[float]
+    ) -> tuple[Reals, list[str]]:
+        """Of the numbers of bins: by noise, which the last steps average, by sampling, and by shrinking; and notes."""
+        steps = sum(gain < 1 for gain in gains) + 1  # the last that is taken in full, and those after it
         weights = self._weights(total)
         curvature = self._curvature(weights)
         inverse, seen = self._inverse(curvature, weights, noise, variance), curvature.positive()
         spread = noise**2 / steps * np.eye(self.size) + variance * seen
         unseen = np.eye(self.size) - inverse @ seen  # by how much bins are drawn to what is common
-        return np.asarray(inverse @ spread @ inverse + _PRIOR * unseen @ unseen.T)
+        squares = np.maximum(self._of_feature @ self._others(total).spreads, _PRIOR)  # of what is shrunk
+        directions = self.size - len(self._parts) + 1
+        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._of_classes else []
+        return np.asarray(inverse @ spread @ inverse + (unseen * squares) @ unseen.T), notes
 
     def _counts(self) -> Reals:
         return np.maximum(np.concatenate(self._rows), 0)

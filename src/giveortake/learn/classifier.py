@@ -103,7 +103,7 @@ class Classifier(Learner):
         return np.asarray(np.log(self.predict_proba(rows)))
 
     def decision_function(self, rows: Any) -> Reals:
-        """Of two classes how much speaks for the second; of more, a column for each."""
+        """The log-odds of the second of two classes; of more classes, a score for each, in columns."""
         scores = self._scores(rows)
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
@@ -121,10 +121,10 @@ class Classifier(Learner):
         return float(np.mean(self.predict(rows) == np.asarray(y)))
 
     def _classes(self, what: str) -> tuple[str, str]:
-        """What a card says of two classes: which there are, and for which the numbers of a model speak."""
+        """What a card says of two classes: which there are, and which the numbers of a model make more likely."""
         target = self.model_.target
         first, second = target.values
-        return "classes", f"{first} and {second}; {what} speak for {target.name} = {second}"
+        return "classes", f"{first} and {second}; {what} make {target.name} = {second} more likely"
 
     def _scores(self, rows: Any) -> Reals:
         model: ClassModel = self._require_fitted()

@@ -29,7 +29,7 @@ from giveortake.learn.features import Category, Feature, added, encoded, weighte
 from giveortake.learn.lattice import GRAIN, gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.linear_model import affine
 from giveortake.learn.logistic_curvature import LineCurvature, chances, followed_along, log_odds
-from giveortake.learn.noise_aware import Curvature, positive
+from giveortake.learn.noise_aware import positive, shrunk
 from giveortake.learn.scores import STEEPEST
 from giveortake.learn.standardisation import FARTHEST, FEWEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
@@ -53,7 +53,6 @@ PARTS = (Fraction(1, 9), *([Fraction(2, 9)] * 4))  # of what steps get: the firs
 MISFITS = (Fraction(1, 2), *([Fraction(1)] * 4))  # how large they are at most: a half at even odds
 _FITTED, _WANTED, _LENGTH = "fitted number", "wanted number", "square of length"
 _FINEST = 1 << 16  # steps of 1 in a misfit: those of a class of one in a thousand are small
-_PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
 
 
 def logistic(slope: Expression) -> Expression:
@@ -150,7 +149,7 @@ class LogisticTask(Task):
         moments = positive(made.matrix())
         moments[0, 0] = n = max(float(moments[0, 0]), FEWEST)
         line = self._line(usual, moments)
-        theta = np.zeros(self._count)
+        theta, noise = np.zeros(self._count), 1.0
         for (name, share), gain, most in zip(shares[2:], GAINS, MISFITS, strict=True):
             made = passes.add_up(name, self.gradient(usual, theta, most), share)
             slope = np.array([made.cells(each)[0] for each in range(self._count)])
@@ -160,11 +159,12 @@ class LogisticTask(Task):
                 slope = slope - (chances(theta[0]) - 0.5) * moments[0]
 
             def direction(place: Reals, slope: Reals = gain * slope, noise: float = noise) -> Reals:
-                curvature = line.at(place)
-                steep = float(np.trace(curvature) / np.trace(moments))
-                return np.asarray(Curvature.of(curvature).inverse(noise**2, _PRIOR, steep * doubt) @ slope)
+                return np.asarray(line.inverse(line.at(place), noise, doubt) @ slope)
 
             theta = np.round(followed_along(theta, direction) * GRAIN) / GRAIN
+        curvature = line.at(theta)
+        followed = line.inverse(curvature, noise, doubt) @ curvature
+        passes.notes += shrunk(followed, GAINS, self._count, "coefficients")
         return LogisticModel(self.features, self.target, plain(usual, theta))
 
 
@@ -248,4 +248,4 @@ class LogisticRegression(Classifier):
         return np.asarray([model.coefficients[0] - (model.coefficients[1:] * centres / halves).sum()])
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (self._classes("coefficients"),)
+        return (self._classes("positive coefficients"),)

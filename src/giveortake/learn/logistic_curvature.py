@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
+from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.scores import STEEPEST
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _NODES = np.linspace(-4, 4, 65)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _LEAST = 1e-9
+_PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
 _PARTS = 8  # of a step, each with the curvature of where it begins
 
 
@@ -89,6 +91,11 @@ class LineCurvature:
         theirs = np.maximum(np.diag(found), _LEAST) / np.maximum(np.diag(moments), _LEAST)
         scales = np.where(self.shares > 0, np.sqrt(ours / theirs), 1.0)
         return np.asarray(found * np.outer(scales, scales))
+
+    def inverse(self, curvature: Reals, noise: float, doubt: float) -> Reals:
+        """What takes a gradient with noise to a step; `doubt` is the size of the noise of the moments."""
+        floor = float(np.trace(curvature) / np.trace(self.moments)) * doubt
+        return Curvature.of(curvature).inverse(noise**2, _PRIOR, floor)
 
 
 def followed_along(start: Reals, direction: Callable[[Reals], Reals]) -> Reals:
