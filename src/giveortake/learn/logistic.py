@@ -2,13 +2,14 @@
 
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. (1) Numbers, sums and squares of columns, for their means
-and deviations. (2) All products of (1, z), where z are the columns after that, as one Gram matrix. (3) In each step,
-the sum of g·(y − σ(θ·x))·(1, z), where g = min(1, C²/‖(1, z)‖²) and C² = 1 + columns. A misfit y − σ is between -m and
-m, with m = ½ in the first step, at even odds, and 1 in the others: so a row's vector has length m·C at most, and what
-rounding makes longer is cut. A person's vectors are added up, and cut once, at `clip` times that.
+and deviations. (2) All products of √g·(1, z), where z are the columns after that, as one Gram matrix, with
+g = min(1, C²/‖(1, z)‖²) and C² = 1 + columns: length C² at most. (3) In each step, the sum of g·(y − σ(θ·x))·(1, z). A
+misfit y − σ is between -m and m, with m = ½ in the first step, at even odds, and 1 in the others: so a row's vector has
+length m·C at most. What rounding makes longer is cut. A person's vectors are added up, and cut once, at `clip` times
+that.
 
-The first step starts from the rate of the second class, which its sum tells. The steps' gains are 1, 1, 1, ½, ⅓: after
-three Newton steps the noises of the later ones average out. A direction in which the noise is as large as the curvature
+The first step starts from the rate of the second class, which its sum tells. The steps' gains are 1, 1, ½, ⅓, ¼: after
+two Newton steps the noises of the later ones average out. A direction in which the noise is as large as the curvature
 is hardly followed.
 """
 
@@ -42,12 +43,12 @@ if TYPE_CHECKING:
     from giveortake.learn.model import Model
     from giveortake.learn.passes import Passes
     from giveortake.learn.task import Ground
-    from giveortake.plan import Expression
+    from giveortake.plan import Expression, Relation
     from giveortake.session.vector_run import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-GAINS = (1.0, 1.0, 1.0, 1 / 2, 1 / 3)
+GAINS = (1.0, 1.0, 1 / 2, 1 / 3, 1 / 4)
 MOST_COLUMNS = 100  # of a Gram matrix that an engine plans in seconds
 PARTS = (Fraction(1, 9), *([Fraction(2, 9)] * 4))  # of what steps get: the first has misfits of a half
 MISFITS = (Fraction(1, 2), *([Fraction(1)] * 4))  # how large they are at most: a half at even odds
@@ -96,29 +97,36 @@ class LogisticTask(Task):
         return f"a logistic regression of {self.target.name}"
 
     def products(self, usual: Standardisation) -> VectorSum:
-        """All products of (1, z)."""
-        columns = [(each, float(-FARTHEST), float(FARTHEST)) for each in self._standard(usual)]
-        values = [(Literal(Fraction(1)), 0.0, 1.0), *columns]
-        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self._count)
+        """All products of (1, z), where rows weigh as they do in gradients."""
+        rows, names, share = self._weighed(usual)
+        root = Call("sqrt", (share,))
+        columns = [(Call("multiply", (each, root)), float(-FARTHEST), float(FARTHEST)) for each in names]
+        return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.ground.rows, longest=self._count)
 
-    def gradient(self, usual: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
-        """The sum of the misfit times (1, z), where θ is about z, and misfits are no larger than `most`.
+    def _weighed(
+        self, usual: Standardisation, *more: tuple[str, Expression]
+    ) -> tuple[Relation, list[ColumnReference], Expression]:
+        """Rows with their standardised columns and some more, these columns, and what a row weighs.
 
-        A row whose numbers are long weighs less, whatever its class: were only misfits cut, a class of few rows, whose
-        misfits are large, would lose more of itself than the other.
+        A row whose numbers are long weighs less, whatever its class: were misfits cut instead, a class of few rows,
+        whose misfits are large, would lose more of itself than the other.
         """
-        square = self._count
         columns = [(f"column {place}", each) for place, each in enumerate(self._standard(usual))]
-        fitted = (_FITTED, weighted(self.features, plain(usual, theta)))
-        wanted = (_WANTED, self.target.is_value(self.target.values[1]))
-        rows = Derive(self.ground.relation, (*columns, fitted, wanted))
         names = [ColumnReference(name) for name, _ in columns]
         length = added([Literal(Fraction(1)), *(Call("multiply", (each, each)) for each in names)])
-        kept = [(each.name, each) for each in (*names, ColumnReference(_FITTED), ColumnReference(_WANTED))]
-        rows = Derive(rows, (*kept, (_LENGTH, Call("greatest", (length, Literal(Fraction(square)))))))
+        kept = [(name, ColumnReference(name)) for name, _ in (*columns, *more)]
+        least = Literal(Fraction(self._count))
+        rows = Derive(self.ground.relation, (*columns, *more))
+        rows = Derive(rows, (*kept, (_LENGTH, Call("greatest", (length, least)))))
+        return rows, names, Call("divide", (least, ColumnReference(_LENGTH)))
+
+    def gradient(self, usual: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
+        """The sum of the misfit times (1, z), where θ is about z, and misfits are no larger than `most`."""
+        fitted = (_FITTED, weighted(self.features, plain(usual, theta)))
+        wanted = (_WANTED, self.target.is_value(self.target.values[1]))
+        rows, names, share = self._weighed(usual, fitted, wanted)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(ColumnReference(_FITTED))))
-        share = Call("divide", (Literal(Fraction(square)), ColumnReference(_LENGTH)))
-        longest = float(most) * math.sqrt(square)
+        longest = float(most) * math.sqrt(self._count)
         fine, steps = _steps(longest, self.ground.rows)
         values = [
             value(Call("multiply", (misfit, share)), -most, most, fine),
