@@ -1,4 +1,4 @@
-"""A model of rows that nobody sees: which flats are dear, with shapes to look at."""
+"""A model of rows that nobody sees: which flats are expensive, with shapes to look at."""
 
 # %% [markdown]
 # # A model
@@ -14,7 +14,7 @@ import giveortake as gt
 dice = np.random.default_rng(11)
 size, floor = dice.uniform(10, 150, 8_000), dice.integers(0, 9, 8_000)
 price = size * (1 + 0.05 * floor) + dice.normal(0, 20, 8_000)
-flats = pl.DataFrame({"size": size, "floor": floor, "dear": price > 100})
+flats = pl.DataFrame({"size": size, "floor": floor, "expensive": price > 100})
 
 s = gt.protect(
     flats,
@@ -25,14 +25,14 @@ s = gt.protect(
 )
 
 # %%
-model = gt.learn.AdditiveClassifier("dear", ["size", "floor"], epsilon=1, delta="1e-7")
+model = gt.learn.AdditiveClassifier("expensive", ["size", "floor"], epsilon=1, delta="1e-7")
 print(model.quote(s, n=8_000).admitted)
 model.fit(s)
 
 # %%
 small, large = model.predict_proba({"size": [30.0, 140.0], "floor": [0, 8]})[:, 1]
-print(f"dear with probability {small:.0%} (small, ground floor) and {large:.0%} (large, under the roof)")
+print(f"expensive with probability {small:.0%} (small, ground floor) and {large:.0%} (large, under the roof)")
 
 # %%
-saved = gt.plot.save(model.plot(title="What makes a flat dear, ε = 1"), "model.svg")
+saved = gt.plot.save(model.plot(title="What makes a flat expensive, ε = 1"), "model.svg")
 print(f"The picture is {saved.resolve()}")

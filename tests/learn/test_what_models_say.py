@@ -29,16 +29,16 @@ def test_models_speak_for_true_in_whatever_order_truth_values_are_declared_and_s
     with session() as s:
         line = LogisticRegression("churn", ["x"], **SPEND).fit(s)
         shapes = AdditiveClassifier("churn", ["x"], **SPEND).fit(s)
-    for model, what in ((line, "coefficients"), (shapes, "shapes")):
+    for model, what in ((line, "positive coefficients"), (shapes, "shapes above 0")):
         assert model.classes_.tolist() == [False, True]
         assert model.predict_proba({"x": [0.9]})[0, 1] > 0.5
-        assert f"classes: False and True; {what} speak for churn = True" in str(model.card())
+        assert f"classes: False and True; {what} make churn = True more likely" in str(model.card())
         assert type(model).from_json(model.to_json()).classes_.tolist() == [False, True]
     assert line.coef_[0, 0] > 0
     assert shapes.shapes()["x"][-1][1] > 0
-    assert shapes.plot().to_dict()["title"]["text"] == "What speaks for churn = True"
+    assert shapes.plot().to_dict()["title"]["text"] == "Above 0: churn = True is more likely"
     named = shapes.plot(title="Who leaves").to_dict()["title"]
-    assert (named["text"], named["subtitle"][0]) == ("Who leaves", "What speaks for churn = True")
+    assert (named["text"], named["subtitle"][0]) == ("Who leaves", "Above 0: churn = True is more likely")
 
 
 def test_a_feature_of_truth_values_is_measured_from_false() -> None:

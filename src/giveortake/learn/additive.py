@@ -3,12 +3,13 @@
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
 bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
-√(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d, and
-m·√(d + 1) with the sum of their squares, which shows how small m may be in the next step. A person's vectors are added
-up, and cut once, at `clip` times that.
+√(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
+classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the sum of
+squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at `clip` times
+that.
 
 Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
-comes from rows otherwise. The pairs are the curvature of the Newton steps.
+comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ import numpy as np
 
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
+from giveortake.learn.additive_steps import AdditiveSteps
 from giveortake.learn.bins import Binned, BinnedNumber
 from giveortake.learn.features import Category, ScaledNumber, added
 from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
-from giveortake.learn.logistic import GAINS, logistic
-from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.logistic import GAINS, MISFITS, PARTS, logistic
 from giveortake.learn.shapes import AdditiveModel, Shape
 from giveortake.learn.task import Task
 from giveortake.plan import Call, ColumnReference, Derive, Literal
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-MOST_CELLS = 2_000  # bins of all features: their curvature matrix has the square of this
+_GAINS = (1.0, 1.0, 1 / 2, 1 / 3)  # of numbers: one step is the fit but for noise
+MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
 MOST_BINS = 16  # of a number, after merging
-_PRIOR = 0.1  # the assumed mean square of a bin's number
-_PRIOR_OF_ALL = 4.0  # the same for what all bins have in common
 _FEWEST = 20.0
 _WANTED, _FITTED = "wanted number", "fitted number"
 _LEAST_MISFIT = Fraction(1, 16)
+_FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one in a thousand are small
 
 
 @final
@@ -70,7 +71,9 @@ class AdditiveTask(Task):
         parts = {"bins": Fraction(3, 20)} if self._to_merge() else {}
         rest = 1 - sum(parts.values())
         parts["pairs"] = rest * Fraction(5, 17)
-        steps = {f"misfits {place + 1}": rest * Fraction(12, 17) / len(GAINS) for place in range(len(GAINS))}
+        self.gains = GAINS if self.is_classifier else _GAINS
+        of_steps = PARTS if self.is_classifier else [Fraction(1, len(_GAINS))] * len(_GAINS)
+        steps = {f"misfits {place + 1}": rest * Fraction(12, 17) * part for place, part in enumerate(of_steps)}
         self.shares = {**parts, **steps}
 
     def _to_merge(self) -> list[BinnedNumber]:
@@ -84,7 +87,8 @@ class AdditiveTask(Task):
         coarse = [self._widest(each) for each in self.fine]
         zeros = [np.full(each.size, 1 / 3) for each in coarse]
         first = [self.counts()] if self._to_merge() else []
-        return [*first, self.pairs(coarse)] + [self.misfits(coarse, zeros, zeros, Fraction(1))] * len(GAINS)
+        mosts = MISFITS if self.is_classifier else [Fraction(1)] * len(self.gains)
+        return [*first, self.pairs(coarse), *(self.misfits(coarse, zeros, zeros, most) for most in mosts)]
 
     def _widest(self, fine: Binned) -> Binned:
         """The most bins that merging can leave: a sum that engines take for these they take for fewer."""
@@ -94,7 +98,7 @@ class AdditiveTask(Task):
 
     def names(self) -> dict[str, Any]:
         bins = [each.to_json() for each in self.fine]
-        return {"bins": bins, "target": self.target.to_json(), "stated": sorted(self.stated), "gains": GAINS}
+        return {"bins": bins, "target": self.target.to_json(), "stated": sorted(self.stated), "gains": self.gains}
 
     def words(self) -> str:
         return f"an additive model of {self.target.name}"
@@ -122,7 +126,7 @@ class AdditiveTask(Task):
     ) -> VectorSum:
         """The sum of misfits by bin, each within ±`most`; for a number as target also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
-        steps = steps_for(longest, self.ground.rows, factors=1)
+        steps = steps_for(longest, self.ground.rows, factors=1, most=_FINEST if self.is_classifier else None)
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
@@ -168,37 +172,26 @@ class AdditiveTask(Task):
     def learn(self, passes: Passes) -> AdditiveModel:
         coarse = self._merged(passes) if self._to_merge() else list(self.fine)
         made = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
-        curvature, rows = _curvature(made, coarse)
-        size = len(curvature.sizes)
-        doubt = made.deviation() * math.sqrt(size)
-        seen = curvature.positive()
-        in_bins = seen.sum(axis=1)
-        total, most, variance = np.zeros(size), Fraction(1), 1.0
-        n = max(float(sum(each.sum() for each in rows)) / len(rows), _FEWEST)
-        inverse, noise = np.zeros((size, size)), 1.0
-        for place, gain in enumerate(GAINS):
+        pairs, rows = _pairs(made, coarse)
+        fit = AdditiveSteps(pairs, rows, made.deviation(), of_classes=self.is_classifier)
+        total, most, variance, noise = np.zeros(fit.size), MISFITS[0] if self.is_classifier else Fraction(1), 1.0, 1.0
+        for place, gain in enumerate(self.gains):
             name = f"misfits {place + 1}"
             asked = self.misfits(coarse, _split(total, coarse), rows, most)
             made = passes.add_up(name, asked, self.shares[name])
             sums = np.concatenate([made.cells(each) for each in range(len(coarse))])
-            noise, weight = made.deviation(), 1.0
-            if self.is_classifier:
-                weight = 0.25 if place == 0 else 0.16
-            else:
-                mean = float(made.cells(len(coarse))[0]) * float(most) / n
-                variance = min(max(mean, 2 * noise * float(most) / n, 1e-4), 1.0)
+            noise = made.deviation()
+            if not self.is_classifier:
+                mean = float(made.cells(len(coarse))[0]) * float(most) / fit.n
+                variance = min(max(mean, 2 * noise * float(most) / fit.n, 1e-4), 1.0)
                 most = _as_small(variance, most)
-            inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, scale=weight)
-            common = _common(sums, noise, len(coarse), weight * n, variance)
-            left = sums - weight * common * in_bins
-            total = np.round((total + gain * (common + inverse @ left)) * GRAIN) / GRAIN
-        weight = 0.16 if self.is_classifier else 1.0
-        steady = sum(gain == 1 for gain in GAINS) - 1  # the place of the last full step; from it on noises average out
-        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * seen
-        unseen = np.eye(size) - weight * inverse @ seen  # by how much bins are shrunk towards what is common
-        centred = _centring(rows)  # features can share a common constant in many ways, so no shape has it
-        doubts = centred @ (inverse @ spread @ inverse + _PRIOR * unseen @ unseen.T) @ centred.T
-        deviations = np.sqrt(np.maximum(np.diag(doubts), 0))
+            elif place == 0:  # at even odds: what the rate of all rows leaves is learned from
+                most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
+            total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
+        doubts, notes = fit.covariance(total, noise, variance, self.gains)
+        passes.notes += notes
+        centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
+        deviations = np.sqrt(np.maximum(np.diag(centred @ doubts @ centred.T), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
     def _merged(self, passes: Passes) -> list[Binned]:
@@ -226,8 +219,8 @@ class AdditiveTask(Task):
         return AdditiveModel(self.target, constant, tuple(shapes))
 
 
-def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, list[Reals]]:
-    """The matrix of how many rows are in both of two bins, and how many are in each bin."""
+def _pairs(made: Released, coarse: Sequence[Binned]) -> tuple[Reals, list[Reals]]:
+    """The matrix of rows in both of two bins, and the rows in each bin."""
     rows = [made.cells(place) for place in range(len(coarse))]
     offsets = np.cumsum([0, *(each.size for each in coarse)])
     found = np.diag(np.concatenate(rows))
@@ -235,7 +228,7 @@ def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, lis
         block = made.cells(place).reshape(coarse[one_].size, coarse[other].size)
         found[offsets[one_] : offsets[one_ + 1], offsets[other] : offsets[other + 1]] = block
         found[offsets[other] : offsets[other + 1], offsets[one_] : offsets[one_ + 1]] = block.T
-    return Curvature.of(found), rows
+    return found, rows
 
 
 def _centring(rows: Sequence[Reals]) -> Reals:
@@ -246,15 +239,6 @@ def _centring(rows: Sequence[Reals]) -> Reals:
         weights = np.maximum(counts, 1.0)
         found[start : start + len(counts), start : start + len(counts)] -= weights / weights.sum()
     return found
-
-
-def _common(sums: Reals, noise: float, features: int, height: float, variance: float) -> float:
-    """The step that all bins of all features share: a row is in one bin of each, so their sums are the same misfits.
-
-    Bins are shrunk towards this, not towards even odds, where bins of few rows would stay.
-    """
-    misfits, doubt = float(sums.sum()) / features, noise**2 * len(sums) / features**2
-    return height / (height**2 + (doubt + height * variance) / _PRIOR_OF_ALL) * misfits / features
 
 
 def _split(numbers: Reals, coarse: Sequence[Binned]) -> list[Reals]:

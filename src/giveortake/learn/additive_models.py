@@ -119,11 +119,11 @@ class AdditiveClassifier(_Additive, Classifier):
         return self._additive(*planned(self, data, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (self._classes("shapes"), *super()._described())
+        return (self._classes("shapes above 0"), *super()._described())
 
     def _axis(self) -> tuple[str, str]:
         target = self.model_.target
-        return "log-odds", f"What speaks for {target.name} = {target.values[1]}"
+        return "log-odds", f"Above 0: {target.name} = {target.values[1]} is more likely"
 
 
 class AdditiveRegressor(_Additive, Regressor):

@@ -124,7 +124,7 @@ class Classifier(Learner):
         """A fact for the card: the two classes, and which of them the model's numbers favour."""
         target = self.model_.target
         first, second = target.values
-        return "classes", f"{first} and {second}; {what} speak for {target.name} = {second}"
+        return "classes", f"{first} and {second}; {what} make {target.name} = {second} more likely"
 
     def _scores(self, rows: Any) -> Reals:
         model: ClassModel = self._require_fitted()

@@ -55,6 +55,7 @@ class Learner(ABC):
     """
 
     made: ClassVar[type[Model]]  # the class of its model
+    written: ClassVar[str | None] = None  # how to construct it, if it takes no argument by place
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
     target: str | None
@@ -65,7 +66,7 @@ class Learner(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "__init__" in cls.__dict__:  # a spend without its name gets the usual hint
-            cls.__init__ = told_by_name()(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
+            cls.__init__ = told_by_name(beyond=cls.written)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
     def _task(self, data: LearningData) -> Task:
@@ -154,7 +155,7 @@ class Learner(ABC):
         self._require_signal(task, request)
         with passes(request, key) as drawn:
             model = task.learn(drawn)
-        self.model_ = model
+        self._keep(model)
         self.provenance_ = Provenance(
             type(self).__name__,
             task.words(),
@@ -169,6 +170,14 @@ class Learner(ABC):
             ),
         )
         return self
+
+    def _keep(self, model: Any) -> None:
+        """A fitted model, and what its features are called; of arrays scikit-learn says that."""
+        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
+
+        self.model_ = model
+        if not hasattr(self, "n_features_in_"):
+            self.feature_names_in_ = np.array([each.name for each in model.features], dtype=object)
 
     @property
     def is_fitted(self) -> bool:
@@ -203,7 +212,7 @@ class Learner(ABC):
         """Read the fitted model that `to_json` wrote."""
         content = read(text, cls.__name__)
         found = cls(**content["parameters"])
-        found.model_ = cls.made.from_dict(content["model"])
+        found._keep(cls.made.from_dict(content["model"]))
         found.provenance_ = Provenance.from_dict(content["provenance"])
         return found
 

@@ -5,6 +5,7 @@ Nothing here comes from data: scales, categories and classes are the declared do
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -69,7 +70,7 @@ class ScaledNumber:
         found = np.asarray(values, dtype=np.float64)
         if np.isnan(found).any():
             raise InvalidParameter(
-                "X", None, f"is a missing number of `{self.name}`", hint="fill it in, or leave the row out"
+                "X", math.nan, f"is a missing number of `{self.name}`", hint="fill it in, or leave the row out"
             )
         return found
 
@@ -168,15 +169,20 @@ def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features"
         if low == high:
             raise InvalidParameter(called, name, "is constant, so nothing can be learned from it", hint="leave it out")
         return ScaledNumber(name, low, high)
+    if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        raise InvalidParameter(
+            called,
+            name,
+            f"is a {'date' if domain.kind is Kind.DATE else 'time'}, and learners take numbers and categories",
+            hint=f'derive a number of it: s.table().derive(month=gt.col("{name}").month())',
+        )
     declared = "[…]" if domain.kind is Kind.TEXT else "(low, high)"
     hint = f'declare it: gt.protect(…, domains={{"{name}": {declared}}})'
-    if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
-        hint = f'derive a number of it: s.table().derive(month=gt.col("{name}").month())'
     raise InvalidParameter(called, name, "has no declared bounds or categories", hint=hint)
 
 
 def features_of(
-    schema: Mapping[str, Domain], names: Sequence[str] | None, target: str | None = None
+    schema: Mapping[str, Domain], names: Sequence[str] | None, target: str | None = None, called: str = "features"
 ) -> tuple[Feature, ...]:
     """The columns that are named, or all that are declared, without the target."""
     if names is None:
@@ -184,10 +190,12 @@ def features_of(
         usable += [each for each, domain in schema.items() if domain.kind is Kind.BOOLEAN and each not in usable]
         names = [each for each in schema if each in usable and each != target]
     if not names:
-        raise InvalidParameter("features", names, "names no column that could be learned from", hint="declare domains")
+        raise InvalidParameter(called, names, "names no column that could be learned from", hint="declare domains")
     if isinstance(names, str) or not hasattr(names, "__iter__") or len(set(names)) < len(names) or target in names:
-        raise InvalidParameter("features", names, "needs a list of columns, each once, without the target")
-    return tuple(feature_of(schema, name) for name in names)
+        rest = "" if target is None else ", without the target"
+        hint = f'["{names}"]' if isinstance(names, str) else None
+        raise InvalidParameter(called, names, f"needs a list of columns, each once{rest}", hint=hint)
+    return tuple(feature_of(schema, name, called) for name in names)
 
 
 def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target") -> Category:

@@ -10,6 +10,7 @@ small. Persons with several rows are refused: their rows are not independent.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -18,16 +19,15 @@ import numpy as np
 
 from giveortake.answers import html
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import positive
+from giveortake.exact import counted, positive
+from giveortake.learn.contingency import Contingency
 from giveortake.learn.features import Category, ScaledNumber
+from giveortake.learn.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
-
-    from giveortake.learn.contingency import Contingency
-    from giveortake.learn.moments import Moments
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class HypothesisTest:
     def _said(self) -> list[tuple[str, str]]:
         least = 1 / (_DRAWS + 1)
         p = f"below {2 * least:.1g}" if self.p_value <= least else f"{self.p_value:.4f}"
-        found = [("p", p), ("statistic", f"{self.statistic:.4g}, with the noise in its law")]
+        found = [("p", p), ("statistic", f"{self.statistic:.4g}; its distribution includes the noise")]
         return found if self.estimate is None else [*found, (self.estimate_of, f"about {self.estimate:.4g}")]
 
     def __repr__(self) -> str:
@@ -61,9 +61,7 @@ class HypothesisTest:
 
 def independence(table: Contingency) -> HypothesisTest:
     """χ² test that two columns are independent. Margins are estimated, so this holds for large n·μ."""
-    _require_one_row_each(table)
-    if table.counts.ndim != 2:
-        raise InvalidParameter("table", table.counts.ndim, "has one column: independence is of two")
+    _require_columns(table, 2, "independence")
     n = _rows(table.n, table.noise)
     first, second = (_shares(table.counts.sum(axis=axis)) for axis in (1, 0))
     drawn = _noisy_counts(n, np.outer(first, second), table.noise)
@@ -74,9 +72,7 @@ def independence(table: Contingency) -> HypothesisTest:
 
 def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[Any] | None = None) -> HypothesisTest:
     """χ² test that the categories of one column have the expected shares, or equal ones."""
-    _require_one_row_each(table)
-    if table.counts.ndim != 1:
-        raise InvalidParameter("table", table.counts.ndim, "has two columns: a fit is of one")
+    _require_columns(table, 1, "goodness_of_fit")
     shares = _expected(table.columns[0], expected)
     n = _rows(table.n, table.noise)
     counts = np.concatenate([table.counts[None], _noisy_counts(n, shares, table.noise)])
@@ -96,6 +92,7 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
     >>> gt.learn.difference_of_means(moments, "age", "sick").p_value < 0.01
     True
     """
+    _require_moments(moments)
     column, _ = moments.feature(by)
     if not isinstance(column, Category) or len(column.values) != 2:
         raise InvalidParameter("by", by, "does not have exactly two declared values", hint="anova(…) compares several")
@@ -121,7 +118,7 @@ def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
     Rows without a declared category are in no group, and in no moments. Means and variance are estimated: it holds for
     large n·μ.
     """
-    _require_one_row_each(moments)
+    _require_moments(moments)
     found = _Groups.of(moments, value, by).statistics(np.random.default_rng(_SEED))
     return _test(f"{value} has the same mean for every {by}", found)
 
@@ -137,7 +134,7 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     >>> gt.learn.correlation(moments, "age", "weight").p_value < 0.01
     True
     """
-    _require_one_row_each(moments)
+    _require_moments(moments)
     places = [_number(moments, name) for name in (first, second)]
     if first == second:
         raise InvalidParameter("second", second, "is the first column: there is nothing to test")
@@ -287,6 +284,40 @@ def _number(moments: Moments, name: str) -> int:
     if not isinstance(feature, ScaledNumber):
         raise InvalidParameter("value", name, "is not a number", hint="independence(…) is for categories")
     return places[0]
+
+
+def _require_columns(table: object, count: int, test: str) -> None:
+    """Refuse what is no table of counts by so many columns."""
+    if not isinstance(table, Contingency):
+        made = '["region"]' if count == 1 else '["region", "sex"]'
+        raise InvalidParameter(
+            "table",
+            type(table).__name__,
+            "is not a table of counts",
+            hint=f'gt.learn.{test}(gt.learn.contingency(s, {made}, epsilon="1", delta="1e-6"))',
+        )
+    names = [each.name for each in table.columns]
+    if len(names) != count:
+        wanted = json.dumps([*names, "…"][:count], ensure_ascii=False)
+        raise InvalidParameter(
+            "table",
+            " by ".join(names),
+            f"has {counted(len(names), 'column')}, and {test} takes {'one' if count == 1 else 'two'}",
+            hint=f'gt.learn.contingency(s, {wanted}, epsilon="1", delta="1e-6")',
+        )
+    _require_one_row_each(table)
+
+
+def _require_moments(moments: object) -> None:
+    """Refuse what are no moments."""
+    if not isinstance(moments, Moments):
+        raise InvalidParameter(
+            "moments",
+            type(moments).__name__,
+            "is not what gt.learn.moments released",
+            hint='gt.learn.moments(s, ["age", "sex"], epsilon="1", delta="1e-6") makes them',
+        )
+    _require_one_row_each(moments)
 
 
 def _require_one_row_each(released: Contingency | Moments) -> None:

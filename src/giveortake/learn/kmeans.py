@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component, KeyColumn
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, no_attribute
 from giveortake.exact import whole
 from giveortake.learn.estimator import Learner
 from giveortake.learn.features import (
@@ -196,14 +196,15 @@ class KMeans(Learner):
     """
 
     made: ClassVar[type[Model]] = ClusterModel
+    written: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
     kind: ClassVar[str] = "clusterer"
     model_: ClusterModel
 
     def __init__(
         self,
+        *,
         target: None = None,
         features: Sequence[str] | None = None,
-        *,
         n_clusters: int = 5,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -254,6 +255,18 @@ class KMeans(Learner):
         model: ClusterModel = self._require_fitted()
         return model.own_units()
 
+    @property
+    def labels_(self) -> None:
+        """Never told: these are the clusters of protected rows."""
+        raise no_attribute(self, "labels_", "they would tell of every row; predict(rows) labels public rows")
+
+    @property
+    def inertia_(self) -> None:
+        """Not released."""
+        raise no_attribute(self, "inertia_", "it was not released; -score(rows) is that of public rows")
+
     def _described(self) -> tuple[tuple[str, str], ...]:
         rows = ", ".join(f"{each:,.0f}" for each in self.model_.counts)
-        return (("rows near each centre", f"about {rows}"),)
+        by_row = self.provenance_.guarantee.unit.column is None
+        clipped = "" if by_row else "; counted with the clip, so too low where people have many rows"
+        return (("rows near each centre", f"about {rows}{clipped}"),)

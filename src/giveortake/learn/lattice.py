@@ -76,9 +76,9 @@ def gram_sum(
     return vector_sum(relation, summands, gram(len(summands)), rows, longest=longest)
 
 
-def steps_for(longest: float, rows: int, *, factors: int) -> int:
+def steps_for(longest: float, rows: int, *, factors: int, most: int | None = None) -> int:
     """How many steps 1 has, so that products of `factors` values in `rows` rows are no longer than engines take."""
-    steps = STEPS
+    steps = most or STEPS
     while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
         steps //= 2
     return steps

@@ -213,7 +213,8 @@ class _Linear(Regressor):
     def _described(self) -> tuple[tuple[str, str], ...]:
         model = self.model_
         followed, of = model.followed
-        said = f"{followed} of {of}; in the others noise decides, and they are hardly followed"
+        rest = "" if followed == of else "; in the others noise decides, and they are hardly followed"
+        said = f"{followed} of {of}{rest}"
         return (("model", repr(model)), ("directions followed", said))
 
 

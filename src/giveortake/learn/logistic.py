@@ -1,13 +1,16 @@
-"""Logistic regression by a few Newton steps: a noisy Gram matrix is the curvature, and each step a noisy gradient.
+"""Logistic regression by a few Newton steps: noisy products of columns tell the curvature, and each step a gradient.
 
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. (1) Numbers, sums and squares of columns, for their means
-and deviations. (2) All products of (1, z), where z are the columns after that, as one Gram matrix. (3) In each step,
-the sum of (y − σ(θ·x))·(1, z): a misfit is between -1 and 1, and a row's vector that is longer than √(1 + columns) is
-cut to that length. A person's vectors are added up, and cut once, at `clip` times that.
+and deviations. (2) All products of √g·(1, z), where z are the columns after that, as one Gram matrix, with
+g = min(1, C²/‖(1, z)‖²) and C² = 1 + columns: length C² at most. (3) In each step, the sum of g·(y − σ(θ·x))·(1, z). A
+misfit y − σ is between -m and m, with m = ½ in the first step, at even odds, and 1 in the others: so a row's vector has
+length m·C at most. What rounding makes longer is cut. A person's vectors are added up, and cut once, at `clip` times
+that.
 
-The steps' gains are 1, 1, ½, ⅓: after two Newton steps the noises of the later ones average out. A direction in which
-the noise is as large as the curvature is hardly followed.
+The first step starts from the rate of the second class, which its sum tells. The steps' gains are 1, 1, ½, ⅓, ¼: after
+two Newton steps the noises of the later ones average out. A direction in which the noise is as large as the curvature
+is hardly followed.
 """
 
 from __future__ import annotations
@@ -20,16 +23,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component
+from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
-from giveortake.learn.features import Category, Feature, encoded, weighted
+from giveortake.learn.features import Category, Feature, added, encoded, weighted
 from giveortake.learn.lattice import GRAIN, gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.linear_model import affine
-from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.logistic_curvature import LineCurvature, chances, followed_along, log_odds
+from giveortake.learn.noise_aware import positive, shrunk
 from giveortake.learn.scores import STEEPEST
-from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
+from giveortake.learn.standardisation import FARTHEST, FEWEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
-from giveortake.plan import Call, Literal
+from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,14 +43,17 @@ if TYPE_CHECKING:
     from giveortake.learn.model import Model
     from giveortake.learn.passes import Passes
     from giveortake.learn.task import Ground
-    from giveortake.plan import Expression
+    from giveortake.plan import Expression, Relation
     from giveortake.session.vector_run import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-GAINS = (1.0, 1.0, 1 / 2, 1 / 3)
+GAINS = (1.0, 1.0, 1 / 2, 1 / 3, 1 / 4)
 MOST_COLUMNS = 100  # of a Gram matrix that an engine plans in seconds
-_PRIOR = 0.3  # the assumed mean square of a coefficient of a standardised column
+PARTS = (Fraction(1, 9), *([Fraction(2, 9)] * 4))  # of what steps get: the first has misfits of a half
+MISFITS = (Fraction(1, 2), *([Fraction(1)] * 4))  # how large they are at most: a half at even odds
+_FITTED, _WANTED, _LENGTH = "fitted number", "wanted number", "square of length"
+_FINEST = 1 << 16  # steps of 1 in a misfit: those of a class of one in a thousand are small
 
 
 def logistic(slope: Expression) -> Expression:
@@ -69,7 +77,7 @@ class LogisticTask(Task):
                 f"make more than {MOST_COLUMNS} columns, one for each category but the first",
                 hint="gt.learn.AdditiveClassifier takes categories as they are; or name fewer features",
             )
-        steps = {f"gradient {place + 1}": Fraction(7, 10) / len(GAINS) for place in range(len(GAINS))}
+        steps = {f"gradient {place + 1}": Fraction(7, 10) * part for place, part in enumerate(PARTS)}
         self.shares = {"standardisation": Fraction(1, 10), "curvature": Fraction(2, 10), **steps}
 
     @property
@@ -80,7 +88,7 @@ class LogisticTask(Task):
         third, zeros = np.full(len(self.columns), 1 / 3), np.full(self._count, 1 / 3)
         usual = Standardisation(1.0, third, third)
         sums = [standardisation_sum(self.ground, self.features), self.products(usual)]
-        return sums + [self.gradient(usual, zeros)] * len(GAINS)
+        return sums + [self.gradient(usual, zeros, most) for most in MISFITS]
 
     def names(self) -> dict[str, Any]:
         return {"features": [each.to_json() for each in self.features], "target": self.target.to_json(), "gains": GAINS}
@@ -89,24 +97,53 @@ class LogisticTask(Task):
         return f"a logistic regression of {self.target.name}"
 
     def products(self, usual: Standardisation) -> VectorSum:
-        """The sum of all products of (1, z)."""
-        columns = [(each, float(-FARTHEST), float(FARTHEST)) for each in self._standard(usual)]
-        values = [(Literal(Fraction(1)), 0.0, 1.0), *columns]
-        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self._count)
+        """All products of (1, z), where rows weigh as they do in gradients."""
+        rows, names, share = self._weighed(usual)
+        root = Call("sqrt", (share,))
+        columns = [(Call("multiply", (each, root)), float(-FARTHEST), float(FARTHEST)) for each in names]
+        return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.ground.rows, longest=self._count)
 
-    def gradient(self, usual: Standardisation, theta: Reals) -> VectorSum:
-        """The sum of the misfit times (1, z); θ are the coefficients of (1, z)."""
-        longest = math.sqrt(self._count)
-        steps = steps_for(longest, self.ground.rows, factors=2)
-        chance = logistic(weighted(self.features, plain(usual, theta)))
-        misfit = Call("subtract", (self.target.is_value(self.target.values[1]), chance))
-        columns = [value(each, -FARTHEST, FARTHEST, steps) for each in self._standard(usual)]
-        values = [value(misfit, steps=steps), one(steps=steps), *columns]
+    def _weighed(
+        self, usual: Standardisation, *more: tuple[str, Expression]
+    ) -> tuple[Relation, list[ColumnReference], Expression]:
+        """Rows with their standardised columns and some more, these columns, and what a row weighs.
+
+        A row whose numbers are long weighs less, whatever its class: were misfits cut instead, a class of few rows,
+        whose misfits are large, would lose more of itself than the other.
+        """
+        columns = [(f"column {place}", each) for place, each in enumerate(self._standard(usual))]
+        names = [ColumnReference(name) for name, _ in columns]
+        length = added([Literal(Fraction(1)), *(Call("multiply", (each, each)) for each in names)])
+        kept = [(name, ColumnReference(name)) for name, _ in (*columns, *more)]
+        least = Literal(Fraction(self._count))
+        rows = Derive(self.ground.relation, (*columns, *more))
+        rows = Derive(rows, (*kept, (_LENGTH, Call("greatest", (length, least)))))
+        return rows, names, Call("divide", (least, ColumnReference(_LENGTH)))
+
+    def gradient(self, usual: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
+        """The sum of the misfit times (1, z), where θ is about z, and misfits are no larger than `most`."""
+        fitted = (_FITTED, weighted(self.features, plain(usual, theta)))
+        wanted = (_WANTED, self.target.is_value(self.target.values[1]))
+        rows, names, share = self._weighed(usual, fitted, wanted)
+        misfit = Call("subtract", (ColumnReference(_WANTED), logistic(ColumnReference(_FITTED))))
+        longest = float(most) * math.sqrt(self._count)
+        fine, steps = _steps(longest, self.ground.rows)
+        values = [
+            value(Call("multiply", (misfit, share)), -most, most, fine),
+            one(steps=steps),
+            *(value(each, -FARTHEST, FARTHEST, steps) for each in names),
+        ]
         components = [Component((0, place)) for place in range(1, len(values))]
-        return vector_sum(self.ground.relation, values, components, self.ground.rows, longest=longest)
+        return vector_sum(rows, values, components, self.ground.rows, longest=longest)
 
     def _standard(self, usual: Standardisation) -> list[Expression]:
         return usual.expressions([each.expression for each in self.columns])
+
+    def _line(self, usual: Standardisation, moments: Reals) -> LineCurvature:
+        """The curvature of the fit, with the two values of columns of categories."""
+        shares = np.where([each.low == 0 for each in self.columns], np.clip(usual.mean, 0, 1), 0.0)
+        ends = (np.array([[1.0], [0.0]]) - usual.mean) / usual.deviation
+        return LineCurvature(moments, np.insert(ends, 0, 1.0, axis=1), np.insert(shares, 0, 0.0))
 
     def learn(self, passes: Passes) -> LogisticModel:
         shares = list(self.shares.items())
@@ -116,15 +153,36 @@ class LogisticTask(Task):
         )
         name, share = shares[1]
         made = passes.add_up(name, self.products(usual), share)
-        curvature, doubt = Curvature.of(made.matrix()), made.deviation(0) * math.sqrt(2 * self._count)
-        theta = np.zeros(self._count)
-        for place, (name, share) in enumerate(shares[2:]):
-            made = passes.add_up(name, self.gradient(usual, theta), share)
+        doubt = made.deviation(0) * math.sqrt(2 * self._count) / 2
+        moments = positive(made.matrix())
+        moments[0, 0] = n = max(float(moments[0, 0]), FEWEST)
+        line = self._line(usual, moments)
+        theta, noise = np.zeros(self._count), 1.0
+        for (name, share), gain, most in zip(shares[2:], GAINS, MISFITS, strict=True):
+            made = passes.add_up(name, self.gradient(usual, theta, most), share)
             slope = np.array([made.cells(each)[0] for each in range(self._count)])
-            steepness = 0.25 if place == 0 else 0.16  # of the logistic function: at the middle, and where rows are
-            inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, scale=steepness)
-            theta = np.round((theta + GAINS[place] * (inverse @ slope)) * GRAIN) / GRAIN
+            noise = made.deviation()
+            if most < 1:  # at even odds: what the rate of all rows leaves is learned from, not what even odds leave
+                theta[0] = log_odds(0.5 + slope[0] / n, noise / n)
+                slope = slope - (chances(theta[0]) - 0.5) * moments[0]
+
+            def direction(place: Reals, slope: Reals = gain * slope, noise: float = noise) -> Reals:
+                return np.asarray(line.inverse(line.at(place), noise, doubt) @ slope)
+
+            theta = np.round(followed_along(theta, direction) * GRAIN) / GRAIN
+        curvature = line.at(theta)
+        followed = line.inverse(curvature, noise, doubt) @ curvature
+        passes.notes += shrunk(followed, GAINS, self._count, "coefficients")
         return LogisticModel(self.features, self.target, plain(usual, theta))
+
+
+def _steps(longest: float, rows: int) -> tuple[int, int]:
+    """Steps of 1 in misfits and in columns, so that products are no longer than engines take: as many as fit."""
+    steps = steps_for(longest * 32, rows, factors=2)
+    fine = steps
+    while fine < _FINEST and math.ceil(longest * steps * fine * 2) * rows <= LONGEST:
+        fine *= 2
+    return fine, steps
 
 
 def plain(usual: Standardisation, theta: Reals) -> Reals:
@@ -198,4 +256,4 @@ class LogisticRegression(Classifier):
         return np.asarray([model.coefficients[0] - (model.coefficients[1:] * centres / halves).sum()])
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (self._classes("coefficients"),)
+        return (self._classes("positive coefficients"),)

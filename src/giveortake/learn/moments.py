@@ -61,7 +61,7 @@ def moments(
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
     data = LearningData.of(s)
-    features = features_of(data.schema, columns)
+    features = features_of(data.schema, columns, called="columns")
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     ground = Ground.of(data, said, clip, complete_and_declared(data.schema, features))
     task = MomentsTask(ground, features)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+_LITTLE = 0.05
+_WHY = "too few rows tell of them at this noise"
 
 
 @final
@@ -37,6 +43,15 @@ class Curvature:
     def positive(self) -> Reals:
         """The nearest matrix without negative eigenvalues."""
         return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
+
+
+def shrunk(followed: Reals, gains: Sequence[float], directions: int, what: str) -> list[str]:
+    """What a card says of a fit whose steps, each with its gain, follow so much of what is missing; nothing if all."""
+    left = np.eye(len(followed))
+    for gain in gains:
+        left = left @ (np.eye(len(followed)) - gain * followed)
+    part = (float(np.trace(left)) - (len(followed) - directions)) / directions
+    return [f"shrunk: {what} are drawn towards 0 by about {part:.0%} on average: {_WHY}"] if part > _LITTLE else []
 
 
 def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:

@@ -83,6 +83,7 @@ class Passes:
         self._run, self._mu = run, mu
         self._kept = list(run.steps)
         self.released: list[Released] = []
+        self.notes: list[str] = []  # what a fit says of itself
 
     @property
     def charged(self) -> bool:
@@ -111,7 +112,7 @@ class Passes:
     def remarks(self) -> tuple[str, ...]:
         """A warning if no released sum of the first pass stands out from its noise; this is post-processing."""
         if not self.released or self.released[0].greatest() >= _STANDS_OUT:
-            return ()
+            return tuple(self.notes)
         return (
             "worthless: no sum of the first pass stands out from its noise, so the model tells nothing of the rows",
         )

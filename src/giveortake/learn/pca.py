@@ -65,14 +65,15 @@ class PCA(Learner):
     """
 
     made: ClassVar[type[Model]] = PrincipalComponents
+    written: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
     kind: ClassVar[str] = "transformer"
     model_: PrincipalComponents
 
     def __init__(
         self,
+        *,
         target: None = None,
         features: Sequence[str] | None = None,
-        *,
         n_components: int = 2,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -115,6 +116,12 @@ class PCA(Learner):
         """The part of all variance in each direction."""
         model: PrincipalComponents = self._require_fitted()
         return model.ratio
+
+    @property
+    def explained_variance_(self) -> Reals:
+        """The variance in each direction, of columns between -1 and 1."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.variances
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return tuple(("component", line.strip()) for line in repr(self.model_).splitlines()[1:])

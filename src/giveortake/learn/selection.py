@@ -54,7 +54,7 @@ def select(
     """Fit every candidate, at its own spend, to most persons, and score it on those that are held out.
 
     The spend that is stated here is that of each score. All together cost what all fits and all scores do. The best
-    score is partly luck: to learn what the chosen model is worth, ask about rows that decided nothing.
+    score is too optimistic: for what the chosen model is worth, ask about rows that decided nothing.
     """
     if trials not in get_args(Trials):
         raise InvalidParameter("trials", trials, "is unknown", hint='trials="charged": each trial is a release')

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MOST_LEVELS = 24  # categories of one feature; of more, those that add most or least are shown
 _COLUMNS = 3
+_BEYOND = 0.06  # of the bands' range, which is left free above and below them
 _LETTERS = 30  # that fit beside one another below a chart
 
 
@@ -21,7 +22,8 @@ def shapes(
     alt = altair()
     low = min(effect - reach for _, bins in features for _, effect, reach in bins)
     high = max(effect + reach for _, bins in features for _, effect, reach in bins)
-    scale = alt.Scale(domain=[low, high], nice=True)
+    beyond = (high - low) * _BEYOND
+    scale = alt.Scale(domain=[low - beyond, high + beyond], nice=False)
     charts = [
         (_steps if isinstance(bins[0][0], tuple) else _levels)(
             alt, name, bins, axis if place % _COLUMNS == 0 else None, scale
