@@ -75,3 +75,20 @@ def test_a_card_says_when_a_model_is_drawn_towards_zero() -> None:
     for learner, what in ((LogisticRegression, "coefficients"), (AdditiveClassifier, "shapes")):
         model, *_ = fitted(learner, -3.9, 1, count=4_000)
         assert f"shrunk: {what} are drawn towards 0 by about" in str(model.card())
+
+
+@pytest.mark.parametrize("epsilon", [1, 100])
+@pytest.mark.parametrize("learner", [LogisticRegression, AdditiveClassifier])
+def test_columns_that_add_up_to_others_do_not_lead_a_fit_astray(learner: Any, epsilon: Any) -> None:
+    """No row has one of the first hours, so the others add up to 1, and one column is another once more."""
+    random = np.random.default_rng(4)
+    x, hour = random.normal(0, 1, COUNT).clip(-4, 4), 5 + random.binomial(18, 0.5, COUNT)
+    odds = -2 + 0.8 * x + 0.25 * (hour - 14)
+    late = random.random(COUNT) < 1 / (1 + np.exp(-odds))
+    rows = pl.DataFrame({"x": x, "again": x, "hour": hour, "late": late})
+    domains = {"x": (-4, 4), "again": (-4, 4), "hour": list(range(24))}
+    with gt.protect(rows, unit=gt.ROW, budget=gt.ApproxDP(200, "1e-5"), domains=domains) as s:
+        model = learner("late", ["x", "again", "hour"], epsilon=epsilon, delta="1e-6").fit(s)
+    chances, truth = model.predict_proba(rows)[:, 1], 1 / (1 + np.exp(-odds))
+    assert chances.mean() == pytest.approx(late.mean(), rel=0.05)
+    assert np.abs(chances - truth).mean() < 0.03

@@ -73,8 +73,9 @@ class LineCurvature:
         """Σ w·xxᵀ at log-odds θ·x.
 
         With E[x] = m and Cov(x)·θ = v, a normal x has E[w·xxᵀ] = E[w]·E[xxᵀ] + E[w′]·(m·vᵀ + v·mᵀ) + E[w″]·v·vᵀ. A
-        column of two values is not normal, and it is where it is rare that rows have other log-odds than most: so its
-        own curvature is that of its two values.
+        column of two values is not normal: where rows of a rare category are steeper than this, that much is added to
+        its own square. Nothing is scaled or taken away: columns that nearly add up to another would become a direction
+        in which steps have no end.
         """
         n, moments = self.moments[0, 0], self.moments
         means = moments[0] / n
@@ -83,14 +84,14 @@ class LineCurvature:
         level, tilt, bend = steepness(np.array(middle), variance)
         both = np.outer(means, along)
         found = level * moments + n * (tilt * (both + both.T) + bend * np.outer(along, along))
-        spreads = np.maximum(np.diag(moments) / n - means**2, _LEAST)
+        squares = np.maximum(np.diag(moments), 0)
+        spreads = np.maximum(squares / n - means**2, _LEAST)
         log_odds = middle + along / spreads * (self.ends - means)
         slopes = steepness(log_odds, np.maximum(variance - along**2 / spreads, 0))[0]
         parts = np.array([self.shares, 1 - self.shares]) * self.ends**2
-        ours = (slopes * parts).sum(axis=0) / np.maximum(parts.sum(axis=0), _LEAST)
-        theirs = np.maximum(np.diag(found), _LEAST) / np.maximum(np.diag(moments), _LEAST)
-        scales = np.where(self.shares > 0, np.sqrt(ours / theirs), 1.0)
-        return np.asarray(found * np.outer(scales, scales))
+        steep = (slopes * parts).sum(axis=0) / np.maximum(parts.sum(axis=0), _LEAST)
+        more = np.where(self.shares > 0, np.maximum(steep * squares - np.diag(found), 0), 0)
+        return np.asarray(found + np.diag(more))
 
     def inverse(self, curvature: Reals, noise: float, doubt: float) -> Reals:
         """What takes a gradient with noise to a step; `doubt` is the size of the noise of the moments."""
