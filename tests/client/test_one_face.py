@@ -278,7 +278,7 @@ def test_messages_are_the_same_on_both_sides(service: Running) -> None:
 def test_a_data_set_without_its_name_and_https_to_a_plain_service_say_what_to_write(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InvalidParameter, match="dataset is missing its name") as unnamed:
+    with pytest.raises(InvalidParameter, match="dataset takes its value by name") as unnamed:
         gt.connect(service.address, "visits", token=WRONG)  # type: ignore[misc]
     assert "connect(…, dataset=…)" in str(unnamed.value.hint)
     monkeypatch.setattr("giveortake.client.connection._PAUSES", ())

@@ -134,7 +134,7 @@ class BinnedCategory:
 
     def labels(self) -> list[str]:
         """The name of each category."""
-        return ["(missing)" if each is None else str(each) for each in self.category.values]
+        return ["–" if each is None else str(each) for each in self.category.values]
 
     def to_json(self) -> Any:
         """The categories as JSON lists and texts."""
