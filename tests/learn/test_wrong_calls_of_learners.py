@@ -78,7 +78,7 @@ def test_a_test_of_a_hypothesis_refuses_a_session_and_says_what_it_takes(s: Sess
     ],
 )
 def test_learners_without_a_target_are_told_what_is_what_when_they_are_made(call: Any, hint: str) -> None:
-    with pytest.raises(InvalidParameter, match="is missing its name") as told:
+    with pytest.raises(InvalidParameter, match="takes its value by name") as told:
         call()
     assert told.value.hint == hint
 
