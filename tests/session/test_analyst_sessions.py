@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.errors import AccessDenied, BudgetExceeded, NotFound
+from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound
 from giveortake.session import Session
 from small_session import COUNT, small_session
 
@@ -145,3 +146,23 @@ def test_several_threads_ask_one_engine_for_several_analysts(s: Session) -> None
     for one in told:
         assert all(other[2] == one[2] for other in told if other[:2] == one[:2])  # drawn once for each analyst
     assert [s.as_analyst(name).spent for name in ("ann", "bob")] == [3 * spend, 3 * spend]
+
+
+@pytest.mark.parametrize("ask", ["an analyst", "a part", "a workload"])
+def test_whoever_is_charged_first_and_for_whatever_freezes_the_domains(ask: str) -> None:
+    table = pl.DataFrame({"u": range(60), "g": ["a", "b", "c"] * 20})
+    with gt.ledger.open(":memory:") as ledger:
+        ledger.population("people", budget=gt.PureDP(9), unit="u")
+        said: Any = {"unit": "u", "budget": gt.PureDP(9), "rows_per_person": 1, "population": "people", "name": "t"}
+        with gt.protect(table, domains={"g": ["a"]}, ledger=ledger, **said):
+            pass
+        with gt.protect(table, domains={"g": ["a", "b"]}, ledger=ledger, **said) as s:  # nothing was charged yet
+            if ask == "an analyst":
+                ledger.analyst("ann", datasets=["t"], budget=gt.PureDP(2))
+                s.as_analyst("ann").sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=1)
+            elif ask == "a part":
+                s.partition("g")["a"].sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=1)
+            else:
+                s.workload(gt.workload.marginals(["g"])).answer(epsilon=1)
+        with pytest.raises(LedgerMismatch, match="other domains"):
+            gt.protect(table, domains={"g": ["a", "b", "c"]}, ledger=ledger, **said)
