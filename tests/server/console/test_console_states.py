@@ -96,3 +96,23 @@ def test_offline_nothing_is_lost(desk: Desk, bob: Any) -> None:
     desk.expect_complaint(bob, "ERR_INTERNET_DISCONNECTED")
     bob.click("#ask")
     bob.wait_for_selector("#answer")
+
+
+def test_whoever_is_sent_away_for_a_while_keeps_the_question_and_its_price(desk: Desk, bob: Any) -> None:
+    quoted(bob, "SELECT COUNT(*) AS n FROM visits WHERE region = 'east'", "0.01")
+    before = spent(desk.service, "bob")
+    desk.service.service.draining = True
+    try:
+        bob.click("#ask")
+        assert cause(bob) == "draining"
+    finally:
+        desk.service.service.draining = False
+    desk.expect_complaint(bob, "503")
+    assert "The service is stopping" in bob.text_content(".state[data-cause]")
+    assert "charged once" in bob.text_content(".state[data-cause]")
+    assert "region = 'east'" in bob.input_value("#sql")
+    assert "± " in bob.text_content("#exact")
+    bob.click("#ask")
+    bob.wait_for_selector("#answer")
+    assert bob.locator(".state[data-cause]").count() == 0
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.01)

@@ -150,13 +150,31 @@ def test_what_is_edited_after_its_quote_is_quoted_anew_and_never_asked_under_the
     quoted(page, sql, "0.0123")
     page.fill("#spend", "much")  # no number: there is no live price of it
     assert page.text_content("#ask") == "Quote the price"
-    page.wait_for_load_state("networkidle")  # the one worker is free: whoever waits for it a second is sent away
     with page.expect_response("**/ask/visits"):
         page.press("#sql", "Control+Enter")
         page.fill("[name=confidence]", "0.8")  # while the price of another one is on its way
     page.wait_for_selector("#price.stale", state="attached")
     assert page.input_value("[name=confidence]") == "0.8"
     assert spent(desk.service, "bob") == before
+
+
+def test_whoever_types_while_the_price_comes_goes_on_in_the_same_field(desk: Desk) -> None:
+    """The price may come between two keys: neither is lost, and the second replaces what was chosen."""
+    page = quoted(desk.window("bob"), "SELECT COUNT(*) AS n FROM visits", "0.0123")
+    held = Held(page)
+    for name, value in (("confidence", "0.8"), ("rows_per_person", "2")):  # which is folded on the new page
+        page.evaluate("document.querySelector('details').open = true")
+        page.press("#sql", "Control+Enter")
+        sent = held.next()
+        page.focus(f"[name={name}]")
+        page.keyboard.type(value[:1])
+        page.evaluate("document.activeElement.select()")
+        page.evaluate("document.querySelector('main').id = 'before'")
+        sent.continue_()
+        page.wait_for_selector("main#main")
+        page.keyboard.insert_text(value)
+        assert page.input_value(f"[name={name}]") == value
+        assert page.locator("#price.stale").count() == 1
 
 
 def test_without_a_script_an_edited_question_is_priced_and_not_asked(desk: Desk) -> None:

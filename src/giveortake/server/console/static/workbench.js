@@ -2,6 +2,7 @@
 import { complete, highlight } from "./editor.js";
 
 const SETTLE = 350; // milliseconds of quiet before the exact quote is fetched
+const PASSING = new Set([429, 500, 503, 504]); // refusals that have nothing to do with the question: it may be sent again
 const id = (name) => document.getElementById(name);
 let waiting, asked = 0; // a timer, and how many were sent: only what was sent last is shown
 let answering = false, whole = false; // whether an answer is under way, and whether a whole page is
@@ -91,8 +92,29 @@ function edited() {
   for (const each of id("act").children) if (each !== ask) each.hidden = true;
 }
 
+// Whoever is typing goes on in the same field of the new page, with the same letters chosen.
+function goOn(held, from, to) {
+  const field = id(held.id) || (held.form && held.form.id === "question" && id("question").elements[held.name]);
+  if (!field || !field.focus) return;
+  const folded = field.closest("details");
+  if (folded) folded.open = true;
+  field.focus();
+  if (Number.isInteger(from) && field.value.length >= to) field.setSelectionRange(from, to);
+}
+
 function typed(form) { // what somebody has filled in, by names
   return [...new FormData(form)].filter(([name]) => !["nonce", "before", "quoted"].includes(name));
+}
+
+// The service is busy: what was typed and what was quoted stay, with its words beside them, and may be sent again.
+function sentAway(form, page) {
+  const told = page.querySelector(".state[data-cause]"), title = document.createElement("b");
+  title.textContent = page.querySelector("h1").textContent;
+  told.prepend(title);
+  for (const each of document.querySelectorAll(".state[data-cause]")) each.remove();
+  id("offline").after(told);
+  for (const each of form.querySelectorAll("button")) each.disabled = false;
+  say("");
 }
 
 async function send(form, data, parts) {
@@ -120,6 +142,7 @@ async function send(form, data, parts) {
   id("offline").hidden = true;
   if (!page.getElementById("question")) { // logged out, or refused as a whole
     if (response.redirected) location.assign(response.url);
+    else if (PASSING.has(response.status)) sentAway(form, page);
     else document.querySelector("main").replaceWith(page.querySelector("main"));
     return;
   }
@@ -128,7 +151,7 @@ async function send(form, data, parts) {
     say("");
     return;
   }
-  const held = document.activeElement && document.activeElement.id, at = id("sql").selectionStart;
+  const held = document.activeElement, kept = held && [held.selectionStart, held.selectionEnd];
   const later = typed(form).filter(([name, value]) => value !== sent.get(name)); // what was typed meanwhile
   document.querySelector("main").replaceWith(page.querySelector("main"));
   for (const [name, value] of later) if (id("question").elements[name]) id("question").elements[name].value = value;
@@ -136,7 +159,7 @@ async function send(form, data, parts) {
   start();
   if (later.length) edited();
   if (asking && id("answer")) id("answer").focus();
-  else if (held && id(held)) { id(held).focus(); if (held === "sql") id("sql").setSelectionRange(at, at); }
+  else if (held) goOn(held, ...kept);
   const price = document.querySelector("#exact .row"); // a refusal speaks for itself
   say(asking ? (id("answer") ? "The answer is here." : "") : price ? "The price is here." : "");
 }
