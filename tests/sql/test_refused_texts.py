@@ -280,16 +280,16 @@ WITH_HINTS: list[tuple[str, str]] = [
     ("SELECT SUM(amount, contribution_bounds_per_group => 3) FROM trips", "two numbers"),
     ("SELECT SUM(contribution_bounds_per_group => (0, 1), amount) FROM trips", "last argument"),
     ("SELECT contribution_bounds_per_group => (0, 1) FROM trips", "contribution_bounds_per_group"),
+    ("SELECT COUNT(*) FROM trips WHERE amount", "needs a condition"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING n > 'x'", "cannot be compared"),
+    ("SELECT SUM(CLAMP(tip, 3, 1)) FROM trips", "lower bound above"),
 ]
 WITHOUT_HINTS: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM trips WHERE amount > 'x'", "cannot be compared"),
     ("SELECT COUNT(*) FROM trips WHERE paid = 1", "cannot be compared"),
-    ("SELECT COUNT(*) FROM trips WHERE amount", "needs a condition"),
-    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING n > 'x'", "cannot be compared"),
     ("SELECT COUNT(*) FROM trips WHERE age > 99999999999999999999", "64 bits"),
     ("SELECT COUNT(*) FROM trips\0", "NUL"),
     ("SELECT SUM(CLAMP(tip, amount, 3)) FROM trips", "written out"),
-    ("SELECT SUM(CLAMP(tip, 3, 1)) FROM trips", "lower bound above"),
     ("SELECT COUNT(*) FROM trips WHERE note LIKE note", "written out"),
     ("SELECT QUANTILE(amount, 1.5) FROM trips", "from 0 to 1"),
 ]

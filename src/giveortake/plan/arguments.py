@@ -1,13 +1,18 @@
-"""Checks of the arguments of functions, and domains of computed numbers."""
+"""Checks of the arguments of functions and of conditions on rows, and domains of computed numbers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from giveortake.advice import FACES, Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain, Kind
-from giveortake.plan.expressions import Call, Literal, is_missing
+from giveortake.plan.expressions import Call, ColumnReference, Literal, is_missing, require_shallow
+
+if TYPE_CHECKING:
+    from giveortake.plan.expressions import Expression
+    from giveortake.plan.tables import Schema
 
 Bound: TypeAlias = "Fraction | None"
 
@@ -59,6 +64,41 @@ def literal_text(call: Call, position: int) -> str:
     if isinstance(argument, Literal) and isinstance(argument.value, str):
         return argument.value
     raise QueryRefused(f"{call.name.upper()} needs a text as its argument {position + 1}, written out")
+
+
+def require_true_or_false(condition: Expression, schema: Schema) -> None:
+    """Refuse a condition of WHERE that nests too deeply, or that is neither true nor false."""
+    require_shallow(condition)
+    domain = condition.domain(schema)
+    if domain.kind is not Kind.BOOLEAN:
+        raise QueryRefused(
+            "WHERE needs a condition, something that is true or false", hint=condition_hint(condition, domain)
+        )
+
+
+def condition_hint(written: Expression, domain: Domain) -> str | Advice:
+    """What to write instead of something that is no condition.
+
+    >>> condition_hint(ColumnReference("amount"), Domain(Kind.REAL))
+    'compare it: amount > 0'
+    """
+    name = column_in_sql(written)
+    if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        return f"compare it: {name} > DATE '2024-01-31'"
+    if domain.kind is not Kind.TEXT:
+        return f"compare it: {name} > 0"
+    said = next((each for each in domain.categories or () if isinstance(each, str) and "'" not in each), "…")
+    compared = f"compare it with a text: {name} = '{said}'"
+    if not isinstance(written, ColumnReference):
+        return compared
+    python = f'{compared}, or declare it: domains={{"{written.name}": [True, False]}}'
+    return Advice.spoken({face: python if face == "python" else compared for face in FACES})
+
+
+def column_in_sql(expression: Expression) -> str:
+    """A column as SQL writes it, or x for whatever is none, for a hint."""
+    name = expression.name if isinstance(expression, ColumnReference) else "x"
+    return name if name.isidentifier() else f'"{name}"'
 
 
 def is_int(domain: Domain) -> bool:

@@ -252,7 +252,9 @@ def clamp(call: Call, domains: list[Domain]) -> Domain:
     numbers(call, domains)
     low, high = literal_number(call, 1), literal_number(call, 2)
     if low > high:
-        raise QueryRefused("CLAMP has its lower bound above its upper one")
+        raise QueryRefused(
+            "CLAMP has its lower bound above its upper one", hint="CLAMP(x, 0, 100): the lower one is first"
+        )
     a = domains[0]
     whole = a.kind is Kind.INTEGER and low.denominator == 1 == high.denominator
     new_low = low if a.low is None else min(max(a.low, low), high)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from giveortake.advice import FACES, Advice
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
+from giveortake.plan.arguments import CSV_HINT, column_in_sql, condition_hint, kinds_only, literal_text
 from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import ColumnReference, Literal, is_missing
 
@@ -50,9 +49,8 @@ _DATE_HINT = "write a date: DATE '2024-01-31', or in Python datetime.date(2024, 
 
 
 def _truth_hint(call: Call) -> str:
-    name = next((each.name for each in call.arguments if isinstance(each, ColumnReference)), "x")
-    written = name if name.isidentifier() else f'"{name}"'
-    return f"a truth value is compared with TRUE or FALSE: {written} = TRUE"
+    column = next((each for each in call.arguments if isinstance(each, ColumnReference)), call.arguments[0])
+    return f"a truth value is compared with TRUE or FALSE: {column_in_sql(column)} = TRUE"
 
 
 def _is_written_text(argument: Expression) -> bool:
@@ -79,16 +77,12 @@ def case_of(call: Call, domains: list[Domain]) -> Domain:
     """The domain of CASE; its arguments are condition, value, condition, value, …, otherwise."""
     conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
     if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
-        other = next((each.kind for each in conditions if each.kind is not Kind.BOOLEAN), None)
+        found = zip(call.arguments[:-1:2], conditions, strict=True)
+        other = next((each for each in found if each[1].kind is not Kind.BOOLEAN), None)
         if other is None:
             raise QueryRefused("CASE needs conditions and values")
-        name = next((each.name for each in call.arguments[:-1:2] if isinstance(each, ColumnReference)), "x")
-        compared = f"compare it with a text: {name} = '…'"
-        python = f'{compared}, or declare it: domains={{"{name}": [True, False]}}'
-        hint = Advice.spoken({face: python if face == "python" else compared for face in FACES})
         raise QueryRefused(
-            f"a condition is true or false, and this one is a {other} value",
-            hint=hint if other is Kind.TEXT else "compare it: x > 0",
+            f"a condition is true or false, and this one is a {other[1].kind} value", hint=condition_hint(*other)
         )
     parts = [*call.arguments[1:-1:2], call.arguments[-1]]
     return _hull(call, parts, values)

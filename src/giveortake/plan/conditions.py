@@ -44,7 +44,15 @@ def require_condition(condition: Condition, keys: Mapping[str, Expression], sche
         )
     families = {_FAMILIES.get(kind, kind) for kind in known}
     if len(families) > 1:
-        raise QueryRefused(f"a {known[0]} value cannot be compared with a {known[-1]} value")
+        raise unlike(known[0], known[-1])
+
+
+def unlike(one: Kind, other: Kind) -> QueryRefused:
+    """The refusal of a comparison between values of two kinds."""
+    return QueryRefused(
+        f"a {one} value cannot be compared with a {other} value",
+        hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
+    )
 
 
 _FAMILIES = {

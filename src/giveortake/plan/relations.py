@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import require_true_or_false
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
 
@@ -159,9 +160,7 @@ class Filter(Unary):
     condition: Expression
 
     def __post_init__(self) -> None:
-        require_shallow(self.condition)
-        if self.condition.domain(self.source.schema).kind is not Kind.BOOLEAN:
-            raise QueryRefused("WHERE needs a condition, something that is true or false")
+        require_true_or_false(self.condition, self.source.schema)
 
     def computed(self) -> tuple[Expression, ...]:
         return (self.condition,)

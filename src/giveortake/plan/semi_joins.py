@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import require_true_or_false
 from giveortake.plan.domains import Kind
 from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
 from giveortake.plan.relations import Unary
@@ -42,9 +43,7 @@ class SemiJoin(Unary):
                 hint="whole numbers, texts and dates are, in columns of the same kind",
             )
         if self.condition is not None:
-            require_shallow(self.condition)
-            if self.condition.domain(self.public.schema).kind is not Kind.BOOLEAN:
-                raise QueryRefused("WHERE needs a condition, something that is true or false")
+            require_true_or_false(self.condition, self.public.schema)
 
     def computed(self) -> tuple[Expression, ...]:
         return (self.on,)

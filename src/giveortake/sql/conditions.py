@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Computed, Expression, Kind, Literal, Measured, Quotient, Window
+from giveortake.plan.conditions import unlike
 from giveortake.plan.questions import Condition
 from giveortake.plan.written_times import moment
 from giveortake.sql.aggregates import has_aggregate
@@ -137,7 +138,7 @@ class Answers:
             numbers = all(kind.is_number for kind in kinds if kind is not None)
             moments = set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}
             if kinds[0] is not kinds[1] and not numbers and not moments:
-                raise QueryRefused(f"a {kinds[0]} value cannot be compared with a {kinds[1]} value")
+                raise unlike(kinds[0], kinds[1])
         return Condition(operation, (one, other))
 
     def _as_date(self, value: object, beside: object) -> object:
