@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 import giveortake as gt
@@ -64,3 +67,57 @@ def test_a_quote_says_what_waits_for_approval_and_how_wide_a_mean_can_be() -> No
     assert "± 10 if it has 1,000" in str(wide)
     with pytest.raises(gt.errors.ApprovalRequired):
         asked.answer(epsilon="0.1")
+
+
+BY_DAY = pl.DataFrame(
+    {
+        "p": range(60),
+        "r": ["north", "south"] * 30,
+        "x": [float(row % 10) for row in range(60)],
+        "day": [dt.date(2024, 1, 1 + row % 3) for row in range(60)],
+    }
+)
+DAYS = {"r": ["north", "south"], "x": (0, 10), "day": (dt.date(2024, 1, 1), dt.date(2024, 1, 3))}
+BINS: Any = {"columns": ["r", "x"], "bins": {"x": [0, 5, 10]}, "delta": "1e-6"}
+PRICED: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any, str], Any]]] = {  # quotes, and what they are of
+    "workload": (
+        lambda s, spend: s.workload(gt.workload.marginals(["r"])).quote(mu=spend),
+        lambda s, spend: s.workload(gt.workload.marginals(["r"])).answer(mu=spend),
+    ),
+    "counter": (
+        lambda s, spend: s.counter("day", horizon=3, mu=spend).quote(),
+        lambda s, spend: s.counter("day", horizon=3, mu=spend).next(),
+    ),
+    "fit": (
+        lambda s, spend: gt.learn.ClassMeans("r", ["x"], mu=spend).quote(s),
+        lambda s, spend: gt.learn.ClassMeans("r", ["x"], mu=spend).fit(s),
+    ),
+    "synthesis": (
+        lambda s, spend: gt.synth.quote(s, epsilon=spend, **BINS),
+        lambda s, spend: gt.synth.synthesize(s, epsilon=spend, **BINS),
+    ),
+}
+
+
+@pytest.mark.parametrize(("quote", "ask"), PRICED.values(), ids=list(PRICED))
+def test_whatever_is_quoted_says_what_waits_for_approval_and_what_is_free_by_now(
+    quote: Callable[[Any, str], Any], ask: Callable[[Any, str], Any]
+) -> None:
+    with gt.protect(BY_DAY, unit="p", budget=gt.ApproxDP(10, "1e-4"), rows_per_person=1, domains=DAYS) as session:
+        book = ledger_of(session)
+        grant: Any = {"datasets": [session.name], "budget": gt.ApproxDP(5, "5e-5")}
+        book.analyst("ann", **grant, approval_above=gt.ApproxDP("1/2", "1e-5"))
+        asker = session.as_analyst("ann")
+        small, large = quote(asker, "1/20"), quote(asker, "1")
+        assert (small.approval, large.approval) == (False, True)
+        assert ["waits for the custodian's approval" in str(each) for each in (small, large)] == [False, True]
+        with pytest.raises(gt.errors.ApprovalRequired) as waiting:
+            ask(asker, "1")
+        assert quote(asker, "1").approval
+        book.approve(waiting.value.request, reason="fine")
+        assert not quote(asker, "1").approval
+        ask(asker, "1")
+        paid = quote(asker, "1")
+        assert paid.admitted
+        assert not paid.approval
+        assert "before" in str(paid)

@@ -67,6 +67,8 @@ class RemoteWorkload:
             remaining=amount_of(found["standing"]["remaining"]),
             remarks=tuple(found["notes"]),
             advice=tuple(found["advice"]),
+            paid=found.get("paid", False),
+            approval=found.get("approval", False),
         )
 
     @told_by_name()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.answers import html
 from giveortake.answers.markdown import escaped
 from giveortake.exact import shown
+from giveortake.session.pages import ASKED_BEFORE, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +95,8 @@ class FitQuote(_Page):
 
     `noises` has, for each pass, its part of μ² and the deviation of the noise in each of its sums, in rows' worth; None
     where that depends on what is released before. With a public number of rows it is also stated as a part of them.
+    `paid` says that the same asker paid for the same fit, and gets it again for free; `approval` that the custodian has
+    to approve the charge first.
     """
 
     title: str
@@ -103,6 +106,8 @@ class FitQuote(_Page):
     noises: tuple[tuple[str, Fraction, float | None], ...]
     n: int | None
     admitted: bool
+    paid: bool = False
+    approval: bool = False
 
     @property
     def noise_to_signal(self) -> float | None:
@@ -125,6 +130,10 @@ class FitQuote(_Page):
                 found.append(("hint", MORE_SIGNAL))
         if not self.admitted:
             found.append(("budget", "does not admit it now"))
+        if self.paid:
+            found.append(("budget", ASKED_BEFORE))
+        if self.approval:
+            found.append(("budget", WAITS))
         return found
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -112,6 +112,7 @@ class Learner(ABC):
         noises: list[tuple[str, Fraction, float | None]]
         noises = [(name, share, noise_of(asked, request, share)) for (name, share), asked in known]
         noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
+        outlook = request.outlook()
         return FitQuote(
             f"{type(self).__name__}: {task.words()}",
             str(task.ground.spend),
@@ -119,7 +120,9 @@ class Learner(ABC):
             task.ground.rows,
             tuple(noises),
             n,
-            request.is_admitted,
+            outlook.admitted or outlook.paid,
+            paid=outlook.paid,
+            approval=outlook.waits and not outlook.paid,
         )
 
     def _require_signal(self, task: Task, request: RunRequest) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers.faces import FOR_NOISE
 from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
+from giveortake.session.pages import WAITS
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import Caps, LeftOut
@@ -27,6 +28,7 @@ class CounterQuote:
 
     `margins[0]` is that of the first period. `admitted` says whether the budget would admit the charge now, `share` how
     much of a fresh budget it would use; `alone` is the margin at the horizon if every period got its own noise.
+    `approval` says that the custodian has to approve the charge first.
     """
 
     spend: str
@@ -43,6 +45,7 @@ class CounterQuote:
     caps: Caps | None
     remarks: tuple[str, ...] = ()
     left_out: LeftOut | None = None
+    approval: bool = False
 
     @property
     def horizon(self) -> int:
@@ -68,6 +71,7 @@ class CounterQuote:
                 "confidence": str(self.confidence),
                 "admitted": self.admitted,
                 "charged": self.is_charged,
+                "approval": self.approval,
                 "share": None if self.share is None else float(self.share),
                 "contributions": None if self.caps is None else str(self.caps),
                 "left_out": None if self.left_out is None else self.left_out.to_json(),
@@ -81,6 +85,7 @@ class CounterQuote:
         lines = [
             f"running count by {self.column}, {self.first} to {self.last}: one charge of {self.spend} for {periods}",
             self._fits(),
+            *[WAITS] * self.approval,
         ]
         places = [each for each in _SHOWN if each < self.horizon] + [self.horizon]
         lines.extend(f"  after {counted(each, 'period')} ± {self.margins[each - 1]:,.4g}" for each in places)

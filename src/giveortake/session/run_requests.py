@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Spend
     from giveortake.engines import KeyColumn, Sample
+    from giveortake.ledger.outlooks import Outlook
     from giveortake.plan import Relation
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.privacy.events import Event
@@ -149,7 +150,7 @@ class RunRequest:
         Who asks for the same run at the same moment waits, and gets the same draws.
         """
         mechanism = self._mechanism
-        charge = Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
+        charge = self._charge
         with (
             _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"),
             mechanism.ledger.turn(
@@ -182,9 +183,12 @@ class RunRequest:
         return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
 
     @property
-    def is_admitted(self) -> bool:
-        """Whether every level would admit the charge now."""
-        return self._mechanism.admits(self.event)
+    def _charge(self) -> Charge:
+        return Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
+
+    def outlook(self) -> Outlook:
+        """What a quote asks the ledger: whether the charge would be admitted now, and whether it would wait."""
+        return self._mechanism.outlook(self._charge)
 
     def _question(self, table: Sequence[KeyColumn]) -> Question:
         for column in table:

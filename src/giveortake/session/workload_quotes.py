@@ -13,6 +13,7 @@ from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
+from giveortake.session.pages import ASKED_BEFORE, WAITS
 
 if TYPE_CHECKING:
     import os
@@ -32,7 +33,8 @@ class WorkloadQuote:
 
     `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now, `share` how much
     of a fresh budget it would use, `caps` how much of a person counts, and `left_out` what that leaves out. `advice` is
-    what would tell more.
+    what would tell more. `paid` says that it was answered for the same asker at this price, and is free; `approval`
+    that the custodian has to approve it first.
     """
 
     spend: str
@@ -47,6 +49,8 @@ class WorkloadQuote:
     remaining: Any = None
     remarks: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    paid: bool = False
+    approval: bool = False
 
     @property
     def margins(self) -> dict[tuple[str, ...], float]:
@@ -84,6 +88,8 @@ class WorkloadQuote:
                 "strategy": self.strategy,
                 "confidence": str(self.confidence),
                 "admitted": self.admitted,
+                "paid": self.paid,
+                "approval": self.approval,
                 "share": None if self.share is None else float(self.share),
                 "contributions": None if self.caps is None else str(self.caps),
                 "left_out": None if self.left_out is None else self.left_out.to_json(),
@@ -113,10 +119,12 @@ class WorkloadQuote:
 
     def _facts(self) -> list[str]:
         together = "each" if self.confidence.over == "cell" else "all together"
-        fits = "the budget admits it" if self.admitted else unfitting(self.share, self.remarks)
+        fits = ASKED_BEFORE if self.paid else "the budget admits it"
+        fits = fits if self.admitted else unfitting(self.share, self.remarks)
         share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
+            *[WAITS] * self.approval,
             f"margins hold with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}",
         ]
 

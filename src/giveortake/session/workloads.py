@@ -92,23 +92,26 @@ class WorkloadQuery:
         chosen = said.margin is not None or said.share is not None
         cheaper = None if chosen else pricing.other_noise(made.spend, said.confidence)
         share = share_of_budget(mechanism.budget, event)
+        outlook = mechanism.outlook(pricing.charge(made.spend))
         return WorkloadQuote(
             str(made.spend),
             made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
             made.design.name,
             tuple(lines_of(made.asked, made.design, said.confidence.miss(made.asked.cells))),
             said.confidence,
-            priced.refusal is None and mechanism.admits(event),
+            priced.refusal is None and (outlook.admitted or outlook.paid),
             share=share,
             caps=made.asked.counted,
             left_out=self._left_out(made, said.confidence),
-            remaining=mechanism.standing().remaining,
+            remaining=outlook.standing.remaining,
             remarks=(
                 *no_price(share, mechanism.budget, event),
                 *_told(made),
                 *(each for each in (priced.why, priced.refusal) if each is not None),
             ),
             advice=() if cheaper is None else (cheaper,),
+            paid=priced.refusal is None and outlook.paid,
+            approval=outlook.waits and not outlook.paid,
         )
 
     @told_by_name()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.exact import shown
+from giveortake.session.pages import ASKED_BEFORE, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,8 @@ class SynthesisQuote:
     ends: tuple[str, ...]
     admitted: bool
     counted: tuple[str, ...] = ()
+    paid: bool = False  # the same asker paid for the same table, and gets it again for free
+    approval: bool = False  # the custodian has to approve the charge first
 
     def __repr__(self) -> str:
         worst = max(self.single_columns, key=lambda name: self.single_columns[name])
@@ -49,4 +52,5 @@ class SynthesisQuote:
             )
         if not self.admitted:
             lines.append("the budget does not admit it now")
+        lines += [ASKED_BEFORE] * self.paid + [WAITS] * self.approval
         return "\n".join(lines)

@@ -261,6 +261,7 @@ class Synthesis:
         }
         of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
         pairs = len(sizes) * (len(sizes) - 1) // 2
+        outlook = self.request.outlook()
         return SynthesisQuote(
             self.request.rho,
             self.promise,
@@ -270,8 +271,10 @@ class Synthesis:
             len(tables),
             pairs - len(tables) if self.wanted is None else 0,
             self.request.contestants_ended(),
-            self.request.is_admitted,
+            outlook.admitted or outlook.paid,
             self.counted,
+            paid=outlook.paid,
+            approval=outlook.waits and not outlook.paid,
         )
 
     @property
