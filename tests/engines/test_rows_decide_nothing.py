@@ -18,12 +18,14 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from evil_calls import calls, is_admitted
-from giveortake.engines import Keys, Summand, Tally
+from giveortake.engines import Bounding, Keys, Summand, Tally
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.dialect import PostgresDialect
 from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
+from giveortake.engines.sql.relations import Printer
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
@@ -358,23 +360,45 @@ def test_a_person_of_very_many_rows_far_from_zero_does_not_leave_64_bits() -> No
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)
-def test_products_of_64_bits_have_room_everywhere(where: str, request: pytest.FixtureRequest) -> None:
-    most = 2**63 - 1
+def test_products_of_one_person_have_room_everywhere(where: str, request: pytest.FixtureRequest) -> None:
+    """Sums of 64 bits and beyond times the parts they are cut into; and very many rows in very many groups."""
+    most, beyond, many = 2**63 - 1, 30 * 4 * 10**18, 95_000_000
+    bounding = Bounding(groups=10**9, rows=10**9)
 
-    def product(dialect: Dialect) -> str:
-        return f"SELECT {dialect.wide('a')} * 1024 AS n FROM (SELECT CAST({most} AS BIGINT) AS a) AS t"
+    def fragments(dialect: Dialect) -> str:
+        rows = statements._part(Printer(dialect, {}), Summand("rows", fineness=1024), 0, bounding, few=False)
+        given = (
+            f"CAST({most} AS BIGINT) AS a",
+            f"{dialect.total(f'CAST({beyond // 30} AS BIGINT)', 2**62)} AS b",
+            f"CAST({many} AS BIGINT) AS c",
+            f"CAST({10**9 + many} AS BIGINT) AS m",
+        )
+        repeated = " UNION ALL ".join(["SELECT 1 AS one"] * 30)
+        products = ", ".join(f"{dialect.wide(each)} * 1024 AS of_{each}" for each in "ab")
+        return f"SELECT {products}, {rows} AS part FROM (SELECT {', '.join(given)} FROM ({repeated}) AS r) AS t"
 
     found: Any = None
     if where == "duckdb":
-        found = duckdb.connect().execute(product(DuckDBDialect())).fetchone()
+        found = duckdb.connect().execute(fragments(DuckDBDialect())).fetchone()
     elif where == "postgresql":
         with psycopg.connect(request.getfixturevalue("server")) as connection:
             sums = f"SELECT {PostgresDialect().narrow_total('a')} FROM (VALUES ({most}), ({most})) AS t(a)"
             assert connection.execute(sums).fetchone() == (None,)
-            found = connection.execute(product(PostgresDialect())).fetchone()
+            found = connection.execute(fragments(PostgresDialect())).fetchone()
     else:
-        found = spark_session().sql(product(SparkDialect())).first()
-    assert found[0] == most * 1024
+        found = spark_session().newSession().sql(fragments(SparkDialect())).first()
+    assert list(found)[:2] == [most * 1024, beyond * 1024]
+    allowed = Fraction(many * 1024 * 10**9, 10**9 + many)
+    assert allowed * (1 - Fraction(1, 2**40)) - 1 <= found[2] <= allowed
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_one_row_far_from_zero_that_unions_repeat_fails_nowhere(where: str, request: pytest.FixtureRequest) -> None:
+    source = place(where, request)("far_rows", pl.DataFrame({"p": ["a", "b"], "ill": [True, False]}))
+    repeated = " UNION ALL ".join(["SELECT p, ill FROM t"] * 30)
+    with protect(source, groups_per_person=1, rows_per_group=100) as s:
+        asked = f"SELECT SUM(CASE WHEN ill THEN {4 * 10**18} END) AS n FROM ({repeated}) AS r WHERE ill"
+        assert s.sql(asked).answer(epsilon=10**6).value == pytest.approx(30 * 4 * 10**18, rel=0.01)
 
 
 @pytest.mark.parametrize("ill", [True, False])

@@ -156,7 +156,7 @@ class Home:
             if other is not None:
                 raise LedgerForeign(
                     f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
-                    hint=Advice("use {other}", "{trial} to try something", other=other),
+                    hint=Advice("use {other}", "{trial} to try what nobody else will see", other=other),
                 )
             self.state.claim(self.path, ledger)
         return mark, found

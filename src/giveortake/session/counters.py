@@ -414,8 +414,8 @@ class Counter:
         ]
         try:
             kept, _ = self._told()
-        except (LedgerMismatch, LedgerUnavailable):
-            return "\n".join([*lines, "  its table has changed, or its ledger is closed: open it again"]) + ">"
+        except (LedgerMismatch, LedgerUnavailable, QueryRefused):
+            return "\n".join([*lines, "  its table has changed, or it is closed: open it again"]) + ">"
         if len(kept) == self.horizon:
             lines.append("  all of them were told: answers() tells them again")
         elif kept:

@@ -2030,8 +2030,8 @@ GROUP BY code
 
 -- arithmetic: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2071,8 +2071,8 @@ GROUP BY code
 
 -- between dates, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2100,7 +2100,7 @@ GROUP BY code
 
 -- case: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2149,12 +2149,12 @@ GROUP BY code
 
 -- correlation, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a4,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a5 ELSE CAST(trunc((CAST(a5 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a5
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a4,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a5 ELSE CAST(trunc((CAST(a5 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a5
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2193,7 +2193,7 @@ GROUP BY code
 
 -- count if, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2216,10 +2216,10 @@ GROUP BY code
 
 -- covariance, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2253,7 +2253,7 @@ GROUP BY code
 
 -- cte: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2294,9 +2294,9 @@ GROUP BY code
 
 -- deviation, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2466,7 +2466,7 @@ GROUP BY k0
 
 -- distinct rows: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c
@@ -2551,8 +2551,8 @@ GROUP BY code
 
 -- filtered, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2582,9 +2582,9 @@ GROUP BY code
 
 -- functions of answers, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
     sum(least(c, 3) * 1024) AS a3
 FROM (SELECT p,
       code,
@@ -2617,7 +2617,7 @@ GROUP BY code
 -- greatest, ungrouped: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 1) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -2656,7 +2656,7 @@ GROUP BY code,
 
 -- infinite against its bounds: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2679,7 +2679,7 @@ GROUP BY code
 
 -- join features: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2724,7 +2724,7 @@ GROUP BY code
 -- join public: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2756,8 +2756,8 @@ GROUP BY code
 
 -- left join features: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2802,8 +2802,8 @@ GROUP BY code
 
 -- left join public: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2847,11 +2847,11 @@ GROUP BY code
 
 -- line, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a4
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a4
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2887,8 +2887,8 @@ GROUP BY code
 
 -- mean and sum, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -2914,8 +2914,8 @@ GROUP BY code
 
 -- mean by declared: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -2994,8 +2994,8 @@ GROUP BY code
 
 -- mean by discovered: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -3064,8 +3064,8 @@ GROUP BY k0
 
 -- mean, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -3092,7 +3092,7 @@ GROUP BY code
 -- median by declared: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3179,7 +3179,7 @@ GROUP BY code
 -- median by discovered: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3263,7 +3263,7 @@ GROUP BY k0
 -- median, ungrouped: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 1) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3303,7 +3303,7 @@ GROUP BY code,
 
 -- missing against its bounds: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -3368,8 +3368,8 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0,
 
 -- per person and key: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -3609,7 +3609,7 @@ GROUP BY code
 
 -- persons by declared: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN 1024 ELSE CAST(trunc(1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0
+    sum(CASE WHEN m <= 2 THEN 1024 ELSE CAST(trunc(1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c
@@ -3741,9 +3741,9 @@ GROUP BY k0
 
 -- powers and signs, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -3774,7 +3774,7 @@ GROUP BY code
 -- quantile of integers by declared: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3861,7 +3861,7 @@ GROUP BY code
 -- quantile of integers by discovered: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3945,7 +3945,7 @@ GROUP BY k0
 -- quantile of integers, ungrouped: bins
 SELECT code,
     b,
-    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END)) AS BIGINT)) AS n
+    sum(CAST(trunc(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * CAST('0.9999999999999964' AS DOUBLE) * least(m, 1) / c / m END)) AS BIGINT)) AS n
 FROM (WITH cells AS MATERIALIZED (SELECT p,
         code,
         b,
@@ -3985,10 +3985,10 @@ GROUP BY code,
 
 -- ratio, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(least(c, 3) * 1024) AS a2,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a3 * 1024 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 * 1024 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -4018,8 +4018,8 @@ GROUP BY code
 
 -- redefined: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4059,7 +4059,7 @@ GROUP BY code
 
 -- right join public: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c
@@ -4113,8 +4113,8 @@ GROUP BY code
 
 -- semi join: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4158,8 +4158,8 @@ GROUP BY code
 
 -- several by boolean: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4194,8 +4194,8 @@ GROUP BY code
 
 -- several by bucket: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4228,8 +4228,8 @@ GROUP BY code
 
 -- several by case: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4262,8 +4262,8 @@ GROUP BY code
 
 -- several by days: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4298,8 +4298,8 @@ GROUP BY code
 
 -- several by days later: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4334,8 +4334,8 @@ GROUP BY code
 
 -- several by declared: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4412,7 +4412,7 @@ GROUP BY code
 -- several by discovered: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -4521,7 +4521,7 @@ GROUP BY code
 -- several by discovered dates: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -4630,7 +4630,7 @@ GROUP BY code
 -- several by discovered integers: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -4752,7 +4752,7 @@ GROUP BY code
 -- several by discovered with declared: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -4833,8 +4833,8 @@ GROUP BY k0,
 
 -- several by month: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4869,8 +4869,8 @@ GROUP BY code
 
 -- several by name of the day: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4905,8 +4905,8 @@ GROUP BY code
 
 -- several by name of the month: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4941,8 +4941,8 @@ GROUP BY code
 
 -- several by two: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -4981,8 +4981,8 @@ GROUP BY code
 
 -- several by with NULL: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -5017,7 +5017,7 @@ GROUP BY code
 
 -- sum away from zero by declared: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -5092,7 +5092,7 @@ GROUP BY code
 
 -- sum away from zero by discovered: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5157,7 +5157,7 @@ GROUP BY k0
 
 -- sum away from zero, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5179,7 +5179,7 @@ GROUP BY code
 
 -- sum of decimals, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5202,7 +5202,7 @@ GROUP BY code
 
 -- sum of integers, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5225,7 +5225,7 @@ GROUP BY code
 
 -- sum, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5248,8 +5248,8 @@ GROUP BY code
 
 -- union: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -5310,7 +5310,7 @@ GROUP BY code
 -- union of two tables: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5348,7 +5348,7 @@ GROUP BY code
 
 -- values, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5371,9 +5371,9 @@ GROUP BY code
 
 -- variance by declared: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a2
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -5452,8 +5452,8 @@ GROUP BY code
 -- variance by discovered: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5522,8 +5522,8 @@ GROUP BY k0
 -- variance, ungrouped: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
@@ -5548,7 +5548,7 @@ GROUP BY code
 
 -- where: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
@@ -5634,9 +5634,9 @@ GROUP BY code
 
 -- windows: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a2
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,

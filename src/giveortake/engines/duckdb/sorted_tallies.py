@@ -177,11 +177,11 @@ def _part(
         whole: npt.NDArray[np.int64] = np.full_like(c, fine) if summand.counts_persons else np.minimum(c, rows) * fine
         if within.all():
             return whole
-        part: npt.NDArray[np.float64] = whole * np.minimum(m, groups) * LESS / m
+        part: npt.NDArray[np.float64] = whole * LESS * np.minimum(m, groups) / m
     else:
         within &= c <= rows
         whole = a * fine
-        part = a.astype(np.float64) * (np.minimum(c, rows) * fine * np.minimum(m, groups) * LESS / (c * m))
+        part = a.astype(np.float64) * (np.minimum(c, rows) * fine * LESS * np.minimum(m, groups) / c / m)
     return np.where(within, whole, np.trunc(part).astype(np.int64))
 
 

@@ -238,7 +238,7 @@ class SparkDialect(Dialect):
         return f"try_sum({steps})"
 
     def wide(self, whole: str) -> str:
-        return f"CAST({whole} AS DECIMAL(20, 0))"
+        return f"CAST({whole} AS DECIMAL(38, 0))"
 
     def real_sum(self, total: str, reach: int) -> str:
         return self.real(total)

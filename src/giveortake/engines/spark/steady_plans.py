@@ -72,7 +72,8 @@ def _depends_on_peers(expression: Any) -> bool:
     function, specification = _members(expression.children())
     *_, frame = _members(specification.children())
     written = str(frame.sql())
-    return _class(function) not in _OF_PEERS and not (written == _WHOLE or written.startswith("RANGE"))
+    of_peers = _class(function) == "AggregateExpression" and (written == _WHOLE or written.startswith("RANGE"))
+    return _class(function) not in _OF_PEERS and not of_peers
 
 
 def _orders_all(window: Any) -> bool:

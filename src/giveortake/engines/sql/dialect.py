@@ -322,7 +322,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def wide(self, whole: str) -> str:
-        """A whole number of 64 bits, in a type that holds its products with others."""
+        """A whole number, also one that `total` made, in a type that holds its products with whole numbers."""
 
     @abstractmethod
     def real_sum(self, total: str, reach: int) -> str:

@@ -153,22 +153,23 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
 def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *, few: bool) -> str:
     """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
 
-    The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
+    The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large. No
+    product of c and m is made of whole numbers: of a person with very many rows it would overflow.
     """
     fine, less = summand.fineness, printer.dialect.double(LESS)
     rows, groups = bounding.rows, bounding.groups
-    within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
+    within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " / m")
     match summand.kind:
         case "rows":
-            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {less} / (1{below})"
+            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine} * {less}{above}{below}"
         case "persons":
-            whole, part = f"{fine}", f"{fine}{above} * {less} / (1{below})"
+            whole, part = f"{fine}", f"{fine} * {less}{above}{below}"
         case _:
             within = f"c <= {rows} AND {within}"
             narrow = _most(summand, bounding) < _LONG
             of = f"a{index}" if narrow or fine == 1 else printer.dialect.wide(f"a{index}")
             whole = f"{of} * {fine}" if fine > 1 else of
-            factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+            factor = f"(least(c, {rows}) * {fine} * {less}{above} / c{below})"
             part = f"({printer.dialect.real_sum(f'a{index}', _reach(summand))}) * {factor}"
     cut = printer.dialect.cut(part, _most(summand, bounding))
     return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
@@ -196,7 +197,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    part = f"least(c, {rows}) * least(m, {groups}) * {printer.dialect.double(LESS)} / (c * m)"
+    part = f"least(c, {rows}) * {printer.dialect.double(LESS)} * least(m, {groups}) / c / m"
     weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.dialect.double(1)} ELSE {part} END"
     code = coded.code()
     joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
