@@ -176,3 +176,12 @@ def test_a_table_that_changed_when_its_domains_were_declared_has_a_version_for_e
         put(ledger, "t", declared=False)
         assert put(ledger, "t", OTHER, domains={"t": {}}).version == "3"
         assert [version for version, _ in ledger.versions("t")] == ["1", "2", "3"]
+
+
+def test_no_two_versions_have_one_name(place: Place) -> None:
+    with place.open() as ledger:
+        put(ledger, "t", declared=False)
+        ledger.new_version("t", version="3", fingerprint=OTHER)
+        ledger.new_version("t", version="4", fingerprint=CONTENT)
+        assert put(ledger, "t", OTHER, domains={"t": {}}).version == "6"  # declared, and with other content
+        assert [version for version, _ in ledger.versions("t")] == ["1", "3", "4", "5", "6"]

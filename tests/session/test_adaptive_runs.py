@@ -17,7 +17,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import KeyColumn
-from giveortake.errors import BudgetExceeded, MechanismSpent, QueryFailed, QueryRefused
+from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms.misfits import Candidate, Misfits
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
@@ -117,6 +117,19 @@ def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path
         assert session.spent == RHO
         assert again.left == run.left
         again.settle()
+
+
+def test_an_interrupted_run_does_not_go_on_with_other_rows(tmp_path: Path) -> None:
+    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
+    with _session(**more) as session, suppress(KeyboardInterrupt), _request(session).begin("k") as run:
+        run.measure((A,), RHO / 4, residual=False)
+        raise KeyboardInterrupt
+    with (
+        _session(80, **more) as session,
+        pytest.raises(LedgerMismatch, match="charged for version '1'"),
+        _request(session).begin("k"),
+    ):
+        pass
 
 
 def test_a_run_that_has_ended_reads_no_row_and_draws_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.errors import IdempotencyConflict, QueryFailed
+from giveortake.errors import IdempotencyConflict, LedgerMismatch, QueryFailed
 from giveortake.ledger import reservations
 from giveortake.session import Session
 from inside import engine_of, ledger_of
@@ -115,3 +117,39 @@ def test_an_interruption_while_an_answer_is_stored_leaves_no_draw_in_its_trace(
         assert charges_of(session) == 1
         assert ask(session) is not None  # it is drawn once more, and paid for once
         assert charges_of(session) == 1
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_charge_without_an_answer_is_drawn_from_the_version_that_was_charged_for(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One key is one answer: of the rows that were charged for, and of no later ones."""
+
+    def opened(rows: int) -> Session:
+        table = pl.DataFrame({"p": range(rows)})
+        said: dict[str, Any] = {"unit": "p", "rows_per_person": 1, "budget": gt.PureDP(100)}
+        return gt.protect(table, name="t", ledger=tmp_path / "t.ledger", **said)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    asked = "SELECT COUNT(*) AS n FROM t"
+    with opened(1_000) as session, monkeypatch.context() as interrupted:
+        interrupted.setattr(reservations, "settle", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            session.sql(asked).answer(key="k", epsilon=10)
+    with opened(1_000 * version) as session:
+        assert session.version == str(version)
+        if version == 1:
+            first = session.sql(asked).answer(key="k", epsilon=10)
+        else:
+            with pytest.raises(LedgerMismatch, match="charged for version '1' of 't', which is at '2' now"):
+                session.sql(asked).answer(key="k", epsilon=10)
+            first = session.sql(asked).answer(key="anew", epsilon=10)
+        assert first.value == pytest.approx(1_000 * version, abs=50)
+        assert session.spent == 10 * version
+    with opened(5_000) as session:
+        again = session.sql(asked).answer(key="k" if version == 1 else "anew", epsilon=10)
+        assert again.value == first.value
+        assert f"about version '{version}' of the table, which is at '{version + 1}' now: a new key" in str(again)
+        assert session.sql(asked).answer(epsilon=10).value == pytest.approx(5_000, abs=50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from giveortake.advice import Advice
@@ -135,12 +136,18 @@ def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
     Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
     later one.
     """
-    version, fingerprint = str(len(known.versions) + 1), known.versions[-1][1]
+    version, fingerprint = next_version(known), known.versions[-1][1]
     draft.add(
         "declared",
         {"name": known.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
     )
     return version
+
+
+def next_version(known: DataSet, *taken: str) -> str:
+    """A number that no version has: a name made of the content would tell neighbouring tables apart."""
+    names = {*taken, *(name for name, _ in known.versions)}
+    return next(str(number) for number in count(len(names) + 1) if str(number) not in names)
 
 
 def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:

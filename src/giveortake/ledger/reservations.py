@@ -63,11 +63,16 @@ class Reservation:
     paid_at: str = ""
     original: str = ""
 
-    @property
-    def paid_before(self) -> str | None:
-        """A note that nothing was charged now, and when it was; None if it was charged now."""
+    def paid_before(self, version: str) -> str | None:
+        """A note that nothing was charged now, and when it was; None if it was charged now.
+
+        `version` is that of the table now: the same key gives the same answer, also after the table has changed.
+        """
+        if self.charged:
+            return None
         on = f" and paid for on {minute(self.paid_at)} UTC" if self.paid_at else ""
-        return None if self.charged else f"asked before at this price{on}: nothing was charged again"
+        about = f"; it is about version {self.version!r} of the table, which is at {version!r} now: a new key asks anew"
+        return f"asked before at this price{on}: nothing was charged again{about if version != self.version else ''}"
 
     @property
     def reference(self) -> str:

@@ -97,9 +97,7 @@ def put(
     if registration.is_same(draft, known.versions[-1][1], fingerprint):
         registration.key_again(draft, name, fingerprint)
         return Registered(population, declared or known.version)
-    version = str(
-        len(known.versions) + 1 + (declared is not None)
-    )  # a number: a name made of the content would tell neighbouring tables apart
+    version = registration.next_version(known, *(() if declared is None else (declared,)))
     registration.new_version(draft, name, version, fingerprint, confirmed)
     return Registered(population, version)
 

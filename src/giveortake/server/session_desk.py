@@ -100,7 +100,7 @@ def budget(session: Session, _request: Request) -> Result:
 def quote(session: Session, request: Request) -> Result:
     """The quote of a question."""
     found = _asked(session, request["terms"], request["question"])[0].quote(**request["terms"])
-    return quote_document(found, standing_document(session))
+    return {**quote_document(found, standing_document(session)), "version": mechanism_of(session).version}
 
 
 def curve(session: Session, request: Request) -> Result:

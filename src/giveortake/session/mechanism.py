@@ -246,13 +246,23 @@ class InteractiveMechanism:
             reservation = reserve()
             if reservation.settled:
                 return reservation, None
-            if not reservation.fresh:
-                self.ledger.begin_again(reservation)
+            self.begin(reservation)
             try:
                 return reservation, draw(reservation)
             except QueryFailed:
                 self.ledger.fail(reservation)
                 raise
+
+    def begin(self, reservation: Reservation) -> None:
+        """Count an execution that is not the first, of the version of the table that was charged for, and no other."""
+        if reservation.version != self.version:
+            raise LedgerMismatch(
+                f"this key was charged for version {reservation.version!r} of {self.dataset!r}, which is at "
+                f"{self.version!r} now, and there is no answer; the charge stands",
+                hint="ask again with a new key: that is a new charge",
+            )
+        if not reservation.fresh:
+            self.ledger.begin_again(reservation)
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 

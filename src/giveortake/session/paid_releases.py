@@ -65,7 +65,7 @@ class PaidRelease:
         mechanism, made = self.mechanism, self.asked.made
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
-        free = None if self.looked_up else self.reservation.paid_before
+        free = None if self.looked_up else self.reservation.paid_before(mechanism.version)
         part = None if mechanism.part is None else mechanism.part.left_out
         around = Circumstances(
             unit=mechanism.budget.unit,

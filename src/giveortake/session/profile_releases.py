@@ -102,7 +102,7 @@ class ProfileRequest:
         reservation, parts = self.mechanism.reserve_and_draw(
             self.price(), key, _SURE, profile=self.said, words=self.words
         )
-        return self.read(parts, reservation.id, reservation.paid_before)
+        return self.read(parts, reservation.id, reservation.paid_before(self.mechanism.version))
 
     def table(self, answer: Answer, place: int) -> Answer:
         """The table of a dimension for people: with the range of each bin instead of its number."""

@@ -165,8 +165,8 @@ class RunRequest:
                 if self.spend is not None:
                     raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
                 raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None
-            if not reservation.settled and not reservation.fresh:
-                mechanism.ledger.begin_again(reservation)
+            if not reservation.settled:
+                mechanism.begin(reservation)
             run = AdaptiveRun(self, reservation)
             try:
                 yield run

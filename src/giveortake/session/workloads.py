@@ -196,7 +196,7 @@ class WorkloadQuery:
             (content,) = mechanism.spool.read(content["spool"])
         release = made.read(content)
         promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        notes = [] if (free := reservation.paid_before) is None or looked_up else [free]
+        notes = [] if (free := reservation.paid_before(mechanism.version)) is None or looked_up else [free]
         notes += [] if priced.why is None else [priced.why]
         if names := made.asked.attributes.names:
             notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")

@@ -195,15 +195,23 @@ class Form:
         """All terms that are stated."""
         return terms_of(self.currency, self.spend, self.delta) | self.others
 
-    @property
-    def quotable(self) -> str:
-        """What names the question and its terms: a page that shows their quote sends it along, to ask under it."""
-        said = [" ".join(self.sql.splitlines()), self.terms]  # browsers write ends of lines in two ways
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    def quoted(self, dataset: str, mark: str, price: str) -> str:
+        """What names a quote of this question: a page that shows it sends it along, to ask under this quote alone.
+
+        `mark` is that of the table's version, and `price` says whether the answer would be free or charged.
+        """
+        sql = self.sql.replace("\r\n", "\n").replace("\r", "\n")  # browsers write ends of lines in two ways
+        said = [dataset, mark, price, sql, self.terms]
+        return f"{price}-{mark}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}"
 
     def key(self, *place: str) -> str:
         """The idempotency key of asking this question at a place."""
         return key_of(self.nonce, *place, self.sql, self.terms)
+
+
+def version_mark(version: str) -> str:
+    """The version of a table, in a form that fits into names."""
+    return hashlib.sha256(version.encode()).hexdigest()[:16]
 
 
 def key_of(nonce: str, *what: object) -> str:

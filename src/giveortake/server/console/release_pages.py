@@ -85,7 +85,7 @@ async def _is_bought(call: Call, form: Form, record: dict[str, Any]) -> bool:
     found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
     before = [*_refines(record), record["id"]]
     return any(
-        _refines(each) == before and not each["failed"] and price_of(release_of(each)) == form.price
+        _refines(each) == before and each["settled"] and price_of(release_of(each)) == form.price
         for each in found["releases"]
     )
 

@@ -100,3 +100,11 @@ EDITED = Told(
     NOTHING,
     calm=True,
 )
+NO_LONGER_FREE = Told(
+    "unquoted",
+    "This is no longer free",
+    "",
+    "the table has changed since this was quoted: look at the price, then ask",
+    NOTHING,
+    calm=True,
+)

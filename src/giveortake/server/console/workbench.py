@@ -17,15 +17,17 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.examples import cap_of_examples, examples, snippets, words
-from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta
+from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta, version_mark
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
-from giveortake.server.console.states import EDITED, EXHAUSTED, told
+from giveortake.server.console.states import EDITED, EXHAUSTED, NO_LONGER_FREE, Told, told
 from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
 from giveortake.server.console.views import answer_of, answer_view, is_exhausted, is_paid, quote_view, standing_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.shapes import RELEASE
+
+_FREE = "free"
 
 
 async def opened(call: Call) -> Result:
@@ -53,20 +55,39 @@ async def pressed(call: Call) -> Result:
     if do == "fit":
         described = await patiently(analyst_routes.dataset, at(call))
         form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
-    refusal, edited = None, do == "ask" and call.body.get("quoted") != form.quotable
-    if do == "ask" and not edited:  # whoever pays has seen the price and the margins of this very question
+    refusal = unseen = None
+    if do == "ask":
         try:
-            asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name))
-            release, _ = await analyst_routes.answered(asked)
-            return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
+            unseen = await _unseen(call, form)
+            if unseen is None:  # whoever pays has seen the price and the margins of this very question
+                asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _under(call)[1]))
+                release, _ = await analyst_routes.answered(asked)
+                return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
         except Refused as refused:
             refusal = refused
     it = await patiently(analyst_routes.dataset, at(call))
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
     said = priced.get("said") if refusal is None else _told(refusal, it)
-    if edited and "quote" in priced and priced["quote"]["admitted"]:
-        said = EDITED
+    if unseen is not None and "quote" in priced and priced["quote"]["admitted"]:
+        said = unseen
     return _shown(call, it, form, **{**priced, "said": said})
+
+
+async def _unseen(call: Call, form: Form) -> Told | None:
+    """Why nobody has seen the quote under which this would be asked; None if somebody has."""
+    price, mark = _under(call)
+    if call.body.get("quoted") != form.quoted(call.path["dataset"], mark, price):
+        return EDITED
+    if price == _FREE:
+        found: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
+        return None if is_paid(found) else NO_LONGER_FREE
+    return None
+
+
+def _under(call: Call) -> tuple[str, str]:
+    """Whether the answer was quoted as free, and the mark of the table's version at that time."""
+    price, _, rest = call.body.get("quoted", "").partition("-")
+    return price, rest.partition("-")[0]
 
 
 async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
@@ -107,6 +128,7 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         examples=examples(it),
         cap=cap_of_examples(it),
         quote=None if quote is None else quote_view(quote, form),
+        quoted=None if quote is None else _named(quote, form, call.path["dataset"]),
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if quote is None or is_paid(quote) else quote, form.price),
@@ -122,6 +144,10 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
 def _answered(written: bytes, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
     answer = answer_of(written)
     return answer_view(answer, measured, uncertain(answer, form, standing, measured))
+
+
+def _named(quote: Any, form: Form, dataset: str) -> str:
+    return form.quoted(dataset, version_mark(quote["version"]), _FREE if is_paid(quote) else "charged")
 
 
 def _names_a_cap(hint: str) -> bool:

@@ -129,6 +129,7 @@ async function send(form, data, parts) {
   try {
     response = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin" });
     page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (!page.querySelector("main")) throw new Error("a page of whatever stands between");
   } catch {
     if (number !== asked) return; // a later one is under way
     answering = whole = false;
@@ -142,7 +143,7 @@ async function send(form, data, parts) {
   id("offline").hidden = true;
   if (!page.getElementById("question")) { // logged out, or refused as a whole
     if (response.redirected) location.assign(response.url);
-    else if (PASSING.has(response.status)) sentAway(form, page);
+    else if (PASSING.has(response.status) && page.querySelector(".state[data-cause]")) sentAway(form, page);
     else document.querySelector("main").replaceWith(page.querySelector("main"));
     return;
   }
