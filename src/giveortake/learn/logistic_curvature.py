@@ -26,22 +26,45 @@ if TYPE_CHECKING:
 
 _NODES = np.linspace(-4, 4, 65)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+_WIDE = 8.0  # a deviation of log-odds: of larger ones too few nodes lie where the logistic function is steep
+_GAP = 0.5
+_LOG_ODDS = np.arange(-STEEPEST, STEEPEST + _GAP, _GAP)
 _LEAST = 1e-9
+_TINY = float(np.finfo(np.float64).tiny)
 _PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
 _PARTS = 8  # of a step, each with the curvature of where it begins
 
 
-def steepness(mean: Reals, variance: Reals | float) -> tuple[Reals, Reals, Reals]:
+def steepness(mean: Reals, variance: Reals | float) -> Reals:
     """E[w], E[w′] and E[w″] of w = σ(1 − σ), where log-odds are normal with a mean and a variance.
 
     >>> [round(float(each), 4) for each in steepness(np.array(0.0), 0.0)]
     [0.25, 0.0, -0.125]
     """
-    spread = np.sqrt(np.maximum(variance, 0))[..., None]
-    chance = chances(np.asarray(mean)[..., None] + spread * _NODES)
+    mean, spread = np.broadcast_arrays(mean, np.sqrt(np.maximum(variance, 0)))
+    narrow = _over_deviations(mean[..., None], np.minimum(spread, _WIDE)[..., None])
+    return np.where(spread > _WIDE, _over_log_odds(mean[..., None], np.maximum(spread, _WIDE)[..., None]), narrow)
+
+
+def _over_deviations(mean: Reals, spread: Reals) -> Reals:
+    """`steepness` by nodes up to four deviations from the mean."""
+    chance = chances(mean + spread * _NODES)
     slope = chance * (1 - chance)
     tilt = 1 - 2 * chance
-    return slope @ _WEIGHTS, (slope * tilt) @ _WEIGHTS, (slope * (tilt**2 - 2 * slope)) @ _WEIGHTS
+    return np.stack([slope @ _WEIGHTS, (slope * tilt) @ _WEIGHTS, (slope * (tilt**2 - 2 * slope)) @ _WEIGHTS])
+
+
+def _over_log_odds(mean: Reals, spread: Reals) -> Reals:
+    """`steepness` by nodes wherever w is not nearly 0, however wide the normal law is.
+
+    The derivatives are Stein's: E[w′] = E[w·z]/s and E[w″] = E[w·(z² − 1)]/s², for log-odds z deviations s from the
+    mean. Sums at gaps of ½ are integrals up to about e^(−4π²), because w has no pole nearer to the real line than π.
+    """
+    away = (_LOG_ODDS - mean) / spread
+    chance = chances(_LOG_ODDS)
+    part = chance * (1 - chance) * np.exp(-(away**2) / 2) * _GAP / (spread * np.sqrt(2 * np.pi))
+    means = [part, part * away / spread, part * (away**2 - 1) / spread**2]
+    return np.stack([each.sum(axis=-1) for each in means])
 
 
 def steepness_about(mean: Reals, variance: Reals | float) -> Reals:
@@ -76,12 +99,15 @@ class LineCurvature:
         column of two values is not normal: where rows of a rare category are steeper than this, that much is added to
         its own square. Nothing is scaled or taken away: columns that nearly add up to another would become a direction
         in which steps have no end.
+
+        E[w″] is at least E[w′]²/E[w] − E[w]/variance, as of every normal law: so no direction has a negative curvature.
         """
         n, moments = self.moments[0, 0], self.moments
         means = moments[0] / n
         along = moments @ theta / n - means * (means @ theta)
         middle, variance = float(means @ theta), float(theta @ along)
         level, tilt, bend = steepness(np.array(middle), variance)
+        bend = max(bend, tilt * (tilt / max(level, _TINY)) - level / max(variance, _LEAST))
         both = np.outer(means, along)
         found = level * moments + n * (tilt * (both + both.T) + bend * np.outer(along, along))
         squares = np.maximum(np.diag(moments), 0)
