@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NODES = np.linspace(-4, 4, 65)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-_WIDE = 8.0  # a deviation of log-odds: of larger ones too few nodes lie where the logistic function is steep
+_WIDE = 4.0  # a deviation of log-odds: of larger ones too few nodes lie where the logistic function is steep
 _GAP = 0.5
 _LOG_ODDS = np.arange(-STEEPEST, STEEPEST + _GAP, _GAP)
 _LEAST = 1e-9
