@@ -389,7 +389,7 @@ def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> No
     assert "3 of 3 periods" in str(table)
     assert "all of them were told" in repr(counter)
     session.close()
-    assert "its ledger is closed" in repr(counter)
+    assert "it is closed: open it again" in repr(counter)
 
 
 def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> None:
