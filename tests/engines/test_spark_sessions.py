@@ -158,7 +158,6 @@ CHOOSING = [
     "SELECT p, first(p) OVER (PARTITION BY g) AS q FROM base",
     "SELECT * FROM (SELECT p, g, row_number() OVER (PARTITION BY g ORDER BY 1) AS n FROM base) WHERE n = 1",
     "SELECT *, lag(p) OVER (PARTITION BY g ORDER BY x) AS q FROM base",
-    "SELECT *, nth_value(p, 2) OVER (PARTITION BY g) AS q FROM base",
     "SELECT *, nth_value(p, 2) OVER (PARTITION BY g ORDER BY x) AS q FROM base",
     "SELECT *, sum(p) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS q FROM base",
     "SELECT *, row_number() OVER (ORDER BY x) AS n FROM (SELECT double(p) AS x FROM base)",  # zeros have signs
