@@ -16,7 +16,7 @@ MEANS = (-2.5, -1.0, -0.3, 0.0, 0.7, 2.0)  # in deviations
 
 def integrals(mean: float, deviation: float) -> Any:
     """E[w], E[w′] and E[w″] by brute force."""
-    nodes = np.linspace(-10, 10, 400_001)
+    nodes = np.linspace(-10, 10, 100_001)
     weights = np.exp(-(nodes**2) / 2) * (nodes[1] - nodes[0]) / np.sqrt(2 * np.pi)
     half = np.tanh((mean + deviation * nodes) / 2)
     slope = (1 - half**2) / 4
