@@ -65,7 +65,8 @@ class PaidRelease:
         mechanism, made = self.mechanism, self.asked.made
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
-        free = None if self.looked_up else self.reservation.paid_before(mechanism.version)
+        is_told = not self.looked_up and not self.reservation.charged
+        free = self.reservation.paid_before(mechanism.version) if is_told else None
         part = None if mechanism.part is None else mechanism.part.left_out
         around = Circumstances(
             unit=mechanism.budget.unit,
@@ -105,5 +106,7 @@ class PaidRelease:
 
 def twins_before(asked: Sequence[Priced], place: int) -> int:
     """How many questions before one of a batch have its name: they differ only in what is made of the same numbers."""
+    if place == 0:
+        return 0
     name = asked[place].made.named()
     return sum(each.made.named() == name for each in asked[:place])
