@@ -20,14 +20,14 @@ COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
 def test_a_quote_has_a_name_of_its_own() -> None:
-    def name(sql: str = "SELECT 1 -- all\nFROM t", dataset: str = "t", mark: str = "1", price: str = "free") -> str:
-        return Form(sql=sql, nonce="0" * 32).quoted(dataset, mark, price)
+    def name(sql: str = "SELECT 1 -- all\nFROM t", dataset: str = "t", version: str = "1", price: str = "free") -> str:
+        return Form(sql=sql, nonce="0" * 32).quote_name(dataset, version, price)
 
     assert name() == name("SELECT 1 -- all\r\nFROM t") == name("SELECT 1 -- all\rFROM t")
     others = [
         name("SELECT 1 -- all FROM t"),
         name(dataset="u"),
-        name(mark="2"),
+        name(version="2"),
         name(price="charged"),
         name("SELECT 2"),
     ]

@@ -195,22 +195,22 @@ class Form:
         """All terms that are stated."""
         return terms_of(self.currency, self.spend, self.delta) | self.others
 
-    def quoted(self, dataset: str, mark: str, price: str) -> str:
-        """What names a quote of this question: a page that shows it sends it along, to ask under this quote alone.
+    def quote_name(self, dataset: str, version: str, price: str) -> str:
+        """The name of a quote of this question. A page that shows the quote sends it, to ask under this quote alone.
 
-        `mark` is that of the table's version, and `price` says whether the answer would be free or charged.
+        `version` is the digest of the table's version; `price` says whether the answer would be free or charged.
         """
         sql = self.sql.replace("\r\n", "\n").replace("\r", "\n")  # browsers write ends of lines in two ways
-        said = [dataset, mark, price, sql, self.terms]
-        return f"{price}-{mark}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}"
+        said = [dataset, version, price, sql, self.terms]
+        return f"{price}-{version}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}"
 
     def key(self, *place: str) -> str:
         """The idempotency key of asking this question at a place."""
         return key_of(self.nonce, *place, self.sql, self.terms)
 
 
-def version_mark(version: str) -> str:
-    """The version of a table, in a form that fits into names."""
+def version_digest(version: str) -> str:
+    """The version of a table, short enough for the name of a quote."""
     return hashlib.sha256(version.encode()).hexdigest()[:16]
 
 

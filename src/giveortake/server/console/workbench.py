@@ -17,7 +17,7 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.examples import cap_of_examples, examples, snippets, words
-from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta, version_mark
+from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta, version_digest
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.states import EDITED, EXHAUSTED, NO_LONGER_FREE, Told, told
@@ -60,7 +60,7 @@ async def pressed(call: Call) -> Result:
         try:
             unseen = await _unseen(call, form)
             if unseen is None:  # whoever pays has seen the price and the margins of this very question
-                asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _under(call)[1]))
+                asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _quoted(call)[1]))
                 release, _ = await analyst_routes.answered(asked)
                 return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
         except Refused as refused:
@@ -74,9 +74,9 @@ async def pressed(call: Call) -> Result:
 
 
 async def _unseen(call: Call, form: Form) -> Told | None:
-    """Why nobody has seen the quote under which this would be asked; None if somebody has."""
-    price, mark = _under(call)
-    if call.body.get("quoted") != form.quoted(call.path["dataset"], mark, price):
+    """Why the asker has not seen the quote of what would be asked now; None if they have."""
+    price, version = _quoted(call)
+    if call.body.get("quoted") != form.quote_name(call.path["dataset"], version, price):
         return EDITED
     if price == _FREE:
         found: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
@@ -84,8 +84,8 @@ async def _unseen(call: Call, form: Form) -> Told | None:
     return None
 
 
-def _under(call: Call) -> tuple[str, str]:
-    """Whether the answer was quoted as free, and the mark of the table's version at that time."""
+def _quoted(call: Call) -> tuple[str, str]:
+    """The price of the quote that the page showed, free or charged, and the digest of the table's version then."""
     price, _, rest = call.body.get("quoted", "").partition("-")
     return price, rest.partition("-")[0]
 
@@ -147,7 +147,7 @@ def _answered(written: bytes, form: Form, standing: Any, measured: Measured) -> 
 
 
 def _named(quote: Any, form: Form, dataset: str) -> str:
-    return form.quoted(dataset, version_mark(quote["version"]), _FREE if is_paid(quote) else "charged")
+    return form.quote_name(dataset, version_digest(quote["version"]), _FREE if is_paid(quote) else "charged")
 
 
 def _names_a_cap(hint: str) -> bool:

@@ -129,7 +129,7 @@ async function send(form, data, parts) {
   try {
     response = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin" });
     page = new DOMParser().parseFromString(await response.text(), "text/html");
-    if (!page.querySelector("main")) throw new Error("a page of whatever stands between");
+    if (!page.querySelector("main")) throw new Error("the page of a proxy");
   } catch {
     if (number !== asked) return; // a later one is under way
     answering = whole = false;
