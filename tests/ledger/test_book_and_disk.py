@@ -47,7 +47,8 @@ def test_a_look_is_few_statements_and_the_text_of_a_checkpoint_is_read_once(tmp_
         assert len(said) == 5, said  # begin, what the ledger says of itself, the last checkpoint, entries, commit
         said.clear()
         ledger.settle(ledger.reserve(TENTH, dataset="d", key="next"), [2])
-        asked = [statement for statement in said if statement.startswith("SELECT") and "FROM finds" not in statement]
+        # where a random id is looked for depends on the id: in a table of its own, or in a chunk that others share
+        asked = [statement for statement in said if statement.startswith("SELECT") and "finds" not in statement]
         assert len(asked) == 8, asked  # three of each change, as above, and the last entry before each move of the mark
 
 
