@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ import hypothesis
 import pytest
 
 import giveortake
+import tiers
 from recorded_entropy import RecordedEntropy
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 ENGINES = "how-to-engines.md"
 collect_ignore_glob = ["tests/ledger/frozen_*"]  # what older versions left behind
 SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
-NEEDS = {"spark": 120, "statistical": 120, "browser": 90, "postgres": 90}  # seconds that all tests of a kind may take
+NEEDS = ("spark", "statistical", "browser", "postgres", "long")
 
 # Laws are deterministic: no deadline on a shared machine, and the same examples in every run.
 hypothesis.settings.register_profile("laws", deadline=None, derandomize=True)
@@ -37,6 +39,8 @@ FOLDERS = ("GIVEORTAKE_STATE", "XDG_CACHE_HOME")
 
 def pytest_configure(config: pytest.Config) -> None:
     """No test writes into the user's own state or cache folder, nor does a process that a test starts."""
+    if config.getoption("--long"):
+        os.environ[tiers.LONG] = "yes"
     folder = tempfile.mkdtemp(prefix="giveortake-state-")
     before = {name: os.environ.get(name) for name in FOLDERS}
     os.environ.update({name: f"{folder}/{name}" for name in FOLDERS})
@@ -53,8 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Times are printed when somebody wants them, and what takes long is run then."""
-    parser.addoption("--rooms", action="store_true", help="print how long the tests of each room took")
-    parser.addoption("--whole", action="store_true", help="run each of scikit-learn's checks on every learner")
+    parser.addoption("--times", action="store_true", help="print how long the tests of each package took")
+    parser.addoption("--long", action="store_true", help="repeat more often what is repeated (see tests/tiers.py)")
+    parser.addoption("--summary", type=Path, help="write counts and times as JSON")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -185,29 +190,35 @@ def _servers_for_the_page_about_engines(
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """How long the tests of each room took, and those that need something, added up over all workers."""
-    if not config.getoption("--rooms"):
+    """How long the tests of each package took, and those that need something, added up over all workers."""
+    summary = config.getoption("--summary")
+    if not (summary or config.getoption("--times")):
         return
     seconds: dict[str, float] = defaultdict(float)
     tests: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                for name in (room_of(report.location[0]), *(need for need in NEEDS if need in report.keywords)):
+                for name in (package_of(report.location[0]), *(need for need in NEEDS if need in report.keywords)):
                     seconds[name] += report.duration
                     tests[name] += report.when == "call"
-    for title, names in {"room": seconds.keys() - NEEDS.keys(), "need": seconds.keys() & NEEDS.keys()}.items():
+    for title, names in {"package": seconds.keys() - set(NEEDS), "need": seconds.keys() & set(NEEDS)}.items():
         terminalreporter.section(f"seconds by {title}")
         for name in sorted(names, key=lambda name: -seconds[name]):
-            most = f" of at most {NEEDS[name]}" if name in NEEDS else ""
-            terminalreporter.write_line(f"{seconds[name]:8.1f} s{most}  {tests[name]:5} tests  {name}")
+            terminalreporter.write_line(f"{seconds[name]:8.1f} s  {tests[name]:5} tests  {name}")
+    if summary:
+        outcomes = {
+            name: len(terminalreporter.stats.get(name, ())) for name in ("passed", "failed", "error", "skipped")
+        }
+        times = {name: {"tests": tests[name], "seconds": round(seconds[name])} for name in sorted(seconds)}
+        summary.write_text(json.dumps({**outcomes, "times": times}), encoding="utf-8")
 
 
-def room_of(place: str) -> str:
-    """The room of a test or an example, by the path of its file from the root."""
-    match Path(place).parts:
-        case ("src", _, room, *_) | ("tests", room, _, *_):
-            return Path(room).stem
+def package_of(path: str) -> str:
+    """The package of a test or an example, by the path of its file from the root."""
+    match Path(path).parts:
+        case ("src", _, package, *_) | ("tests", package, _, *_):
+            return Path(package).stem
         case ("benchmarks", *_):
             return "benchmarks"
     return "docs"

@@ -19,7 +19,7 @@ def opened_browser() -> Iterator[Any]:
     """The browser of this machine; without one the tests that need it fail."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
-        pytest.fail("no browser: install chromium, as the README's test line does")
+        pytest.fail("no browser: install chromium, as script/test does")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
         try:

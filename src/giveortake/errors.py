@@ -91,14 +91,13 @@ def _is_table(value: object) -> bool:
 
 
 def extra(name: str) -> str:
-    """How to add an extra: to any installation, and to the environment of a checkout, which has no pip of its own."""
-    return package(f"'giveortake[{name}]'", f"'.[{name}]'")
+    """How to add an extra."""
+    return package(f"'giveortake[{name}]'")
 
 
-def package(name: str, here: str | None = None) -> str:
-    """How to add a package, likewise."""
-    own = f"python3 -m pip --python .venv/bin/python install {here or name}"
-    return f"pip install {name}; in a checkout whose .venv is not activated: {own}"
+def package(name: str) -> str:
+    """How to add a package."""
+    return f"pip install {name}"
 
 
 def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) -> str:

@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import giveortake as gt
+import tiers
 from giveortake.errors import InvalidParameter, NotFitted
 from giveortake.learn import (
     PCA,
@@ -63,9 +64,9 @@ def test_at_most_twelve_checks_are_excused() -> None:
 @pytest.mark.filterwarnings("ignore")  # scikit-learn warns of what it checks
 @pytest.mark.parametrize("kind", KINDS)
 def test_learners_pass_the_checks_of_scikit_learn_but_for_those_that_are_excused(
-    kind: str, request: pytest.FixtureRequest
+    kind: str,
 ) -> None:
-    """Every check runs on one learner of its kind in turn, since they share the code of faces; --whole: on all."""
+    """Every check runs on one learner of its kind in turn, since they share the code of faces; in a long run on all."""
     checks: dict[str, list[Any]] = {}
     for learner in KINDS[kind]:
         for each, check in estimator_checks_generator(learner, expected_failed_checks=EXCUSED, mark="skip"):
@@ -73,7 +74,7 @@ def test_learners_pass_the_checks_of_scikit_learn_but_for_those_that_are_excused
             checks.setdefault(called, []).append(partial(check, each))
     failed = {}
     for place, (called, alike) in enumerate(checks.items()):
-        for check in alike if request.config.getoption("--whole") else [alike[place % len(alike)]]:
+        for check in alike if tiers.is_long() else [alike[place % len(alike)]]:
             try:
                 check()
             except SkipTest:  # what is excused, or asked of the deterministic alone

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
-import check
+import checks
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -35,16 +36,16 @@ def test_the_lock_holds_what_development_needs(line: str) -> None:
 def test_the_hooks_call_the_tools_that_the_one_command_calls() -> None:
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     entries = re.findall(r"entry: \.venv/bin/(.+)", text)
-    assert entries == [*(" ".join(line) for line in check.LINES.values()), "python check.py --quick"]
+    assert entries == [" ".join(line) for line in checks.TOOLS.values()]
 
 
-def test_every_room_has_something_to_run() -> None:
-    assert {"session", "docs", "errors", "benchmarks", "repository"} <= set(check.rooms())
-    assert [room for room in check.rooms() if not check.places_of(room)] == []
+def test_every_package_has_something_to_run() -> None:
+    assert {"session", "docs", "errors", "benchmarks", "repository"} <= set(checks.packages())
+    assert [package for package in checks.packages() if not checks.test_paths(package)] == []
 
 
 @pytest.mark.parametrize(
-    ("file", "rooms"),
+    ("file", "packages"),
     [
         ("src/giveortake/session/query.py", {"session"}),
         ("src/giveortake/errors.py", {"errors"}),
@@ -56,22 +57,53 @@ def test_every_room_has_something_to_run() -> None:
         ("pyproject.toml", {"repository"}),
     ],
 )
-def test_a_changed_file_runs_the_rooms_that_it_decides_about(file: str, rooms: set[str]) -> None:
-    assert check.rooms_of(Path(file)) >= rooms
+def test_a_changed_file_runs_the_packages_that_it_decides_about(file: str, packages: set[str]) -> None:
+    assert checks.packages_of(Path(file)) >= packages
 
 
-def test_an_unknown_room_is_refused_with_the_list() -> None:
-    done = subprocess.run([sys.executable, "check.py", "--quick", "sesion"], cwd=ROOT, capture_output=True, check=False)
+def test_an_unknown_package_is_refused_with_the_list() -> None:
+    line = [sys.executable, "script/checks.py", "--quick", "sesion"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert b"no room is called sesion; the rooms are accounting, advice, answers," in done.stderr
+    assert "accounting, advice, answers," in done.stderr
 
 
-def test_checks_without_the_tools_say_what_to_install(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.symlink_to(sys.executable)
-    done = subprocess.run([python, "check.py"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "")
-    assert done.stdout.endswith(": install '.[dev]' first\n")
+PYTHON = """#!/bin/sh
+# Notes its arguments instead of installing anything, and makes environments with a copy of itself.
+echo "$*" >> calls
+case "$*" in *venv*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;; --version) echo "Python 3.11" ;; esac
+"""
+
+
+def test_an_environment_is_made_once_and_again_if_it_is_half_made_or_its_files_change(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "script", tmp_path / "script")
+    for name in ("pyproject.toml", "requirements-dev.lock"):
+        (tmp_path / name).touch()
+    python, calls = tmp_path / "python", tmp_path / "calls"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+
+    def installed(purpose: str) -> list[str]:
+        calls.write_text("")
+        line = ["sh", "-euc", f". script/environment; environment {purpose}"]
+        subprocess.run(line, cwd=tmp_path, env={**os.environ, "PYTHON": str(python)}, check=True, capture_output=True)
+        return re.findall(
+            r"venv --without-pip|install --quiet pip|\.\[dev\]|install .*--editable \.$",
+            calls.read_text(),
+            re.MULTILINE,
+        )
+
+    made = ["venv --without-pip", "install --quiet pip"]
+    assert installed("demo")[:2] == made
+    assert installed("demo") == []
+    assert installed("development") == [".[dev]"]
+    assert installed("demo") == installed("development") == []
+    (tmp_path / "pyproject.toml").write_text("[project]")
+    assert installed("development") == [".[dev]"]
+    (tmp_path / ".venv" / "installed").unlink()  # the last thing that is written
+    assert installed("development") == [".[dev]"]
+    (tmp_path / ".venv" / "bin" / "python").unlink()
+    assert installed("development") == [*made, ".[dev]"]
 
 
 def test_tests_load_what_is_heavy_when_they_need_it() -> None:
@@ -102,7 +134,7 @@ def test_tests_that_share_a_server_run_in_one_process(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = postgres")
     places = [str(ROOT), str(ROOT / "tests"), *sys.path]
     subprocess.run(
-        [sys.executable, "-m", *check.PYTEST, "-p", "conftest", "test_groups.py"],
+        [sys.executable, "-m", *checks.PYTEST, "-p", "conftest", "test_groups.py"],
         cwd=tmp_path,
         env={**os.environ, "SEEN": str(tmp_path / "seen"), "PYTHONPATH": os.pathsep.join(places)},
         capture_output=True,

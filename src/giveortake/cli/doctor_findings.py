@@ -90,15 +90,12 @@ def _package() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    told_once = False  # whether the long hint for a checkout was printed
     for name, words in _FOR.items():
         parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
         told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
         if missing:
-            hint = extra(name)
-            yield Finding("extras", name, "absent", told, hint.partition("; ")[0] if told_once else hint)
-            told_once = True
+            yield Finding("extras", name, "absent", told, extra(name))
         else:
             yield Finding("extras", name, "well", told)
 
