@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -272,11 +271,9 @@ LONG: list[Any] = [
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
 @pytest.mark.parametrize("number", LONG, ids=lambda number: f"{type(number).__name__}")
-def test_numbers_of_thousands_of_digits_are_refused_at_once(parser: Callable[..., object], number: Any) -> None:
-    started = time.process_time()
+def test_numbers_of_thousands_of_digits_are_refused(parser: Callable[..., object], number: Any) -> None:
     with pytest.raises(InvalidParameter) as refused:
         parser("epsilon", number)
-    assert time.process_time() - started < 0.5
     assert refused.value.name == "epsilon"
     assert len(str(refused.value)) < 300
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -65,12 +64,10 @@ def test_a_billion_works_and_more_is_refused_by_name(release: Callable[[Any], ob
 @pytest.mark.parametrize("release", SPENDING.values(), ids=SPENDING)
 def test_a_promise_too_strong_for_any_noise_is_refused_by_name_or_kept(release: Callable[[Any], object]) -> None:
     for tiny in ("1e-9", "1e-150", "1e-299", "1e-300"):
-        started = time.process_time()
         try:
             release(tiny)
         except InvalidParameter as refused:
             assert refused.name in {"epsilon", "noise", "sigma", "granularity"}  # noqa: PT017 (most of them work)
-        assert time.process_time() - started < 2
 
 
 def test_a_histogram_without_bound_is_refused_by_the_name_that_was_given() -> None:
@@ -114,14 +111,12 @@ def test_no_pair_of_extremes_makes_another_mechanism_fail_otherwise(first: Any, 
 
 
 def works_or_is_refused(call: Callable[[], object]) -> None:
-    started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
             call()
         except gt.errors.GiveOrTakeError as refused:
             assert str(refused)  # noqa: PT017 (most of them work)
-    assert time.process_time() - started < 3
 
 
 def test_noise_that_no_double_bounds_has_no_margin() -> None:

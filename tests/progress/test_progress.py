@@ -76,14 +76,17 @@ def test_what_is_quick_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nobody_but_a_terminal_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    before = threading.enumerate()
     with progress("loading", total=2) as shown:
         shown.advance()
-        time.sleep(0.05)
+        assert threading.enumerate() == before  # nothing waits for its moment
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_failure_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch, 0.01)
+
+    before = threading.enumerate()
 
     def fail() -> None:
         with progress("loading"):
@@ -93,7 +96,8 @@ def test_a_failure_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         fail()
     written = len(terminal.getvalue())
-    time.sleep(0.3)
+    for thread in set(threading.enumerate()) - set(before):
+        thread.join()
     assert len(terminal.getvalue()) == written
 
 

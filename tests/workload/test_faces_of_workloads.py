@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
-import time
 from typing import Any
 
 import polars as pl
@@ -13,7 +12,6 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers import Answer
-from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session
 
@@ -168,14 +166,6 @@ def test_hundreds_of_tables_are_stacked_as_whole_arrays(monkeypatch: pytest.Monk
     columns = {column.name: column for column in answer.stacked().columns}
     assert {type(each).__name__ for each in columns["n"].parts().values()} == {"ndarray"}
     assert {type(each).__name__ for each in columns["age_sum"].parts().values()} == {"tuple"}  # where some are missing
-
-
-def test_a_long_list_of_plain_values_becomes_a_column_quickly() -> None:
-    values = ["a", "b"] * 500_000
-    began = time.process_time()
-    column = Column("c", values)
-    assert time.process_time() - began < 1
-    assert len(column) == len(values)
 
 
 def test_a_workload_says_what_caps_and_bounds_do_on_every_face() -> None:
