@@ -17,7 +17,7 @@ import pytest
 
 import giveortake
 import tiers
-from recorded_entropy import RecordedEntropy
+from recorded_entropy import RecordedEntropy, recorded_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,11 +122,33 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name, needed in needs.items() if needed]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """No test fails by chance: all noise that this process draws for it is recorded, and the same in every run."""
+    if item.get_closest_marker("system_entropy"):
+        return (yield)
+    with recorded_system(_name(item)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[None]:
+    """What several tests share draws the same whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with recorded_system((fixturedef.baseid, fixturedef.argname, getattr(request, "param", None))):
+        return (yield)
+
+
+def _name(item: Any) -> str:
+    group = item.get_closest_marker("xdist_group")  # which xdist appends to the name
+    return str(item.nodeid).removesuffix(f"@{group.args[0]}" if group else "")
+
+
 @pytest.fixture
 def entropy(request: pytest.FixtureRequest) -> RecordedEntropy:
     """Reproducible bytes, a stream of its own for every test."""
-    group = request.node.get_closest_marker("xdist_group")  # which xdist appends to the name
-    return RecordedEntropy(request.node.nodeid.removesuffix(f"@{group.args[0]}" if group else ""))
+    return RecordedEntropy(_name(request.node))
 
 
 @pytest.fixture(scope="session")

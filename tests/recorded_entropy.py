@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
+from giveortake.randomness import SystemEntropy
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 @final
@@ -15,15 +20,29 @@ class RecordedEntropy:
 
     def __init__(self, seed: object) -> None:
         self._seed = repr(seed)
-        self._reads = 0
+        self._reads = itertools.count(1)  # whose next is one step, whatever other threads do
 
     @property
     def name(self) -> str:
         return f"recorded bytes of {self._seed}"
 
     def read(self, count: int) -> bytes:
-        self._reads += 1
-        return hashlib.shake_128(f"{self._seed} {self._reads}".encode()).digest(count)
+        return hashlib.shake_128(f"{self._seed} {next(self._reads)}".encode()).digest(count)
+
+
+@contextmanager
+def recorded_system(seed: object) -> Iterator[None]:
+    """Let the system's source give recorded bytes in this process; others, started by a test, have the system's own."""
+    system, recorded, process = SystemEntropy.read, RecordedEntropy(seed), os.getpid()
+
+    def read(source: SystemEntropy, count: int) -> bytes | bytearray:
+        return recorded.read(count) if os.getpid() == process else system(source, count)
+
+    SystemEntropy.read = read  # type: ignore[method-assign]  # (put back below)
+    try:
+        yield
+    finally:
+        SystemEntropy.read = system  # type: ignore[method-assign]  # (as it was)
 
 
 @final

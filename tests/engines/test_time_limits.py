@@ -235,9 +235,7 @@ def test_the_server_gives_up_in_time_and_is_asked_to_if_it_does_not(
     engine.close()
 
 
-def test_noise_of_many_keys_is_drawn_in_the_time_of_the_question(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_of_many_keys_is_drawn_in_the_time_of_the_question(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     portions, release = [], Laplace.release
 
     def slowly(noise: Laplace, *given: Any) -> Any:

@@ -22,6 +22,7 @@ from statistics_of_draws import are_uniform
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+pytestmark = pytest.mark.system_entropy
 SIZES = [1, 7, 1023, 1024, 1025, 1039, 1040, 1041, 65_536, 1_000_003]
 
 
