@@ -138,9 +138,8 @@ def arithmetic_on_opened_values(text: str) -> list[int]:
                 if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value and is_open(node.value):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     names |= {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-        for node in ast.walk(function):
-            if any(map(is_open, _operands(node))):
-                found.append(node.lineno)  # type: ignore[attr-defined]  # (each of these has a line)
+        computing: list[Any] = [node for node in ast.walk(function) if any(map(is_open, _operands(node)))]
+        found += [node.lineno for node in computing]
     return found
 
 
