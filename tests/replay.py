@@ -36,6 +36,7 @@ from giveortake.compile.weights import vectors
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
@@ -61,7 +62,8 @@ class Revealing(Mechanism[Any, Any]):
         raise NotImplementedError("nothing that reveals its input has a price")
 
     def release(self, value: Any, entropy: Any = None) -> Any:
-        return value.open(self)
+        exactly = value.open(self)
+        return exactly.released() if isinstance(exactly, BoundedIntegers) else exactly
 
     def select(self, value: Sensitive[Any], entropy: Any = None) -> Any:
         return value.open(self)

@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any, final
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
-import numpy.typing as npt
-
 from giveortake.engines import (
     Asked,
     Bins,
@@ -32,6 +29,7 @@ from giveortake.engines import (
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.plan import ColumnReference, Domain, Kind, Relation, Scan, Value
 
 
@@ -95,7 +93,7 @@ class SQLiteEngine:
             ):
                 raise _refusal()
 
-    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+    def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
         return Sensitive(self._counts(tally))
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
@@ -105,13 +103,13 @@ class SQLiteEngine:
         for start in range(0, max(asked.keys.size, 1), size):
             yield Sensitive([array[start : start + size] for array in whole])
 
-    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+    def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
         raise _refusal()
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
         raise _refusal()
 
-    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+    def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
         raise _refusal()
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
@@ -119,7 +117,7 @@ class SQLiteEngine:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _counts(self, tally: Tally) -> list[npt.NDArray[Any]]:
+    def _counts(self, tally: Tally) -> list[BoundedIntegers]:
         """One number for each key, zeros included, as often as it is asked for."""
         (table,) = tally.relation.tables()
         width = {column: domain.width for column, domain in table.columns}
@@ -131,8 +129,8 @@ class SQLiteEngine:
         rows = self._run(f"SELECT {listed} FROM {self._tables[table.name]} WHERE {conditions} {grouped}")
         found = {tuple(row[:-1]): row[-1] for row in rows}
         values: list[tuple[Value, ...]] = [each.values or () for each in tally.keys.columns]
-        counts = np.array([found.get(key, 0) for key in itertools.product(*values)], dtype=np.int64)
-        return [counts.copy() for _ in tally.summands]
+        counts = [found.get(key, 0) for key in itertools.product(*values)]
+        return [BoundedIntegers.of(counts, summand.most) for summand in tally.summands]
 
     def _run(self, text: str) -> list[tuple[Any, ...]]:
         """Run a statement. What SQLite says when it fails may quote rows, and is not told."""

@@ -70,7 +70,7 @@ def test_the_worst_fitted_table_is_selected_if_much_is_spent() -> None:
     tables: list[Any] = [
         Sensitive(np.zeros(SHAPES[0], dtype=np.int64)),
         Sensitive(np.full(SHAPES[1], 9)),
-        np.zeros(SHAPES[2]),
+        np.zeros(SHAPES[2], dtype=np.int64),
     ]
     assert Misfits(offered, 1000).release(tables) == 1
     handicapped = (offered[0], Candidate.of(np.zeros(SHAPES[1]), handicap=100), offered[2])

@@ -16,6 +16,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.shaped_numbers import added, read
 
 NUMBERS = [1, 2, 3]
@@ -125,10 +126,12 @@ def test_the_input_is_never_written_to() -> None:
 
 def test_what_is_made_of_a_sensitive_value_has_a_name_and_stays_sensitive() -> None:
     noise = Laplace("1e-3")  # which rounds to zero
-    bins = Sensitive([np.array([[1, 2, 3, 4]]), np.array([[5, 6]])])
+    bins = Sensitive([BoundedIntegers.of(np.array(each), 9) for each in ([[1, 2, 3, 4]], [[5, 6]])])
     assert noise.release(bins.item(1)).tolist() == [[5, 6]]
     assert noise.release(bins.item(0).tree()).tolist() == [[3, 7, 1, 2, 3, 4]]
     assert repr(bins.item(0).tree()) == "<sensitive>"
+    with pytest.raises(SensitiveValue):
+        Sensitive(np.array([[1, 2]])).tree()  # type: ignore[misc]  # (it has no bound)
     table: Any = Sensitive({"Ada": 1})
     with pytest.raises(SensitiveValue):
         table.item("Ada")

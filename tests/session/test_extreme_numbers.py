@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -210,3 +211,23 @@ def test_a_quantile_at_the_end_of_64_bits_is_a_whole_number_within_its_interval(
         low, high = answer[name].low[0], answer[name].high[0]
         assert low <= answer[name].values[0] <= high
         assert max(-low, high) <= 2**63
+
+
+@pytest.mark.parametrize("bound", [2**62, FAR])
+@pytest.mark.parametrize("caps", [{"rows_per_person": 1}, {"groups_per_person": 2, "rows_per_group": 3}])
+def test_a_paid_answer_in_which_no_group_is_shown_can_be_read_in_every_form(
+    bound: int, caps: dict[str, int], tmp_path: Path
+) -> None:
+    table = pl.DataFrame({"p": ["a", "b"], "k": ["u", "v"], "x": [1, 2]})
+    said: dict[str, Any] = {"unit": "p", "name": "t", "budget": gt.ApproxDP(1000, "1e-3"), **caps}
+    outputs = ["SUM(x)", "AVG(x)", "COUNT(*)", "COUNT(x)", "COUNT(DISTINCT x)", "MEDIAN(x)", "VARIANCE(x)"]
+    outputs += ["SUM(x) + 1", "SUM(x) * 2", "SUM(x) - COUNT(*)", "SUM(SUM(x)) OVER ()", "RANK() OVER (ORDER BY SUM(x))"]
+    with gt.protect(table, domains={"x": (-bound, bound)}, **said) as s:
+        for output in outputs:
+            answer = s.sql(f"SELECT k, {output} AS a FROM t GROUP BY k").answer(epsilon="1/100", key_delta="1e-9")
+            assert len(answer) == 0
+            assert answer.to_dict() == {name: [] for name in answer.to_dict()}
+            forms = (answer.to_arrow, answer.to_polars, answer.to_pandas, answer.to_html, answer.to_csv, answer.to_json)
+            assert all(form() is not None for form in forms)
+            answer.to_parquet(tmp_path / "none.parquet")
+            assert Answer.from_json(answer.to_json()).to_dict() == answer.to_dict()

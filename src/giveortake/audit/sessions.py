@@ -21,6 +21,7 @@ from giveortake.audit.replay import Recorded
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.keys import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
 from giveortake.session import Session, protect
@@ -179,7 +180,8 @@ class _Bare(Mechanism[Any, Any]):
         raise Unprovable("what adds no noise has no price")
 
     def release(self, value: Any, _entropy: Any = None) -> Any:
-        return opened(value, self)
+        exactly = opened(value, self)
+        return exactly.released() if isinstance(exactly, BoundedIntegers) else exactly
 
     def select(self, value: Any, _entropy: Any = None) -> Any:
         return opened(value, self)

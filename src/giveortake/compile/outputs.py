@@ -18,6 +18,7 @@ from giveortake.compile.acceptance import Acceptance
 from giveortake.compile.truncation import truncated_interval
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import tails
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -286,7 +287,7 @@ def _undecided(formula: Linear, measures: Mapping[int, Combined], miss: float, s
         exact = measures[index].whole_values
         if weight == 1 and exact is not None:
             half = measures[index].whole_margin(miss)
-            if exact.size and int(np.abs(exact).max()) + half >= _INT64:
+            if BoundedIntegers.public(exact).bound + half >= _INT64:
                 exact = exact.astype(object)
             return Evaluated(exact, exact - half, exact + half)
     values = np.full(size, float(formula.constant))

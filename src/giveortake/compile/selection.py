@@ -15,17 +15,15 @@ from giveortake.mechanisms.weighted_keys import weights
 if TYPE_CHECKING:
     from typing import Self
 
-    import numpy as np
-    import numpy.typing as npt
-
     from giveortake.engines import Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.plan import Relation, Value
     from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
     from giveortake.randomness import Entropy
 
-    Units = Sensitive[tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]]
+    Units = Sensitive[tuple[list[tuple[Value, ...]], BoundedIntegers]]
 
 
 Norm: TypeAlias = Literal["l1", "l2", "greatest"]

@@ -9,16 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    import numpy as np
-    import numpy.typing as npt
-
     from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Asked, Bins, Distinct, Persons, Tally
     from giveortake.engines.vector_sums import VectorSum
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.plan import Domain, Kind, Relation, Value
 
-FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
+FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], BoundedIntegers]"
 
 
 @final
@@ -54,8 +52,9 @@ class Limits:
 class Engine(Protocol):
     """Executes questions where the data is. Nothing but integers, and keys that are to be selected, comes back.
 
-    Integers come as arrays with one row for each key in the order of `Keys`, all of them, zeros included. They do not
-    depend on the order of rows, the number of threads or the engine. What an engine knows of private tables leaves it
+    Integers come as arrays with one row for each key in the order of `Keys`, all of them, zeros included, with the
+    bound that the question states (`most`). They do not depend on the order of rows, the number of threads or the
+    engine, and neither does how long they take to be computed with. What an engine knows of private tables leaves it
     wrapped in `Sensitive`, or not at all.
     """
 
@@ -104,19 +103,19 @@ class Engine(Protocol):
         It is asked before anything is charged. Keys that are still to be found have no values yet.
         """
 
-    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+    def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
         """The sums of all groups: one array for each summand."""
 
-    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+    def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
         """The counts of all groups and bins: an array of keys × bins."""
 
-    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+    def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
         """The number of distinct values for each key."""
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         """Yield the keys that occur and the number of units of each: some at a time, each once, in any order."""
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
         """The sum of vectors: an array of all cells, in their order.
 
         Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where

@@ -19,6 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
+from giveortake.mechanisms.bounded_integers import MOST_ROWS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from fractions import Fraction
@@ -79,6 +81,11 @@ class Summand:
     of: Expression | None = None
     quantum: Quantum | None = None
     fineness: int = 1
+
+    @property
+    def most(self) -> int:
+        """What no sum exceeds, in steps: every row counts in full at most, and sums saturate at `MOST_ROWS` rows."""
+        return MOST_ROWS * self.fineness * (1 if self.quantum is None else max(self.quantum.reach, 1))
 
     @property
     def reads_values(self) -> bool:
@@ -189,6 +196,11 @@ class Bins:
     bounding: Bounding | None = None
     fineness: int = 1
 
+    @property
+    def most(self) -> int:
+        """What no number exceeds, in parts of a value."""
+        return MOST_ROWS * self.fineness
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -202,6 +214,11 @@ class Distinct:
     keys: Keys
     of: Expression
     bounding: Bounding | None = None
+
+    @property
+    def most(self) -> int:
+        """What no number exceeds."""
+        return MOST_ROWS
 
 
 @final
@@ -218,6 +235,11 @@ class Persons:
     keys: Keys
     groups: int
     weights: tuple[int, ...] | None = None
+
+    @property
+    def most(self) -> int:
+        """What no sum of weights exceeds."""
+        return MOST_ROWS * max(self.weights or (1,))
 
 
 Asked: TypeAlias = "Tally | Bins | Distinct | Persons | VectorSum"

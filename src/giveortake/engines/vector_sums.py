@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.engines.questions import Keys
 from giveortake.errors import QueryRefused
+from giveortake.mechanisms.bounded_integers import MOST_ROWS
 
 if TYPE_CHECKING:
     from giveortake.engines.questions import KeyColumn, Summand
@@ -146,6 +147,11 @@ class VectorSum:
     def longest_row(self) -> int:
         """The greatest squared length of a row's vector, before anything is cut."""
         return sum(each.weight * self.reach(each) ** 2 for each in self.components)
+
+    @property
+    def most(self) -> int:
+        """What no cell of the sum exceeds, in steps: no unit moves one by more than the bound."""
+        return MOST_ROWS * self.bound
 
     @property
     def by_row(self) -> bool:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.exact import Number
     from giveortake.learn.features import DesignColumn, Feature
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
 
@@ -189,10 +190,10 @@ class Risk:
         fine = Call("multiply", (rest, Constant(Fraction(self.slope_steps))))
         return Derive(parted, (*carried, ("coarse", ColumnReference("coarse")), ("fine", fine)))
 
-    def joined(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def joined(self, parts: BoundedIntegers) -> BoundedIntegers:
         """Both parts of a sum of gradients as one, in fine steps."""
-        coarse, fine = np.split(drawn, 2)
-        return np.asarray(coarse * self.slope_steps + fine)
+        half = len(parts) // 2
+        return parts[:half].times(self.slope_steps).plus(parts[half:])
 
     def mechanism(self, mu: Fraction, *, changed: bool) -> PerturbedDescent:
         """The descent with the noise that keeps μ."""

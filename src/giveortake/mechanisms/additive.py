@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from giveortake.exact import open_probability
 from giveortake.mechanisms import shaped_numbers
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> Any:
         """The integers plus noise: an int for an int, an array for an array or a column."""
-        given = shaped_numbers.whole_numbers("value", opened(value, self))
+        exactly = opened(value, self)
+        if isinstance(exactly, BoundedIntegers):
+            return exactly.plus(self.noise(exactly.size, source(entropy)).reshape(exactly.shape)).released()
+        given = shaped_numbers.whole_numbers("value", exactly)
         return given.shaped(shaped_numbers.added(given.flat, self.noise(given.flat.size, source(entropy))))
 
     def stream(self, chunks: Iterable[Numeric], entropy: Entropy | None = None) -> Iterator[Any]:

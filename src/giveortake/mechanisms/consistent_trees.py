@@ -68,6 +68,10 @@ class ConsistentTree(PrefixStrategy):
     def l2(self) -> Fraction:
         return Fraction(FINENESS)
 
+    @property
+    def growth(self) -> int:
+        return FINENESS * math.prod(self.branches[1:])  # the bins below a node of the first level
+
     def transform(self, bins: Integers) -> Integers:
         level = np.zeros((len(bins), math.prod(self.branches)), dtype=bins.dtype)
         level[:, : self.size] = bins * FINENESS

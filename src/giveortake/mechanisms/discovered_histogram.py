@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.randomness import Entropy
 
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[np.int64]
+
 Key = TypeVar("Key")
-Found: TypeAlias = "Sensitive[tuple[list[Key], npt.NDArray[np.int64]]]"
+Found: TypeAlias = "Sensitive[tuple[list[Key], BoundedIntegers]]"
 
 
 @final
@@ -112,7 +115,7 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
 
 
 def shown_keys(
-    noise: RoundedNoise, threshold: int, keys: list[Key], exact: npt.NDArray[np.int64], entropy: Entropy | None
+    noise: RoundedNoise, threshold: int, keys: list[Key], exact: Integers, entropy: Entropy | None
 ) -> tuple[list[Key], npt.NDArray[Any]]:
     """The keys whose numbers reach the threshold once they have their noise, and these noisy numbers."""
     noisy = np.asarray(noise.release(exact, entropy))

@@ -12,6 +12,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
@@ -20,17 +21,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
 
-    Integers: TypeAlias = npt.NDArray[Any]
-
-_SAFE = 1 << 62
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Interactions(Mechanism["Integers", "Integers"]):
+class Interactions(Mechanism["Integers", "npt.NDArray[Any]"]):
     """A table of counts, of which the total and all sums of one column are taken out, with normal noise.
 
     Let Π be the number of cells and H the projection that takes out constants and what one column alone explains. The
@@ -73,23 +73,19 @@ class Interactions(Mechanism["Integers", "Integers"]):
         """A release that one unit moves by at most `sensitivity`: `moved`, times the rows that a unit may have."""
         return events.Gaussian(self.sigma / exact.positive("sensitivity", sensitivity))
 
-    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> Integers:
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> npt.NDArray[Any]:
         """Π·H(Π·x + z), as integers."""
-        counts = np.asarray(opened(value, self)).reshape(self.shape)
-        noise = rounded_normal(self.sigma * self.cells, self.cells, source(entropy)).reshape(self.shape)
-        return projected(counts, noise)
+        counts = shaped_numbers.bounded("value", opened(value, self))
+        noise = rounded_normal(self.sigma * self.cells, self.cells, source(entropy))
+        noisy = counts.mapped(np.ravel, 1).times(self.cells).plus(noise)
+        growth = self.cells * 2 * (1 + len(self.shape))
+        return noisy.mapped(lambda limb: projected(limb.reshape(self.shape)), growth).released()
 
 
-def projected(counts: Integers, noise: Integers) -> Integers:
-    """Π·H(Π·x + z) in whole numbers: in 64 bits where they suffice."""
-    cells = counts.size
-    most = max(abs(int(counts.max())), abs(int(counts.min()))) * cells + max(
-        abs(int(noise.max())), abs(int(noise.min()))
-    )
-    wide = most * cells * 4 >= _SAFE
-    table = (counts.astype(object) if wide else counts.astype(np.int64)) * cells + noise
+def projected(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Π·H of a table, in whole numbers: its own cells and their total take 2·Π of these, and every axis as many."""
     total = table.sum()
-    rest: Integers = table * cells - total
+    rest: npt.NDArray[Any] = table * table.size - total
     for axis, size in enumerate(table.shape):
         others = tuple(each for each in range(table.ndim) if each != axis)
         rest = rest - (table.sum(axis=others, keepdims=True) * size - total)

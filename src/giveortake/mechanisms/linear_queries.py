@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
 
 if TYPE_CHECKING:
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.mechanisms.above_threshold import AboveThreshold
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.gaussian import Gaussian
     from giveortake.privacy import events
     from giveortake.randomness import Entropy
 
-    Integers: TypeAlias = npt.NDArray[Any]
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
     Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
@@ -42,8 +44,8 @@ class NoisyCount(Mechanism["Integers", int]):
 
     def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> int:
         """The noisy count."""
-        counts = np.asarray(opened(value, self)).ravel()
-        return int(np.asarray(self.noise.release(np.array([counts[self.chosen.ravel()].sum()]), entropy))[0])
+        count = _count(shaped_numbers.bounded("value", opened(value, self)), self.chosen)
+        return int(np.asarray(self.noise.release(count, entropy))[0])
 
 
 @final
@@ -67,5 +69,9 @@ class Surprise(Mechanism["Integers", bool]):
 
     def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> bool:
         """Whether the guard finds the count that far from the expected one."""
-        counts = np.asarray(opened(value, self)).ravel()
-        return self.guard.release(abs(int(counts[self.chosen.ravel()].sum()) - self.expected), entropy)
+        (count,) = _count(shaped_numbers.bounded("value", opened(value, self)), self.chosen).tolist()
+        return self.guard.release(abs(count - self.expected), entropy)
+
+
+def _count(counts: BoundedIntegers, chosen: Chosen) -> BoundedIntegers:
+    return counts.mapped(lambda limb: limb.ravel()[chosen.ravel()].sum(keepdims=True), int(chosen.sum()))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
-import numpy as np
-
 from giveortake.errors import SensitiveValue
-from giveortake.mechanisms.prefix_sums import PrefixStrategy
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.prefix_sums import EXACT, PrefixStrategy
 from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
@@ -17,12 +16,13 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
-    from giveortake.randomness import Entropy, IntArray
+    from giveortake.randomness import Entropy
 
 Private = TypeVar("Private")
 Other = TypeVar("Other")
 Private_contra = TypeVar("Private_contra", contravariant=True)
 Public_co = TypeVar("Public_co", covariant=True)
+Value_co = TypeVar("Value_co", covariant=True)
 
 
 class Mechanism(ABC, Generic[Private_contra, Public_co]):
@@ -50,7 +50,7 @@ class Mechanism(ABC, Generic[Private_contra, Public_co]):
 
 
 @final
-class Sensitive(Generic[Private]):
+class Sensitive(Generic[Value_co]):
     """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice.
 
     Its methods compute what may be computed from it, and the results stay sensitive. No caller ever sees the value.
@@ -61,10 +61,10 @@ class Sensitive(Generic[Private]):
 
     __slots__ = ("_hidden",)
 
-    def __init__(self, value: Private) -> None:
+    def __init__(self, value: Value_co) -> None:
         self._hidden = value
 
-    def open(self, mechanism: Mechanism[Any, Any]) -> Private:
+    def open(self, mechanism: Mechanism[Any, Any]) -> Value_co:
         """The value itself, for a mechanism that is about to protect it."""
         if not isinstance(mechanism, Mechanism):
             raise SensitiveValue(
@@ -79,28 +79,26 @@ class Sensitive(Generic[Private]):
             raise SensitiveValue("only a list of sensitive values has items")
         return Sensitive(self._hidden[place])
 
-    def part(self: Sensitive[IntArray], start: int, end: int) -> Sensitive[IntArray]:
+    def part(self: Sensitive[BoundedIntegers], start: int, end: int) -> Sensitive[BoundedIntegers]:
         """Some places of an array, whose length is no secret; sensitive as before."""
-        if not isinstance(self._hidden, np.ndarray):
-            raise SensitiveValue("only an array of sensitive values has parts")
-        return Sensitive(self._hidden[start:end])
+        return Sensitive(_integers(self._hidden)[start:end])
 
-    def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
+    def tree(self: Sensitive[BoundedIntegers]) -> Sensitive[BoundedIntegers]:
         """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
-        return Sensitive(nodes_of(self._hidden))
+        bins = _integers(self._hidden)
+        return Sensitive(bins.mapped(nodes_of, bins.shape[1] // 2))
 
-    def through(self: Sensitive[IntArray], strategy: PrefixStrategy) -> Sensitive[IntArray]:
+    def through(self: Sensitive[BoundedIntegers], strategy: PrefixStrategy) -> Sensitive[BoundedIntegers]:
         """An array of bins times the matrix of a strategy for running totals, sensitive as before."""
         if not isinstance(strategy, PrefixStrategy):
             raise SensitiveValue(f"a {type(strategy).__name__} may not look inside a sensitive value")
-        return Sensitive(strategy.transform(self._hidden))
+        return Sensitive(_integers(self._hidden).mapped(strategy.transform, strategy.growth, EXACT))
 
-    def summed(self: Sensitive[IntArray], sizes: Sequence[int], kept: Sequence[int]) -> Sensitive[IntArray]:
+    def summed(
+        self: Sensitive[BoundedIntegers], sizes: Sequence[int], kept: Sequence[int]
+    ) -> Sensitive[BoundedIntegers]:
         """A table of `sizes` summed over all axes but those kept, in their order; flat, and sensitive as before."""
-        table = np.asarray(self._hidden).reshape(tuple(sizes))
-        others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
-        left = sorted(kept)
-        return Sensitive(table.sum(axis=others).transpose([left.index(axis) for axis in kept]).reshape(-1))
+        return Sensitive(_integers(self._hidden).summed(sizes, kept))
 
     def __repr__(self) -> str:
         return "<sensitive>"
@@ -115,6 +113,12 @@ class Sensitive(Generic[Private]):
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise SensitiveValue("a sensitive value may not be copied or stored")
+
+
+def _integers(hidden: object) -> BoundedIntegers:
+    if not isinstance(hidden, BoundedIntegers):
+        raise SensitiveValue("only an array of integers with a bound has parts and sums")
+    return hidden
 
 
 def opened(value: Private | Sensitive[Private], mechanism: Mechanism[Any, Any]) -> Private:

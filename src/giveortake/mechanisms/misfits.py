@@ -9,6 +9,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.exponential import Exponential
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
 
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.privacy import events
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
 
-    Integers: TypeAlias = npt.NDArray[Any]
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
 
 FINENESS = 64  # steps of one row, in which a model's counts are stated
 _MOST = 1 << 40  # rows of a model, a weight, or a handicap in rows
@@ -100,7 +102,7 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
         entropy: Entropy | None = None,
     ) -> int:
         """The place of the selected table."""
-        tables = [np.asarray(opened(each, self)) for each in opened(value, self)]
+        tables: list[Any] = [opened(each, self) for each in opened(value, self)]
         return self.selection.release(np.array(self.scores(tables), dtype=object), entropy)
 
     def scores(self, tables: Sequence[Integers]) -> list[int]:
@@ -108,10 +110,10 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
         if len(tables) != len(self.candidates):
             raise InvalidParameter("tables", len(tables), "are not as many as candidates")
         return [
-            each.weight * (_distance(table, each.expected) - each.handicap)
+            each.weight * (_distance(shaped_numbers.bounded("value", table), each.expected) - each.handicap)
             for table, each in zip(tables, self.candidates, strict=True)
         ]
 
 
-def _distance(counts: Integers, expected: npt.NDArray[np.int64]) -> int:
-    return int(np.abs(np.asarray(counts).ravel() * FINENESS - expected.ravel()).sum())
+def _distance(counts: BoundedIntegers, expected: npt.NDArray[np.int64]) -> int:
+    return counts.mapped(np.ravel, 1).times(FINENESS).distance(expected.ravel())

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
-import numpy as np
-
 from giveortake.exact import sqrt_up
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.randomness import Entropy
 
     Integers: TypeAlias = npt.NDArray[Any]
-    Gradient: TypeAlias = "Callable[[tuple[int, ...]], Sensitive[Integers]]"
+    Gradient: TypeAlias = "Callable[[tuple[int, ...]], Sensitive[BoundedIntegers]]"
 
 
 @final
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 class Slopes:
     """How many rows there are, and the sum of their gradients at a point, in steps."""
 
-    rows: Sensitive[Integers]
+    rows: Sensitive[BoundedIntegers]
     gradient: Gradient
 
 
@@ -90,8 +89,8 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
 
     def release(self, value: Slopes | Sensitive[Slopes], entropy: Entropy | None = None) -> Integers:
         """The point with noise, in steps."""
-        found = self.point(opened(value, self))
-        return np.array(found, dtype=object) + rounded_normal(self.sigma, self.size, source(entropy))
+        point = BoundedIntegers.of(self.point(opened(value, self)), self.farthest * self.fineness)
+        return point.plus(rounded_normal(self.sigma, self.size, source(entropy))).released().astype(object)
 
     def point(self, slopes: Slopes) -> tuple[int, ...]:
         """The point without noise, in exact fractions: every table takes the same number of passes."""

@@ -61,9 +61,14 @@ class PrefixStrategy(ABC):
     def l2(self) -> Fraction:
         """The greatest L2 norm of a column, in any section, rounded up."""
 
+    @property
+    @abstractmethod
+    def growth(self) -> int:
+        """The greatest sum of a row of B: no integer of B·x is farther from zero than that times the greatest of x."""
+
     @abstractmethod
     def transform(self, bins: Integers) -> Integers:
-        """B·x for every row x of an array, exactly."""
+        """B·x for every row x of an array, exactly where it is below `EXACT`."""
 
     @abstractmethod
     def running_totals(self, released: Floats) -> Floats:

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.randomness import Entropy, IntArray
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+    Integers: TypeAlias = BoundedIntegers | IntArray
 
-_EXACT = 1 << 62
 _ROUNDED = Fraction(1, 12)  # the variance of rounding to whole steps
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Residual(Mechanism["IntArray", "IntArray"]):
+class Residual(Mechanism["Integers", "IntArray"]):
     """H(N·x + z) of a table x over attributes of `sizes` values: N is the number of cells, H differences on each axis.
 
     Along every axis H takes the first value from each of the others, so that it annihilates tables that are constant
@@ -78,18 +79,17 @@ class Residual(Mechanism["IntArray", "IntArray"]):
         """A Gaussian release, when one unit moves Px by at most `sensitivity` in L2."""
         return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
 
-    def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> IntArray:
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> IntArray:
         """The differences of the table with noise, flat: every value of an axis but the first, less the first."""
-        table = shaped_numbers.whole_numbers("value", opened(value, self)).flat
+        table = shaped_numbers.bounded("value", opened(value, self))
         if table.size != self.cells:
             raise InvalidParameter("value", table.size, f"cells do not make a table of {self.sizes}")
         noise = rounded_normal(self.cells * self.sigma, self.cells, source(entropy))
-        return self.differences(shaped_numbers.added(_times(table, self.cells), noise))
+        return table.times(self.cells).plus(noise).mapped(self.differences, 1 << len(self.sizes)).released()
 
     def differences(self, table: IntArray) -> IntArray:
-        """H of a table, flat."""
-        widest = int(np.abs(table).max(initial=0)) << len(self.sizes)
-        found = (table if widest < _EXACT else table.astype(object)).reshape(self.sizes)
+        """H of a table, flat: a linear map."""
+        found = table.reshape(self.sizes)
         for axis in range(len(self.sizes)):
             others, first = np.split(found, [1], axis=axis)[::-1]
             found = others - first
@@ -194,10 +194,3 @@ def covariance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float])
             product = np.kron(product, centred if axis in axes else np.full((size, size), 1 / size**2))
         found += variance * product
     return found
-
-
-def _times(table: IntArray, factor: int) -> IntArray:
-    """Exact products, in int64 where nothing can wrap."""
-    widest = int(np.abs(table).max(initial=0)) * factor if table.dtype == np.int64 else _EXACT
-    product: IntArray = table * factor if widest < _EXACT else table.astype(object) * factor
-    return product

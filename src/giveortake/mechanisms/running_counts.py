@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, final
 
 from giveortake import exact
 from giveortake.errors import LedgerMismatch
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy, IntArray
+
+    Integers: TypeAlias = BoundedIntegers | IntArray
 
 _PADS = 1 << 256
 _MOST = 1 << 64  # rows
@@ -27,7 +30,7 @@ _MOST = 1 << 64  # rows
 
 @final
 @dataclass(frozen=True, slots=True)
-class RunningCount(Mechanism["IntArray", int]):
+class RunningCount(Mechanism["Integers", int]):
     """Row t of B·x + z for the counts x of the periods so far, B = `SquareRoot(horizon)`, z normal of scale `sigma`.
 
     Guarantee: let a unit put at most m rows into the periods of the horizon. All steps together move by B·u, which is a
@@ -59,13 +62,13 @@ class RunningCount(Mechanism["IntArray", int]):
         """The event of all steps together, when one unit moves B·x by at most `sensitivity` in L2."""
         return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
 
-    def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> int:
         """The integer of the last of the periods given: exact sums, and noise drawn once."""
-        return self._noisy(shaped_numbers.whole_numbers("value", opened(value, self)).flat.tolist(), entropy)
+        return self._noisy(shaped_numbers.bounded("value", opened(value, self)).tolist(), entropy)
 
     def next(
         self,
-        now: IntArray | Sensitive[IntArray],
+        now: Integers | Sensitive[Integers],
         past: Sequence[int],
         pads: Sequence[int | Sensitive[int]],
         entropy: Entropy | None = None,
@@ -76,8 +79,8 @@ class RunningCount(Mechanism["IntArray", int]):
         pad tells nothing to whoever does not have the pad. So earlier counts never change: rows that come late do not
         count, and no answer depends on them.
         """
-        (count,) = shaped_numbers.whole_numbers("now", opened(now, self)).flat.tolist()
-        *earlier, last = (opened(pad, self) for pad in pads)
+        (count,) = shaped_numbers.bounded("now", opened(now, self)).tolist()
+        *earlier, last = (int(opened(pad, self)) for pad in pads)
         before = [(each - pad) % _PADS for each, pad in zip(past, earlier, strict=True)]
         if any(each >= _MOST for each in before):
             raise LedgerMismatch(

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from giveortake.errors import HIDDEN, InvalidParameter
-from giveortake.randomness import IntArray, integers, narrowed
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.randomness import IntArray, integers
 
 Numeric: TypeAlias = Any  # int | Fraction | Decimal | float | a sequence of these | an array or column of these
 
 _GREATEST_FLOAT: float = np.finfo(np.float64).max.item()
-_HALF = 2**62
 _MOST_DIGITS = 400  # of a Decimal before or behind its point
 _FEW = 8  # up to here a Python loop is faster than looking for the extremes of an array
 
@@ -84,12 +84,15 @@ def whole_numbers(name: str, value: Numeric) -> ShapedNumbers:
 
 
 def added(values: IntArray, noise: IntArray) -> IntArray:
-    """Exact sums: in int64 where nothing can wrap, in Python integers otherwise."""
+    """Exact sums of a caller's own numbers."""
     if values.size <= _FEW:
         return integers([value + change for value, change in zip(values.tolist(), noise.tolist(), strict=True)])
-    if values.dtype == noise.dtype == np.int64 and _is_small(values) and _is_small(noise):
-        return values + noise
-    return narrowed(values.astype(object) + noise.astype(object))
+    return BoundedIntegers.public(values).plus(noise).released()
+
+
+def bounded(name: str, value: Numeric | BoundedIntegers) -> BoundedIntegers:
+    """Integers with the bound that a question proves; a caller's own numbers, flat, with the bound that they have."""
+    return value if isinstance(value, BoundedIntegers) else BoundedIntegers.public(whole_numbers(name, value).flat)
 
 
 def as_floats(numbers: npt.NDArray[Any], unit: Fraction) -> npt.NDArray[np.float64]:
@@ -176,7 +179,3 @@ def _objects(numbers: list[Any]) -> npt.NDArray[Any]:
     array = np.empty(len(numbers), dtype=object)
     array[:] = numbers
     return array
-
-
-def _is_small(numbers: IntArray) -> bool:
-    return numbers.size == 0 or bool(numbers.min() >= -_HALF and numbers.max() < _HALF)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.exact import sqrt_up
-from giveortake.mechanisms.prefix_sums import EXACT, PrefixStrategy
+from giveortake.mechanisms.prefix_sums import PrefixStrategy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,13 +61,12 @@ class SquareRoot(PrefixStrategy):
     def l2(self) -> Fraction:
         return sqrt_up(Fraction(sum(entry * entry for entry in self.column)))
 
+    @property
+    def growth(self) -> int:
+        return sum(self.column)  # the last row is the first column, turned round
+
     def transform(self, bins: Integers) -> Integers:
-        greatest = float(bins.sum(axis=1, dtype=np.float64).max(initial=0.0)) * FINENESS
-        matrix = _matrix(self.size)
-        if greatest < EXACT / 2:  # every sum of products is a whole number below 2⁵³
-            return (bins.astype(np.float64) @ matrix.T).astype(np.int64)
-        wide: Integers = bins.astype(object) @ matrix.astype(np.int64).astype(object).T
-        return wide if greatest >= 2.0**62 else wide.astype(np.int64)
+        return (bins.astype(np.float64) @ _matrix(self.size).T).astype(np.int64)
 
     def running_totals(self, released: Floats) -> Floats:
         length = 2 * self.size  # a product of two series, of which the beginning is wanted

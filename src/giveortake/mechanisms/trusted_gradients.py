@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake.mechanisms.bounded_integers import MOST_ROWS, BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
 
     def release(self, value: StepsOfUnits | Sensitive[StepsOfUnits], entropy: Entropy | None = None) -> Integers:
         """The sum with noise, in steps."""
-        return self.noise.release(Sensitive(self.summed(opened(value, self))), entropy)
+        total = BoundedIntegers.of(self.summed(opened(value, self)), MOST_ROWS * self.bound)
+        return self.noise.release(Sensitive(total), entropy)
 
     def summed(self, units: StepsOfUnits) -> Integers:
         """The sum without noise."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.randomness import Entropy
 
-    Integers: TypeAlias = npt.NDArray[Any]
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class VectorNoise(Mechanism["Integers", "Integers"]):
+class VectorNoise(Mechanism["Integers", "npt.NDArray[Any]"]):
     """Add normal noise, rounded to whole steps, to blocks of integers: the heavier a block, the less noise it gets.
 
     `blocks` lists (number of cells, weight) in the order of the cells. A cell of weight w gets noise of deviation
@@ -64,14 +66,14 @@ class VectorNoise(Mechanism["Integers", "Integers"]):
         each = [np.full(size, float(self.deviation(weight))) for size, weight in self.blocks]
         return np.concatenate(each) if each else np.zeros(0)
 
-    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> Integers:
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> npt.NDArray[Any]:
         """The integers with noise."""
-        exact_sums, bits = opened(value, self), source(entropy)
+        exact_sums = shaped_numbers.bounded("value", opened(value, self))
         if exact_sums.shape != (sum(size for size, _ in self.blocks),):
             raise InvalidParameter("value", exact_sums.shape, "is not one integer for each cell")
         weights = np.concatenate([np.full(size, weight) for size, weight in self.blocks])
         noise = np.zeros(exact_sums.shape, dtype=object)
         for weight in sorted({weight for _, weight in self.blocks}):
             here = weights == weight
-            noise[here] = rounded_normal(self.deviation(weight), int(here.sum()), bits)
-        return np.asarray(exact_sums.astype(object) + noise)
+            noise[here] = rounded_normal(self.deviation(weight), int(here.sum()), source(entropy))
+        return exact_sums.plus(noise).released().astype(object)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.linear_queries import Chosen
     from giveortake.mechanisms.misfits import Candidate
     from giveortake.privacy.events import Event
@@ -70,7 +71,7 @@ class Descended(Protocol):
     def asked(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of the gradients at a point, in coarse and fine parts, without clipping."""
 
-    def joined(self, drawn: Integers) -> Integers:
+    def joined(self, parts: BoundedIntegers) -> BoundedIntegers:
         """Both parts of a sum of gradients, as one vector."""
 
 
@@ -95,7 +96,7 @@ class AdaptiveRun:
 
     def __init__(self, request: RunRequest, reservation: Reservation) -> None:
         self._request, self._reservation = request, reservation
-        self._tables: dict[tuple[KeyColumn, ...], Sensitive[Integers]] = {}
+        self._tables: dict[tuple[KeyColumn, ...], Sensitive[BoundedIntegers]] = {}
         self._guard: AboveThreshold | None = None
         self._one_at_a_time = threading.Lock()
         self._is_over = self._is_drawing = False
@@ -280,10 +281,10 @@ class AdaptiveRun:
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
         moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
 
-        def summed(asked: VectorSum) -> Sensitive[Integers]:
+        def summed(asked: VectorSum) -> Sensitive[BoundedIntegers]:
             return engine.vectors(replace(asked, sample=self._request.persons), remember=False)
 
-        def gradient(point: tuple[int, ...]) -> Sensitive[Integers]:
+        def gradient(point: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
             return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
 
         def draw() -> dict[str, Any]:
@@ -339,7 +340,7 @@ class AdaptiveRun:
         self.steps.append(step)
         return step
 
-    def _counts(self, tables: Sequence[Sequence[KeyColumn]]) -> list[Sensitive[Integers]]:
+    def _counts(self, tables: Sequence[Sequence[KeyColumn]]) -> list[Sensitive[BoundedIntegers]]:
         """The exact counts of tables; each table is read once."""
         missing = [table for table in map(tuple, tables) if table not in self._tables]
         if missing:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from giveortake.engines import Engine
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.plan import Domain
-    from giveortake.randomness import IntArray
     from giveortake.workload.asked_workload import AskedWorkload
 
 MOST_TABLES = 1_000  # every row is expanded into each of them
@@ -81,9 +81,9 @@ class ClippedTables:
     """Exact tables over persons of bounded norm, in steps."""
 
     persons: ClippedPersons
-    found: Sensitive[IntArray]
+    found: Sensitive[BoundedIntegers]
 
-    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[IntArray]:
+    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
         """The table of some attributes of a layer, flat and still sensitive."""
         vector, component = self.persons.vector, self.persons.places[layer, places]
         start = vector.offsets()[component]

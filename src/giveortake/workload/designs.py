@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.prefix_sums import PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
@@ -65,7 +66,7 @@ class Design(ABC):
         """The number of integers of a part."""
 
     @abstractmethod
-    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+    def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
         """Draw the noisy integers of a part, once, from the exact table of its attributes."""
 
     @abstractmethod
@@ -95,7 +96,7 @@ class RangeNoise:
     strategy: PrefixStrategy
     noise: Gaussian | Laplace
 
-    def release(self, bins: Sensitive[Any], entropy: Entropy | None) -> IntArray:
+    def release(self, bins: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
         """Draw the noisy integers: keys × integers of a key, flat."""
         found: IntArray = np.asarray(self.noise.release(bins.through(self.strategy), entropy)).reshape(-1)
         return found

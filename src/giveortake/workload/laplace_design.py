@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked_workload import AskedWorkload, Layer
     from giveortake.workload.planner import Goal
@@ -128,7 +129,7 @@ class LaplaceDesign(Design):
     def released(self, layer: int, part: int) -> int:
         return self.asked.layers[layer].layout.cells_of(self.tables[layer][part])
 
-    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+    def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
         found: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
         return found
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Engine
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked_workload import AskedWorkload
@@ -138,14 +139,14 @@ class ExactTables:
     """Exact tables of declared attributes from an engine, summed over the other attributes; they are sensitive."""
 
     asked: AskedWorkload
-    found: tuple[tuple[tuple[int, ...], Sensitive[list[IntArray]]], ...]
+    found: tuple[tuple[tuple[int, ...], Sensitive[list[BoundedIntegers]]], ...]
 
     @classmethod
     def of(cls, engine: Engine, asked: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
         """Count the tables: rows are read once for each of a few tables that contain all others (`covers`)."""
         return cls(asked, tuple((places, engine.tally(tally)) for places, tally in asked.tallies(list(tables))))
 
-    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[IntArray]:
+    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
         """The table of some attributes of a layer, flat and still sensitive."""
         wanted = set(places)
         cover, several = next(pair for pair in self.found if wanted <= set(pair[0]))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.residuals import Contribution
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked_workload import AskedWorkload
@@ -150,7 +151,7 @@ class ResidualDesign(Design):
     def released(self, layer: int, part: int) -> int:
         return self._residual(layer, part).released
 
-    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+    def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
         return self._residual(layer, part).release(table, entropy)
 
     def _residual(self, layer: int, part: int) -> Residual:

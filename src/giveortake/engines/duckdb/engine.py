@@ -28,6 +28,7 @@ from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
@@ -128,8 +129,11 @@ class DuckDBEngine(SQLEngine):
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
-        return self._sorted(tally) or super()._tally(tally)
+    def _tally(self, tally: Tally) -> list[BoundedIntegers]:
+        sums = self._sorted(tally)
+        if sums is None:
+            return super()._tally(tally)
+        return [BoundedIntegers.of(each, summand.most) for each, summand in zip(sums, tally.summands, strict=True)]
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
@@ -153,23 +157,23 @@ class DuckDBEngine(SQLEngine):
             return row_tally_statement(self._printer, tally, coded)
         return super()._tally_statement(tally, coded)
 
-    def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
+    def _vectors(self, asked: VectorSum) -> BoundedIntegers:
         """The same integers in less time: summed in doubles, or here by sorting or counting, where that is exact."""
         if sorted_vectors.suits(asked) and self._names_persons_by_number(asked.relation):
             text = sorted_vectors.lines_statement(self._printer, asked)
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             made = sorted_vectors.person_sums(asked, rows, threads=self._threads, check=self._time.check())
             if made is not None:
-                return made
+                return BoundedIntegers.of(made, asked.most)
         if fits_doubles(asked):
             (cells,) = self._rows(vector_statement(self._printer, asked, (), in_doubles=True))
             if None not in cells:
-                return np.array([int(value) for value in cells], dtype=object)
+                return BoundedIntegers.of([int(value) for value in cells], asked.most)
         if counted_cells.suits(asked):
             text = counted_cells.cells_statement(self._printer, asked, self._dictionaries(asked))
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             if len(rows["c0"]) <= counted_cells.most_rows(asked):
-                return counted_cells.cell_sums(asked, rows, self._time.check())
+                return BoundedIntegers.of(counted_cells.cell_sums(asked, rows, self._time.check()), asked.most)
         return super()._vectors(asked)
 
     @staticmethod
@@ -185,7 +189,8 @@ class DuckDBEngine(SQLEngine):
         """
         schema = persons.relation.schema
         if self._wide.has_wide_keys(persons):
-            return in_order_of_keys(self._wide.keys(persons, self._declared(persons), self._weights(persons.weights)))
+            rows = self._wide.keys(persons, self._declared(persons), self._weights(persons.weights))
+            return in_order_of_keys(rows, persons)
         domains = [column.expression.domain(schema) for column in persons.keys.columns]
         values = [
             self._occurring(persons.relation, column.expression) if column.values is None else _in_order(column.values)
@@ -209,16 +214,16 @@ class DuckDBEngine(SQLEngine):
         for start in range(0, order.size, _AT_ONCE):
             check()
             keys += _decoded(codes[order[start : start + _AT_ONCE]], values)
-        return keys, counts[order]
+        return keys, BoundedIntegers.of(counts[order], persons.most)
 
-    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+    def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         if not self._wide.has_wide_values(distinct):
             return super()._distinct(distinct)
-        dense = np.zeros(distinct.keys.size, dtype=np.int64)
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
-            for code, number in self._wide.numbers(distinct, coded):
-                dense[places_of(distinct.keys, np.array([code]))] = number
-        return dense
+            rows = list(self._wide.numbers(distinct, coded))
+        codes = np.array([code for code, _ in rows], dtype=np.int64)
+        numbers = BoundedIntegers.of([int(number) for _, number in rows], distinct.most)
+        return numbers.placed(places_of(distinct.keys, codes), (distinct.keys.size,))
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         if not self._names_persons_by_number(persons.relation):

@@ -30,10 +30,11 @@ from giveortake.engines.spark.tables import (
     unasked_columns,
 )
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.engine import SQLEngine
+from giveortake.engines.sql.engine import SQLEngine, tallied
 from giveortake.engines.time_limits import no_question
 from giveortake.errors import NotFound, QueryFailed
 from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -180,7 +181,7 @@ class SparkEngine(SQLEngine):
                 table = self._guarded(kept.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
                 for start in range(0, max(table.num_rows, 1), _AS_PYTHON):
                     *columns, units = (column.to_pylist() for column in table.slice(start, _AS_PYTHON).columns)
-                    yield Sensitive((list(zip(*columns, strict=True)), np.array(units, dtype=np.int64)))
+                    yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.of(units, persons.most)))
 
     @contextmanager
     def _finding(self, persons: Persons) -> Iterator[str]:
@@ -359,16 +360,11 @@ class SparkEngine(SQLEngine):
 def _filled(asked: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:
     """The integers of `size` keys from `start` on; keys without rows have zeros."""
     if isinstance(asked, Tally):
-        sums: list[npt.NDArray[Any]] = []
-        for index in range(len(asked.summands)):
-            column = [int(row[index + 1]) for row in rows]
-            sums.append(np.zeros(size, dtype=np.int64 if all(abs(each) < 1 << 62 for each in column) else object))
-            sums[-1][[row[0] - start for row in rows]] = column
-        return sums
-    counts = np.zeros((size, asked.count) if isinstance(asked, Bins) else size, dtype=np.int64)
-    for code, *place, number in rows:
-        counts[code - start, *place] = number
-    return counts
+        return tallied(asked, rows, np.array([row[0] - start for row in rows], dtype=np.int64), size)
+    codes = tuple(np.array([row[:-1] for row in rows], dtype=np.int64).reshape(len(rows), -1).T)
+    numbers = BoundedIntegers.of([int(row[-1]) for row in rows], asked.most)
+    shape = (size, asked.count) if isinstance(asked, Bins) else (size,)
+    return numbers.placed((codes[0] - start, *codes[1:]) if rows else (), shape)
 
 
 def _taken(frame: DataFrame) -> pa.Table:

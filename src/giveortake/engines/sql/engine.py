@@ -20,6 +20,7 @@ from giveortake.engines.time_limits import TimeLimit, no_question
 from giveortake.engines.vector_sums import VectorSum
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -145,16 +146,16 @@ class SQLEngine(ABC):
             return vector_statements.vector_rows(self._printer, asked)
         return statements.rows_of(self._printer, asked)
 
-    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+    def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
         return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
 
-    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+    def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
         return Sensitive(self._remembered(bins, lambda: self._bins(bins)))
 
-    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+    def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
         return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
         return Sensitive(self._remembered(asked, lambda: self._vectors(asked), remember=remember))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
@@ -176,43 +177,33 @@ class SQLEngine(ABC):
             return self._tally(asked)
         return self._bins(asked) if isinstance(asked, Bins) else self._distinct(asked)
 
-    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+    def _tally(self, tally: Tally) -> list[BoundedIntegers]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
             rows = self._rows(self._tally_statement(tally, coded))
-        arrays: list[npt.NDArray[Any]] = []
         places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
-        for index in range(len(tally.summands)):
-            column = [int(row[index + 1]) for row in rows]
-            small = all(-(1 << 62) < value < 1 << 62 for value in column)
-            dense = np.zeros(tally.keys.size, dtype=np.int64 if small else object)
-            dense[places] = column
-            arrays.append(dense)
-        return arrays
+        return tallied(tally, rows, places, tally.keys.size)
 
     def _tally_statement(self, tally: Tally, coded: Coded) -> str:
         return statements.tally_statement(self._printer, tally, coded)
 
-    def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
+    def _bins(self, bins: Bins) -> BoundedIntegers:
         with self._coded(bins.keys, bins.relation.schema) as coded:
             found = self._columns(statements.bins_statement(self._printer, bins, coded))
-        dense = np.zeros((bins.keys.size, bins.count), dtype=np.int64)
-        dense[places_of(bins.keys, found[0]), found[1]] = found[2]
-        return dense
+        places = places_of(bins.keys, found[0]), found[1]
+        return BoundedIntegers.of(found[2], bins.most).placed(places, (bins.keys.size, bins.count))
 
-    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+    def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
             found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
-        dense = np.zeros(distinct.keys.size, dtype=np.int64)
-        dense[places_of(distinct.keys, found[0])] = found[1]
-        return dense
+        numbers = BoundedIntegers.of(found[1], distinct.most)
+        return numbers.placed(places_of(distinct.keys, found[0]), (distinct.keys.size,))
 
-    def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
+    def _vectors(self, asked: VectorSum) -> BoundedIntegers:
         rows = self._rows(vector_statements.vector_statement(self._printer, asked, self._dictionaries(asked)))
         if asked.is_dense:
-            return np.array([int(value) for value in rows[0]], dtype=object)
-        found = np.zeros(asked.size, dtype=object)
-        found[[int(row[0]) for row in rows]] = [int(row[1]) for row in rows]
-        return found
+            return BoundedIntegers.of([int(value) for value in rows[0]], asked.most)
+        sums = BoundedIntegers.of([int(row[1]) for row in rows], asked.most)
+        return sums.placed(np.array([int(row[0]) for row in rows], dtype=np.int64), (asked.size,))
 
     def _dictionaries(self, asked: VectorSum) -> list[str]:
         """A table of the values of each key column."""
@@ -220,7 +211,7 @@ class SQLEngine(ABC):
         return [self._dictionary(each.values or (), each.expression.domain(schema)) for each in asked.columns]
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        return in_order_of_keys(self._rows(self._found_statement(persons)))
+        return in_order_of_keys(self._rows(self._found_statement(persons)), persons)
 
     def _found_statement(self, persons: Persons) -> str:
         return statements.found_statement(
@@ -321,10 +312,19 @@ class SQLEngine(ABC):
         )
 
 
-def in_order_of_keys(rows: list[tuple[Any, ...]]) -> FoundUnits:
+def tallied(tally: Tally, rows: list[tuple[Any, ...]], places: Any, size: int) -> list[BoundedIntegers]:
+    """The integers of `size` keys from rows of a code and an integer for each summand; keys without rows have zeros."""
+    columns = [[int(row[index + 1]) for row in rows] for index in range(len(tally.summands))]
+    return [
+        BoundedIntegers.of(column, summand.most).placed(places, (size,))
+        for column, summand in zip(columns, tally.summands, strict=True)
+    ]
+
+
+def in_order_of_keys(rows: list[tuple[Any, ...]], persons: Persons) -> FoundUnits:
     """Rows that end with a number of units, as keys in order, missing values last, and numbers."""
     rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-    return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
+    return [tuple(row[:-1]) for row in rows], BoundedIntegers.of([int(row[-1]) for row in rows], persons.most)
 
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

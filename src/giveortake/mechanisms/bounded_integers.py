@@ -1,0 +1,186 @@
+"""Exact integers before they get noise: with a bound that the question proves, and all arithmetic on them.
+
+Nothing about an exact value may decide how it is computed: neither a type, nor a path, nor a failure. So magnitudes are
+bounded by the question alone: the greatest value of a row, times rows, times cells. The number of rows is the public
+constant `MOST_ROWS`, at which sums saturate, and never the true one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.randomness import narrowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.randomness import IntArray
+
+    Words: TypeAlias = npt.NDArray[np.int64]
+
+MOST_ROWS = 1 << 37  # 137 billion: the most with which running totals of whole rows are exact in doubles
+_LIMB = 31  # bits of every limb but the highest
+_MASK = (1 << _LIMB) - 1
+_WORD = 1 << 62  # what a word holds, with room for one addition
+_HIGHEST = 1 << 40  # what the highest limb is made to hold, with room for a sum over a million cells
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedIntegers:
+    """An array of whole numbers, none of them farther from zero than `bound`, whatever the rows.
+
+    They are stored in limbs of 64 bits: x = Σ limbs[i]·2^(31·i), no limb farther from zero than `reach`. How many limbs
+    there are is decided by bounds; below 2⁶² there is one.
+
+    Guarantee: no sum wraps, and none fails or takes another path because of a row: a linear map of x is the same map of
+    every limb, and it is applied only where the bounds show that no limb leaves 64 bits. `of` moves what is beyond the
+    bound to it. |clamp(a) − clamp(b)| ≤ |a − b| in every coordinate, so that all sensitivities, in L1 and in L2, are
+    what they were. ∎
+
+    >>> BoundedIntegers.of([2**62, 2**62, -(2**70)], bound=2**65).summed((3,), ()).tolist()
+    [-27670116110564327424]
+    """
+
+    limbs: tuple[Words, ...]
+    bound: int
+    reach: int
+
+    @classmethod
+    def of(cls, values: Sequence[int] | IntArray, bound: int) -> BoundedIntegers:
+        """Whole numbers, moved into ±`bound`."""
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            words = values.astype(np.int64, copy=False)
+            if bound >> 63:
+                return cls((words,), bound, 1 << 63)
+            return cls((np.clip(words, -bound, bound),), bound, bound)
+        shape = np.shape(values)
+        listed: list[int] = values.ravel().tolist() if isinstance(values, np.ndarray) else list(values)
+        inside = [bound if each > bound else max(each, -bound) for each in listed]
+        if bound < _WORD:
+            return cls((np.array(inside, dtype=np.int64).reshape(shape),), bound, bound)
+        shifts = [0]
+        while bound >> (shifts[-1] + _LIMB) >= _HIGHEST:
+            shifts.append(shifts[-1] + _LIMB)
+        limbs = [np.array([each >> shift & _MASK for each in inside], dtype=np.int64) for shift in shifts]
+        limbs.append(np.array([each >> (shifts[-1] + _LIMB) for each in inside], dtype=np.int64))
+        return cls(tuple(limb.reshape(shape) for limb in limbs), bound, _HIGHEST)
+
+    @classmethod
+    def public(cls, values: IntArray) -> BoundedIntegers:
+        """Whole numbers that may decide their own bound: noise, or those of a caller who knows what they tell."""
+        return cls.of(values, max(-int(values.min()), int(values.max()), 0) if values.size else 0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array, which is no secret."""
+        return self.limbs[0].shape
+
+    @property
+    def size(self) -> int:
+        """How many integers there are."""
+        return self.limbs[0].size
+
+    def __len__(self) -> int:
+        return len(self.limbs[0])
+
+    def __getitem__(self, part: slice) -> BoundedIntegers:
+        return BoundedIntegers(tuple(limb[part] for limb in self.limbs), self.bound, self.reach)
+
+    # -- arithmetic -----------------------------------------------------------------------------------------------
+
+    def mapped(self, linear: Callable[[Words], Any], growth: int, room: int = _WORD) -> BoundedIntegers:
+        """A linear map with whole coefficients, whose magnitudes add up to `growth` at most for every result.
+
+        `linear` computes it exactly for words, as long as results are below `room`.
+        """
+        growth = max(growth, 1)
+        ready = self.carried(growth, room)
+        limbs = tuple(np.asarray(linear(limb)) for limb in ready.limbs)
+        return BoundedIntegers(limbs, self.bound * growth, ready.reach * growth)
+
+    def summed(self, sizes: Sequence[int], kept: Sequence[int]) -> BoundedIntegers:
+        """A table of `sizes` summed over all axes but those kept, in their order; flat."""
+        others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
+        left = sorted(kept)
+        order = [left.index(axis) for axis in kept]
+
+        def total(limb: Words) -> Words:
+            return np.asarray(limb.reshape(tuple(sizes)).sum(axis=others)).transpose(order).reshape(-1)
+
+        return self.mapped(total, prod(sizes[axis] for axis in others))
+
+    def placed(self, places: Any, shape: tuple[int, ...]) -> BoundedIntegers:
+        """An array of zeros with these integers at their places."""
+
+        def spread(limb: Words) -> Words:
+            array = np.zeros(shape, dtype=np.int64)
+            array[places] = limb
+            return array
+
+        return self.mapped(spread, 1)
+
+    def times(self, factor: int) -> BoundedIntegers:
+        """Every integer times a factor."""
+        return self.mapped(lambda limb: limb * factor, abs(factor))
+
+    def plus(self, other: BoundedIntegers | IntArray) -> BoundedIntegers:
+        """The sum with as many other integers; an array of them is public, as noise is."""
+        bounded = other if isinstance(other, BoundedIntegers) else BoundedIntegers.public(other)
+        one, two = self.carried(2), bounded.carried(2)
+        limbs = tuple(np.asarray(a + b) for a, b in zip_longest(one.limbs, two.limbs, fillvalue=0))
+        return BoundedIntegers(limbs, one.bound + two.bound, one.reach + two.reach)
+
+    def distance(self, expected: Words) -> int:
+        """The sum of the distances from public integers."""
+        apart = self.plus(-expected)
+        if len(apart.limbs) > 1:
+            return sum(abs(each) for each in apart.tolist())
+        (words,) = (np.abs(limb) for limb in apart.limbs)
+        return (int((words >> _LIMB).sum()) << _LIMB) + int((words & _MASK).sum())
+
+    # -- leaving --------------------------------------------------------------------------------------------------
+
+    def tolist(self) -> list[Any]:
+        """Python's integers, which have no size."""
+        if len(self.limbs) == 1:
+            return list(self.limbs[0].tolist())
+        parts = [limb.astype(object) << (_LIMB * place) for place, limb in enumerate(self.limbs)]
+        return list(np.asarray(sum(parts[1:], start=parts[0])).tolist())
+
+    def released(self) -> IntArray:
+        """The integers as an array, once they are no secret: int64 if every one of them fits, by their own size."""
+        ready = self if len(self.limbs) == 1 else self.carried(1, 1 << _LIMB)
+        array: IntArray = ready.limbs[-1]
+        for limb in reversed(ready.limbs[:-1]):
+            if array.dtype != object and not _is_within(array, 1 << _LIMB):
+                array = array.astype(object)
+            array = (array << _LIMB) + limb
+        return narrowed(array)
+
+    def carried(self, growth: int, room: int = _WORD) -> BoundedIntegers:
+        """The same integers in limbs that stay below `room` where they grow: the carry of every limb is moved on."""
+        if self.reach * growth < room:
+            return self
+        carry: Any = 0
+        limbs: list[Words] = []
+        for limb in self.limbs:
+            total = limb + carry
+            limbs.append(total & _MASK)
+            carry = total >> _LIMB
+        highest = (self.bound >> (_LIMB * len(limbs))) + 1
+        made = BoundedIntegers((*limbs, carry), self.bound, max(_MASK, highest))
+        if _MASK * growth >= room:
+            raise OverflowError(f"no limb has room to grow by {growth:,}")
+        return made.carried(growth, room)
+
+
+def _is_within(words: Words, end: int) -> bool:
+    return words.size == 0 or bool(words.min() >= -end and words.max() < end)
