@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "queries"
 sys.path.append(str(FOLDER))
 
-from ours import ANSWERS  # noqa: E402 (beside this file)
+import questions  # noqa: E402 (beside this file)
+from ours import ANSWERS  # noqa: E402 (likewise)
 from table import folder, payments  # noqa: E402 (likewise)
 
 SMALL, QUICK, USUAL, MANY = 20_000, 1_000_000, 10_000_000, 50_000_000
@@ -157,12 +158,13 @@ def ours(task: str) -> Terms:
 def sides(task: str) -> list[Terms]:
     """Both sides of a task that peers have too."""
     terms = ours(task)
+    price = questions.EPSILON, questions.KEY_DELTA if task == "discovered" else "0"  # which their scripts spend
     remarks = {"discovered": "at most 5 rows of a person, instead of 1 row in each of 5 groups"}
     return [
         terms,
-        Terms(terms.comparison, "OpenDP", body("queries/opendp_peer.py", task), terms.epsilon, terms.delta),
+        Terms(terms.comparison, "OpenDP", body("queries/opendp_peer.py", task), *price),
         Terms(
-            *(terms.comparison, "Tumult", body("queries/tumult_peer.py", task), terms.epsilon, terms.delta),
+            *(terms.comparison, "Tumult", body("queries/tumult_peer.py", task), *price),
             remark=remarks.get(task, ""),
         ),
     ]

@@ -33,7 +33,7 @@ RUNS = 3
 GOALS = {"mixture": (0.009, 0.023), "Adult": (0.0222, 0.050)}  # of pairs and triples: what a prototype reached
 SECONDS, MEGABYTES = 30.0, 1024
 RHO = "0.01497"  # what (1, 1e-9) converts to, for a peer that is told ρ
-OPENDP, SMARTNOISE = ("OpenDP", "opendp.mbi", "mbi", "polars"), ("smartnoise-synth", "snsynth")
+OPENDP, SMARTNOISE = ("OpenDP", "opendp", "mbi", "polars"), ("smartnoise-synth", "snsynth")
 PEERS: dict[str, tuple[tuple[str, ...], str, list[str]]] = {  # a name and modules, a script, and what it is told
     "OpenDP, MST": (OPENDP, "opendp_synthetic.py", ["mst", RHO]),
     "OpenDP, AIM": (OPENDP, "opendp_synthetic.py", ["aim", RHO]),
