@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from giveortake.accounting import epsilon_interval, events
 from giveortake.exact import shown
 from harness.report import Case, Report, faster, timed
+from harness.terms import Terms, entry
 
 if TYPE_CHECKING:
     from giveortake.accounting import Interval
     from giveortake.privacy.events import Event
+    from harness.report import Stopwatch
 
 CASES: dict[str, tuple[str, list[Event], str]] = {
     "i": ("1,000 Gaussians, σ = 50", [events.Repeated(events.Gaussian(50), 1000)], "1e-6"),
@@ -38,21 +40,35 @@ PEERS = {
     "dp_accounting": "dp-accounting",
     "prv_accountant": "prv-accountant",
     "autodp": "autodp",
-    "opendp": "OpenDP (as zCDP)",
+    "opendp": "OpenDP",
 }
+SCRIPT = "peers/accounting_peers.py"
+HOW = {"opendp": " (as zCDP)"}
+NO_COUNTERPART = {("opendp", "iii")}  # it has no sampling
+TERMS = [
+    Terms(name, side, text, delta=delta, remark="the ε of these events at δ is what is asked")
+    for case, (name, charges, delta) in CASES.items()
+    for side, text in (
+        ("ours", f"epsilon_interval({charges!r}, {delta!r})"),
+        *((PEERS[package], entry(SCRIPT, package, case)) for package in PEERS if (package, case) not in NO_COUNTERPART),
+    )
+]
 TRUTHS = {"i": 2.9216005904, "iv": 94.2898678929}  # exact curve; exact binomial sum
 WIDTH, ABOVE = 1e-3, 1e-3
 _TURN = count()
 
 
 def run(report: Report) -> None:
-    peer = report.peer("accounting_peers.py", "dp-accounting")
+    peers = {
+        package: report.peer(name, "accounting_peers.py", name.casefold(), package) for package, name in PEERS.items()
+    }
+    peer = peers["dp_accounting"]
     cases = [
         Case(
             name,
             timed(partial(fresh, charges, delta)),
             peer.named(PEERS["dp_accounting"]),
-            peer.stopwatch(f"dp_accounting {case}"),
+            peer.stopwatch(case),
             faster(5),
         )
         for case, (name, charges, delta) in CASES.items()
@@ -60,12 +76,12 @@ def run(report: Report) -> None:
     report.measure(cases, rounds=11)
     for case, (_, charges, delta) in CASES.items():
         tightness(report, case, fresh(charges, delta))
-        if not peer.installed:
-            continue
         for package, label in PEERS.items():
-            beside(report, case, label, ask(peer.stopwatch(f"{package} {case} epsilon")))
+            if (package, case) not in NO_COUNTERPART:
+                beside(report, case, label + HOW.get(package, ""), peers[package].stopwatch(f"{case} epsilon"))
     for package in ("dp_accounting", "prv_accountant"):
-        told = ask(peer.stopwatch(f"{package} iv as told epsilon")) if peer.installed else math.nan
+        ask = peers[package].stopwatch("iv as told epsilon")
+        told = math.nan if ask is None else ask()
         if told < TRUTHS["iv"]:
             report.note(f"{PEERS[package]}'s own way to compose 100 equal events says ε = {told:.4g} in iv: unsound.")
     report.note("In iv dp-accounting is given the events one by one, prv-accountant its domain by hand.")
@@ -76,10 +92,6 @@ def fresh(charges: list[Event], delta: str) -> Interval:
     return epsilon_interval(charges, Fraction(delta) + Fraction(next(_TURN), 10**26))
 
 
-def ask(stopwatch: object) -> float:
-    return float(stopwatch()) if callable(stopwatch) else math.nan
-
-
 def tightness(report: Report, case: str, found: Interval) -> None:
     width = float(found.width / found.high)
     text = f"[{shown(found.low, 8)}, {shown(found.high, 8)}]"
@@ -88,8 +100,14 @@ def tightness(report: Report, case: str, found: Interval) -> None:
     report.fact(f"ε of {case}: width {width:.2g}", text, goal="< 0.1 %, truth inside", met=sound and width < WIDTH)
 
 
-def beside(report: Report, case: str, label: str, theirs: float) -> None:
+def beside(report: Report, case: str, label: str, ask: Stopwatch | None) -> None:
+    if ask is None:
+        report.fact(f"  {label}", "left out")
+        return
+    theirs = ask()
     if math.isnan(theirs):
+        report.unanswered(f"{label}: {case}")
+        report.fact(f"  {label}", "**failed**")
         return
     _, charges, delta = CASES[case]
     ours = float(fresh(charges, delta).high)

@@ -25,6 +25,7 @@ sys.path.append(str(Path(__file__).parent / "peers"))
 from five_questions import QUESTIONS
 
 from harness.report import duration
+from harness.terms import Terms, body
 
 if TYPE_CHECKING:
     from harness.report import Report
@@ -38,6 +39,15 @@ LIBRARIES = {  # name: the script, and the module that it needs
     "diffprivlib": ("coming_from_diffprivlib.py", "diffprivlib"),
     "PipelineDP": ("coming_from_pipelinedp.py", "pipeline_dp"),
 }
+EPSILON, KEY_DELTA = "1", "1e-6"  # which the page states, and its blocks and the other libraries' scripts spend
+ASKED = {  # of those that cannot be asked everything
+    "SmartNoise SQL": ("count", "mean", "regions", "reasons"),
+    "diffprivlib": ("count", "mean", "regions", "median"),
+}
+UNEQUAL = {  # what a library spends where it is not the same
+    ("SmartNoise SQL", question): (EPSILON, KEY_DELTA, "unequal: it has no answers without δ")
+    for question in ("count", "mean", "regions")
+}
 TURNS, QUICK_TURNS = 20, 2
 PATIENCE = 600.0  # seconds for all turns of a library
 HEADINGS = ("", "one answer", "states a margin", "mean error", "CPU", "time")
@@ -46,19 +56,36 @@ UNITS = {"count": "visits", "mean": "euros", "regions": "visits", "reasons": "vi
 Found = dict[str, Any]
 
 
+def _examples() -> list[doctest.Example]:
+    return doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))
+
+
+def _terms(question: str) -> list[Terms]:
+    """The block of the page, and the functions that the page shows of other libraries."""
+    examples = _examples()
+    ours = examples[_position(examples, question)].source.strip()
+    delta = KEY_DELTA if question == "reasons" else "0"
+    found = [Terms(question, "ours", ours, EPSILON, delta)]
+    for name, (script, _) in LIBRARIES.items():
+        if question in ASKED.get(name, QUESTIONS):
+            epsilon, their_delta, remark = UNEQUAL.get((name, question), (EPSILON, delta, ""))
+            found.append(Terms(question, name, body(f"peers/{script}", question), epsilon, their_delta, remark))
+    return found
+
+
 def run(report: Report) -> None:
     turns = QUICK_TURNS if report.quick else TURNS
     found: dict[str, Found] = {f"**giveortake {__version__}**": ours(turns)}
     for name, (script, module) in LIBRARIES.items():
-        python = report.python_with(module)
+        python = report.python_with(name, module)
         if report.progress is not None:
             report.progress.says(name)
         answered = None if python is None else theirs(python, script, turns)
         found[name if answered is None else f"{name} {answered['version']}"] = (answered or {}).get("questions", {})
         if python is None:
-            report.note(f"{name} was not asked: no environment of --peer-python has {module}.")
+            report.note(f"{name} was left out.")
         elif answered is None:
-            report.note(f"{name} was asked and gave no answer.")
+            report.unanswered(name)
     for question in QUESTIONS:
         lines = [_line(name, each, question) for name, each in found.items() if each]
         report.table(question, [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}", *lines])
@@ -72,7 +99,7 @@ def run(report: Report) -> None:
 
 def ours(turns: int) -> Found:
     """Run the blocks of the page: what comes before the first question each time, then one question."""
-    examples = doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))
+    examples = _examples()
     begins = {name: _position(examples, name) for name in QUESTIONS}
     before = [example.source for example in examples[: min(begins.values())]]
     found: Found = {}
@@ -137,6 +164,9 @@ def error(question: str, answer: Any) -> float:
 
 def _position(examples: list[doctest.Example], name: str) -> int:
     return next(index for index, example in enumerate(examples) if example.source.startswith(f"{name} = "))
+
+
+TERMS = [each for question in QUESTIONS for each in _terms(question)]
 
 
 def _line(name: str, found: Found, question: str) -> str:

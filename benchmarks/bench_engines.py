@@ -22,17 +22,15 @@ sys.path += [str(FOLDER), str(FOLDER / "queries")]
 
 from table import folder, payments  # noqa: E402 (beside this file)
 
-from bench_queries import SMALL, Contest, Contestant  # noqa: E402 (likewise)
+import bench_queries  # noqa: E402 (likewise)
+from bench_queries import SMALL, Contest, Contestant, sides  # noqa: E402 (likewise)
 
 QUICK, USUAL = 1_000_000, 4_000_000
 ON_SPARK, ON_POSTGRES = "ours_on_spark.py", "ours_on_postgres.py"
 GROWTH = FOLDER.parent / "docs" / "figures" / "growth.json"
 BASE = 4_000_000  # rows while something else grows
-TASKS = {
-    "persons": "persons: COUNT, SUM, AVG by category",
-    "discovered": "persons: found keys, category × day",
-    "count": "rows: COUNT by region",
-}
+TASKS = {task: bench_queries.TASKS[task] for task in ("persons", "discovered", "count")}
+TERMS = [each for task in TASKS for each in sides(task) if each.side != "OpenDP"]
 
 
 def run(report: Report) -> None:
@@ -47,10 +45,9 @@ def beside_peers(report: Report, rows: int) -> None:
     watched = {}
     for task, name in list(TASKS.items())[: None if rows <= USUAL else 1]:
         mine = watched[name] = contest.contestant(ON_SPARK, task)
-        tumult = contest.contestant("tumult_peer.py", task, contest.tumult) if contest.tumult else None
-        called = "Tumult" if tumult else "Tumult not installed"
-        goal = faster(5) if task == "persons" else None
-        cases.append(Case(f"Spark, {rows:,} rows: {name}", mine, called, tumult, goal))
+        cases.append(
+            Case(f"Spark, {rows:,} rows: {name}", mine, *contest.tumult(task, faster(5) if task == "persons" else None))
+        )
         if rows <= USUAL:
             cases.append(Case("  the same", mine.last, "ours on DuckDB", contest.contestant("ours.py", task)))
     if rows <= USUAL:

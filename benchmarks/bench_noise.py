@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import giveortake as gt
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
 from harness.report import Case, Report, below, faster, slower_at_most, timed
+from harness.terms import NONE, Terms, call
 
 DRAWS = 1_000_000
 CALLS, BATCHES = 50, 21
 SCALE = 10
+LAPLACE: dict[str, Any] = {"sensitivity": 1, "epsilon": "1/10"}  # noise of that scale
+GAUSSIAN: dict[str, Any] = {"sensitivity": 1, "mu": "1/10"}
+ALIKE = "both draw noise of scale 10 at sensitivity 1"
+TERMS = [
+    Terms("Laplace", "ours", call("gt.laplace", "…", **LAPLACE), LAPLACE["epsilon"]),
+    Terms("Laplace", "ours, the mechanism", f"Laplace({SCALE}).release(…)", "1/10"),
+    Terms("Laplace", "OpenDP", f"dp.m.make_laplace(…, scale={SCALE}.0)", "1/10"),
+    Terms("Gaussian", "ours", call("gt.gaussian", "…", **GAUSSIAN), delta=NONE, remark=ALIKE),
+    Terms("Gaussian", "OpenDP", f"dp.m.make_gaussian(…, scale={SCALE}.0)", delta=NONE, remark=ALIKE),
+]
 
 
 def run(report: Report) -> None:
-    opendp = report.peer("opendp_noise.py", "opendp")
+    opendp = report.peer("OpenDP", "opendp_noise.py", "opendp")
     insecure = np.random.default_rng()
     whole, real = np.zeros(DRAWS, dtype=np.int64), np.zeros(DRAWS)
-    laplace = partial(gt.laplace, sensitivity=1, epsilon="0.1")
-    gaussian = partial(gt.gaussian, sensitivity=1, mu="0.1")
+    laplace: Any = partial(gt.laplace, **LAPLACE)
+    gaussian: Any = partial(gt.gaussian, **GAUSSIAN)
     vector = partial(timed, units=DRAWS)
     scalar = partial(timed, calls=CALLS, batches=BATCHES)
 
@@ -74,14 +86,14 @@ def run(report: Report) -> None:
             Case("DiscreteGaussian.release", vector(lambda: DiscreteGaussian(SCALE).release(whole)), units=DRAWS),
             Case(
                 "gt.laplace(5)",
-                scalar(lambda: gt.laplace(5, sensitivity=1, epsilon=1)),
+                scalar(lambda: laplace(5)),
                 peer,
                 opendp.stopwatch("scalar i64"),
                 below(60e-6),
             ),
             Case(
                 "gt.laplace(5.0)",
-                scalar(lambda: gt.laplace(5.0, sensitivity=1, epsilon=1)),
+                scalar(lambda: laplace(5.0)),
                 peer,
                 opendp.stopwatch("scalar f64"),
             ),
@@ -91,7 +103,7 @@ def run(report: Report) -> None:
                 peer,
                 opendp.stopwatch("scalar i64"),
             ),
-            Case("gt.gaussian(5)", scalar(lambda: gt.gaussian(5, sensitivity=1, rho=1))),
+            Case("gt.gaussian(5)", scalar(lambda: gaussian(5))),
         ]
     )
     report.note("Arrays: 10⁶ draws of scale 10. OpenDP draws 10⁵ (a list in, a list out); its time is scaled to 10⁶.")

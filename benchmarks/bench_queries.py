@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+import giveortake as gt
 from harness.report import Case, Report, below, faster, slower_at_most
+from harness.terms import Terms, body, call
 
 if TYPE_CHECKING:
     from harness.report import Goal, Stopwatch
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "queries"
 sys.path.append(str(FOLDER))
 
-from table import folder, payments  # noqa: E402 (beside this file)
+import questions  # noqa: E402 (beside this file)
+from ours import ANSWERS  # noqa: E402 (likewise)
+from table import folder, payments  # noqa: E402 (likewise)
 
 SMALL, QUICK, USUAL, MANY = 20_000, 1_000_000, 10_000_000, 50_000_000
 LEDGER = 0.050  # seconds that a durable charge may take
@@ -37,7 +41,7 @@ Rival = tuple[str, "Contestant | None", "Goal | None"]
 @final
 @dataclass(slots=True)
 class Contestant:
-    """A script that does one task in a fresh process. A failure is an answer: it takes forever."""
+    """A script that does one task in a fresh process. One that fails takes forever, which fails the run."""
 
     script: str
     task: str
@@ -46,6 +50,7 @@ class Contestant:
     python: str = sys.executable
     peaks: list[int] = field(default_factory=list)
     shown: list[int] = field(default_factory=list)  # keys
+    margins: list[float] = field(default_factory=list)  # of ours
     readings: list[float] = field(default_factory=list)
     is_slow: bool = False
 
@@ -71,6 +76,7 @@ class Contestant:
         found = json.loads(lines[-1])
         self.peaks.append(found["peak"])
         self.shown.append(found["rows"])
+        self.margins += [found["margin"]] if found.get("margin") is not None else []
         self.readings.append(found["seconds"])
         return self.readings[-1]
 
@@ -90,9 +96,6 @@ class Contest:
         self.cases: list[Case] = []
         self.ours: dict[str, Contestant] = {}
         self.others: list[tuple[str, Contestant]] = []
-        self.polars = report.python_with("polars")
-        self.opendp = report.python_with("opendp")
-        self.tumult = report.python_with("tmlt.analytics")
 
     def add(self, name: str, task: str, *rivals: Rival) -> None:
         """A task of ours, and a line for each rival that is there."""
@@ -111,18 +114,23 @@ class Contest:
         return called, self.contestant("duckdb_floor.py", task), goal
 
     def by_hand(self, task: str, goal: Goal | None = None) -> Rival:
-        rival = self.contestant("polars_floor.py", task, self.polars) if self.polars else None
-        return "Polars by hand" if rival else "Polars not installed", rival, goal
+        python = self.report.python_with("Polars", "polars")
+        rival = self.contestant("polars_floor.py", task, python) if python else None
+        return "Polars by hand" if rival else "Polars left out", rival, goal
 
     def peers(self, task: str, goal: Goal | None = None, other: Goal | None = None) -> list[Rival]:
-        found: list[Rival] = []
-        for name, script, python, hoped in (
-            ("OpenDP", "opendp_peer.py", self.opendp, goal),
-            ("Tumult", "tumult_peer.py", self.tumult, other),
-        ):
-            rival = self.contestant(script, task, python) if python else None
-            found.append((name if rival else f"{name} not installed", rival, hoped))
-        return found
+        return [self.opendp(task, goal), self.tumult(task, other)]
+
+    def opendp(self, task: str, goal: Goal | None = None) -> Rival:
+        return self._peer("OpenDP", "opendp_peer.py", task, goal, "opendp", "polars")
+
+    def tumult(self, task: str, goal: Goal | None = None) -> Rival:
+        return self._peer("Tumult", "tumult_peer.py", task, goal, "tmlt.analytics")
+
+    def _peer(self, name: str, script: str, task: str, goal: Goal | None, *modules: str) -> Rival:
+        python = self.report.python_with(name, *modules)
+        rival = self.contestant(script, task, python) if python else None
+        return name if rival else f"{name} left out", rival, goal
 
     def run(self, rounds: int) -> None:
         self.report.measure(self.cases, rounds, warm_up=False)
@@ -135,13 +143,43 @@ class Contest:
             if rival.peaks and not name.startswith("plain"):
                 self.report.note(f"peak memory of {name}: {max(rival.peaks) / 2**30:.2f} GB")
 
-    def keys(self, name: str) -> None:
-        """How many keys ours and every private rival showed."""
-        rivals = [(called, rival) for called, rival in self.others if called.endswith(name)]
-        for called, contestant in [("ours", self.ours[name]), *rivals]:
-            if contestant.shown and not called.startswith(("DuckDB", "Polars")):
-                shown = " to ".join(f"{number:,}" for number in sorted({min(contestant.shown), max(contestant.shown)}))
-                self.report.fact(f"keys shown: {called.partition(':')[0]}", shown)
+
+def ours(task: str) -> Terms:
+    """What ours is asked, as it is."""
+    asked = ANSWERS[task]
+    unit = "unit=gt.ROW" if asked.options["unit"] is gt.ROW else f"unit={asked.options['unit']!r}"
+    caps = {name: asked.options[name] for name in CAPS if name in asked.options}
+    protect = call("gt.protect", "…", unit, **caps)
+    text = f"{protect}.sql({asked.text!r}).{call('answer', **asked.price)}"
+    delta = asked.price.get("key_delta", asked.price.get("delta", "0"))
+    return Terms(TASKS[task], "ours, by weights" if task == "weights" else "ours", text, asked.price["epsilon"], delta)
+
+
+def sides(task: str) -> list[Terms]:
+    """Both sides of a task that peers have too."""
+    terms = ours(task)
+    price = questions.EPSILON, questions.KEY_DELTA if task == "discovered" else "0"  # which their scripts spend
+    remarks = {"discovered": "at most 5 rows of a person, instead of 1 row in each of 5 groups"}
+    return [
+        terms,
+        Terms(terms.comparison, "OpenDP", body("queries/opendp_peer.py", task), *price),
+        Terms(
+            *(terms.comparison, "Tumult", body("queries/tumult_peer.py", task), *price),
+            remark=remarks.get(task, ""),
+        ),
+    ]
+
+
+TASKS = {
+    "count": "rows: COUNT by region",
+    "sums": "rows: COUNT, SUM, AVG by category",
+    "persons": "persons: COUNT, SUM, AVG by category",
+    "discovered": "persons: found keys, category × day",
+    "weights": "persons: found keys, category × day",
+    "quantiles": "rows: four quantiles by region",
+}
+CAPS = ("groups_per_person", "rows_per_group", "rows_per_person")
+TERMS = [each for task in ("count", "sums", "persons", "discovered", "quantiles") for each in sides(task)]
 
 
 def run(report: Report) -> None:
@@ -190,7 +228,6 @@ def run(report: Report) -> None:
     add("protect", "protect")
     contest.run(rounds=5)
     report.measure([Case("giveortake demo", demo, goal=below(5))], rounds=3, warm_up=False)
-    contest.keys("persons: found keys, category × day")
     contest.memory("persons: the same, first time", "persons: found keys, category × day")
     report.note(f"{rows:,} rows of {rows // 10:,} people; every time is that of a fresh session, imports not counted.")
     report.note(f"A contestant whose process takes more than {PATIENCE:.0f} s is measured once.")

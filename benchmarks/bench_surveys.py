@@ -19,6 +19,7 @@ from giveortake.local import (
 from giveortake.local.bits import grouped_sums
 from giveortake.local.consistency import rescaled
 from harness.report import Case, Report, faster, timed
+from harness.terms import Terms, entry
 
 if TYPE_CHECKING:
     from harness.peer import Peer
@@ -32,13 +33,26 @@ SURVEYS: dict[str, tuple[str, Any]] = {
     "blh": ("local hashing, binary", LocalHashing(range(DOMAIN), EPSILON, buckets=2)),
     "hr": ("Hadamard response", HadamardResponse(range(DOMAIN), EPSILON)),
 }
+SCRIPT, NOT_THERE = "peers/ldp_peers.py", {"hr", "rappor"}  # in multi-freq-ldpy
+BLOOM = Rappor(EPSILON, bits=64, hashes=2, cohorts=8)
+TERMS = [
+    Terms(name, side, text, str(EPSILON))
+    for key, (name, survey) in {**SURVEYS, "rappor": ("RAPPOR, 64 bits, 8 cohorts", BLOOM)}.items()
+    for side, text in (
+        ("ours", f"{type(survey).__name__}(…, epsilon={EPSILON}): randomize and count"),
+        ("pure-ldp", entry(SCRIPT, "pure_ldp", key)),
+        *(
+            () if key in {"hr", "rappor"} else [("multi-freq-ldpy", entry(SCRIPT, "multi_freq_ldpy", key))]
+        ),  # it has none
+    )
+]
 COUNTS = {"grr": 20_000, "oue": 4_000, "sue": 4_000, "olh": 256, "blh": 256, "hr": 4_000}  # of the peers' errors
 ERROR_ROUNDS = 40
 ALIKE = 1.15  # errors over 4 × 1,024 shares differ by less than this by chance
 
 
 def run(report: Report) -> None:
-    peer = report.peer("ldp_peers.py", "pure-ldp multi-freq-ldpy scikit-learn statsmodels 'xxhash<4'")
+    peer = report.peer("pure-ldp", "ldp_peers.py", "pure-ldp multi-freq-ldpy scikit-learn statsmodels 'xxhash<4'")
     answers = np.arange(RESPONDENTS) % DOMAIN
     cases = []
     for key, (name, survey) in SURVEYS.items():
@@ -49,10 +63,10 @@ def run(report: Report) -> None:
             if not (key == "hr" and library == "multi-freq-ldpy")  # it has none
         ]
     words = [str(answer) for answer in answers.tolist()]
-    sketch, bloom = CountMeanSketch(EPSILON, functions=64, buckets=256), Rappor(EPSILON, bits=64, hashes=2, cohorts=8)
+    sketch = CountMeanSketch(EPSILON, functions=64, buckets=256)
     for key, name, survey, groups, columns in (
         ("cms", "count-mean sketch, 64 × 256", sketch, 64, 256),
-        ("rappor", "RAPPOR, 64 bits, 8 cohorts", bloom, 8, 64),
+        ("rappor", "RAPPOR, 64 bits, 8 cohorts", BLOOM, 8, 64),
     ):
         ours = timed(partial(grouped, survey, words, groups, columns), units=RESPONDENTS)
         if key == "rappor":

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
+from harness.terms import Terms, call, statements
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,14 +33,27 @@ RUNS = 3
 GOALS = {"mixture": (0.009, 0.023), "Adult": (0.0222, 0.050)}  # of pairs and triples: what a prototype reached
 SECONDS, MEGABYTES = 30.0, 1024
 RHO = "0.01497"  # what (1, 1e-9) converts to, for a peer that is told ρ
-PEERS: dict[str, tuple[str, str, list[str]]] = {
-    "OpenDP, MST": ("opendp", "opendp_synthetic.py", ["mst", RHO]),
-    "OpenDP, AIM": ("opendp", "opendp_synthetic.py", ["aim", RHO]),
-    "smartnoise-synth, MST": ("snsynth", "smartnoise_synthetic.py", ["mst", EPSILON, DELTA]),
-    "smartnoise-synth, AIM": ("snsynth", "smartnoise_synthetic.py", ["aim", EPSILON, DELTA]),
+OPENDP, SMARTNOISE = ("OpenDP", "opendp", "mbi", "polars"), ("smartnoise-synth", "snsynth")
+PEERS: dict[str, tuple[tuple[str, ...], str, list[str]]] = {  # a name and modules, a script, and what it is told
+    "OpenDP, MST": (OPENDP, "opendp_synthetic.py", ["mst", RHO]),
+    "OpenDP, AIM": (OPENDP, "opendp_synthetic.py", ["aim", RHO]),
+    "smartnoise-synth, MST": (SMARTNOISE, "smartnoise_synthetic.py", ["mst", EPSILON, DELTA]),
+    "smartnoise-synth, AIM": (SMARTNOISE, "smartnoise_synthetic.py", ["aim", EPSILON, DELTA]),
 }
-PEER_SECONDS = 300  # of CPU, after which a peer is stopped
-STOPPED = "stopped"
+CALLS = {"opendp_synthetic.py": "float(rho)", "smartnoise_synthetic.py": "epsilon=float"}
+PRICE: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+TERMS = [
+    Terms("synthesis", "ours", call("gt.synth.synthesize", "session", "columns=[…]", **PRICE), EPSILON, DELTA),
+    *(
+        Terms(
+            *("synthesis", peer, f"{statements(f'peers/{script}', CALLS[script])}: {said}", EPSILON, DELTA),
+            remark=f"told ρ = {RHO}" if RHO in said else "takes the values of columns from the rows",
+        )
+        for peer, (_, script, said) in PEERS.items()
+    ),
+]
+PEER_SECONDS, QUICK_SECONDS = 300, 60  # of CPU, after which a peer is stopped
+STOPPED, FAILED = "stopped", "failed"
 ROWS, ATTRIBUTES, VALUES = 1_000_000, 20, 10  # of a large table
 LARGE_SECONDS = 120.0
 PREDICTED = 1.5  # how many times off a predicted error may be, on average
@@ -50,22 +64,21 @@ ADULT_BINS = {0: 5, 2: 5, 9: 5, 10: 5, 11: 5}  # by public cuts
 def run(report: Report) -> None:
     tables = {"mixture": _mixture, "flights": _flights}  # the smallest first
     stopped: set[str] = set()
-    adult = None if report.table_folder is None else Path(report.table_folder) / "adult.csv"
-    if adult is not None and adult.is_file():
-        tables["Adult"] = lambda: _adult(adult)
+    adult = report.file("Adult", "adult.csv")
+    if adult is None:
+        report.note("Adult was left out.")
     else:
-        report.note("Adult was left out: --data names a folder that holds adult.csv.")
+        tables["Adult"] = lambda: _adult(adult)
     for name, make in tables.items():
         if report.quick and name == "flights":
             continue
         _compare(report, name, *make())
-        if not report.quick:
-            _peers(report, name, *make(), stopped)
+        _peers(report, name, *make(), stopped)
     _large(report)
     report.note(
         f"Total variation distances, means over all pairs and all triples of columns, at ε = {EPSILON}, δ = {DELTA}; "
         "seconds of CPU, without loading the table. Bootstrap, Chow–Liu and independent columns protect nobody. A peer "
-        f"is stopped after {PEER_SECONDS} s of CPU."
+        f"is stopped after {QUICK_SECONDS if report.quick else PEER_SECONDS} s of CPU."
     )
 
 
@@ -77,7 +90,7 @@ def _compare(report: Report, name: str, table: Places, sizes: list[int]) -> None
         domains = {each: list(range(size)) for each, size in zip(names, sizes, strict=True)}
         with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(EPSILON, DELTA), domains=domains) as session:
             begun = time.process_time()
-            made = gt.synth.synthesize(session, columns=names, epsilon=EPSILON, delta=DELTA)
+            made = gt.synth.synthesize(session, columns=names, **PRICE)
             seconds = time.process_time() - begun
         pairs, triples = _distances(table, made.to_polars().to_numpy().astype(np.int64), sizes)
         goal = GOALS.get(name)
@@ -102,35 +115,39 @@ def _peers(report: Report, name: str, table: Places, sizes: list[int], stopped: 
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "table.npy", Path(folder) / "made.npy"
         np.save(source, table)
-        for peer, (module, script, said) in PEERS.items():
-            python = report.python_with(module)
+        for peer, (needed, script, said) in PEERS.items():
+            python = report.python_with(*needed)
             if python is None:
-                report.fact(f"{name}, {peer}", "not installed")
+                report.fact(f"{name}, {peer}", "left out")
                 continue
             if peer in stopped:
                 report.fact(f"{name}, {peer}", "not tried: it was stopped on a smaller table")
                 continue
             arguments = [str(report.folder / "peers" / script), str(source), str(made), json.dumps(sizes), *said]
-            told = _of_peer(python, arguments, made, table, sizes)
+            told = _of_peer(
+                [python, *arguments], made, table, sizes, most=QUICK_SECONDS if report.quick else PEER_SECONDS
+            )
             stopped |= {peer} if told.startswith(STOPPED) else set()
+            if told.startswith(FAILED):
+                report.unanswered(f"{name}, {peer}")
             report.fact(f"{name}, {peer}", told)
 
 
-def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes: list[int]) -> str:
+def _of_peer(line: list[str], made: Path, table: Places, sizes: list[int], *, most: int) -> str:
     """Its distances, seconds and memory; or how it failed."""
-    limits = (PEER_SECONDS, PEER_SECONDS)
+    limits = (most, most)
     ended = subprocess.run(  # noqa: S603 (a script of this checkout, the interpreter the user named)
-        [python, *arguments],
+        line,
         check=False,
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limits),
     )
     if ended.returncode < 0:
-        return f"{STOPPED} after {PEER_SECONDS} s of CPU"
+        return f"{STOPPED} after {most} s of CPU"
     if ended.returncode:
         told = [line.strip() for line in ended.stderr.splitlines() if any(each.isalpha() for each in line)]
-        return f"failed: {(told or ['without a word'])[-1][:100]}"
+        return f"{FAILED}: {(told or ['without a word'])[-1][:100]}"
     seconds, megabytes = json.loads(ended.stdout.strip().splitlines()[-1])
     pairs, triples = _distances(table, np.load(made), sizes)
     return f"{pairs:.4f}, {triples:.4f}; {seconds:.0f} s, {megabytes:,} MB"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from giveortake import plot
 from giveortake.errors import InvalidParameter
 from harness import pages, results
 from harness.schedule import Schedule
+from harness.terms import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +31,7 @@ SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Speed, beside peers and a floor": (
         *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "path"),
     ),
-    "Answers for one budget": ("filters", "widths", "intervals", "caps"),
+    "Answers for one budget": ("filters", "widths", "intervals", "caps", "keys"),
     "The same questions elsewhere": ("coming_from",),
     "Tables, marginals and synthesis": ("workloads", "synthetic"),
     "Learning": ("learning",),
@@ -66,7 +68,25 @@ def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str],
     write(found, docs, describe)
     changed = pages.fill(docs, folder)
     out.print(f"written: {', '.join(f'docs/{name}' for name in [*_PLACES.values(), *changed])}")
-    return 0
+    gaps = lacking(found)
+    for name, why in gaps.items():
+        print(f"error: {_said(name)}: {why}", file=sys.stderr)
+    return 1 if gaps else 0
+
+
+def lacking(found: dict[str, Any]) -> dict[str, str]:
+    """What the page does not tell, by benchmark: what failed, peers without an answer, terms that nobody recorded."""
+    gaps = {}
+    for name, run in found["runs"].items():
+        problem = found["missing"].get(name, "")
+        unanswered = "; ".join((run or {}).get("missing", ()))
+        if run is None:
+            gaps[name] = problem or "not measured with this version"
+        elif unanswered or problem:
+            gaps[name] = f"no answer from {unanswered}" if unanswered else problem
+        elif name in COMPARED and not run.get("terms"):
+            gaps[name] = "its run did not record what it asked each side"
+    return gaps
 
 
 def _runs(folder: Path) -> dict[str, Run | None]:
@@ -148,7 +168,7 @@ def _section(name: str, found: dict[str, Any]) -> list[str]:
         return [f"**Not measured with this version yet**: `giveortake bench {_said(name)} --save`{why}."]
     notes = [line for note in run["notes"] for line in (note, "")]
     short = [f"Of the whole benchmark: {problem}.", ""] if problem else []
-    return [*pages.table(run), "", *notes, *short, pages.provenance(run)]
+    return [*pages.table(run), "", *pages.asked(run), *notes, *short, pages.provenance(run)]
 
 
 def _said(name: str) -> str:
@@ -167,6 +187,7 @@ def _points(runs: dict[str, Run | None]) -> Iterator[dict[str, Any]]:
 
 def _options(arguments: Any) -> list[str]:
     found = [word for python in arguments.peer_python for word in ("--peer-python", python)]
+    found += [word for name in arguments.without for word in ("--without", name)]
     return [*found, *(["--data", arguments.data] if arguments.data else [])]
 
 

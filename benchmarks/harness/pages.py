@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harness import results
+from harness import results, terms
 from harness.processors import disturbance
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _filled(found: re.Match[str], benchmarks: Path) -> str:
     run = results.last(benchmarks, found["name"].replace("-", "_"))
     lines = ["", f"Not measured with this version yet: `giveortake bench {found['name']}`."] if run is None else []
     if run is not None:
-        lines = ["", *table(run, found["part"] or ""), "", provenance(run)]
+        lines = ["", *table(run, found["part"] or ""), "", *asked(run, found["part"] or ""), provenance(run)]
     return "\n".join([found["begin"], *lines, "", found["end"]])
 
 
@@ -59,6 +59,17 @@ def table(run: Run, part: str = "") -> list[str]:
         f"|{'---|' * len(used)}",
         *(f"| {' | '.join(row[index] for index in used)} |" for row in rows),
     ]
+
+
+def asked(run: Run, part: str = "") -> list[str]:
+    """The terms of both sides, of comparisons that begin with a word; of a run that did not record them, that alone."""
+    if run.get("terms"):
+        lines = [each for each in run["terms"] if each["comparison"].startswith(part)]
+        words = "Asked of each side, with the ε and δ that the whole call spends:"
+        return [words, "", *terms.table(lines), ""] if lines else []
+    again = f"`giveortake bench {run['name'].replace('_', '-')} --save`"
+    old = f"**This run did not record what it asked each side, and at which ε and δ**: {again} measures it again."
+    return [old, ""] if run["name"] in terms.COMPARED else []
 
 
 def provenance(run: Run) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import NotFound
@@ -17,13 +16,19 @@ if TYPE_CHECKING:
 
 @final
 class Peer:
-    """A peer script: it says `ready` or `missing` first, then answers the name of a case with seconds per unit."""
+    """A peer script: it says `ready` or `missing` first, then answers the name of a case with seconds per unit.
 
-    def __init__(self, script: Path, package: str, python: str | None = None) -> None:
+    Without an interpreter, nothing is started: the peer was left out by the user.
+    """
+
+    def __init__(self, script: Path, package: str, python: str | None = None, *arguments: str) -> None:
         self.package = package
+        self.installed = False
+        if python is None:
+            return
         try:
             self._process = subprocess.Popen(  # noqa: S603 (a script of this checkout, the interpreter the user named)
-                [python or sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [python, str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
         except OSError as error:
             raise _no_interpreter(python, error) from None
@@ -33,15 +38,17 @@ class Peer:
         return self
 
     def __exit__(self, *_exception: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if not hasattr(self, "_process"):
+            return
         self._process.terminate()
         self._process.communicate()
 
     def named(self, name: str) -> str:
-        """What a report calls this peer; if it is not there, how to get it."""
-        return name if self.installed else f"{name} not installed (pip install {self.package})"
+        """What a report calls this peer."""
+        return name if self.installed else f"{name} left out"
 
     def stopwatch(self, case: str) -> Stopwatch | None:
-        """A stopwatch for one of the script's cases; None if the peer is not installed."""
+        """A stopwatch for one of the script's cases; None if the peer was left out."""
         if not self.installed:
             return None
 

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from rich.table import Table
 
+from giveortake.errors import NotFound
 from harness import results
 from harness.peer import Peer, has_module
 from harness.processors import Watch, disturbance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
     from types import TracebackType
 
     from rich.console import Console
 
     from giveortake.progress import Progress
+    from harness.terms import Terms
 
 Stopwatch: TypeAlias = "Callable[[], float]"  # does the work once and returns the seconds it took for one unit
 _SIGNIFICANT = 3
+DATA = "GIVEORTAKE_BENCH_DATA"  # the variable that names a folder of tables
 
 
 @final
@@ -100,6 +104,9 @@ class Report:
     table_rows: int | None = None
     table_folder: str | None = None
     progress: Progress | None = None
+    without: Sequence[str] = ()  # peers and tables that the user leaves out
+    terms: Sequence[Terms] = ()
+    missing: list[str] = field(default_factory=list)  # what a peer that is there did not answer
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tables: dict[str, list[str]] = field(default_factory=dict)
@@ -112,19 +119,42 @@ class Report:
     def __exit__(self, *_exception: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._opened.close()
 
-    def peer(self, script: str, package: str) -> Peer:
-        """A peer's script in `benchmarks/peers/`, run in its own process by the interpreter that has the peer."""
-        first, *others = self.peer_pythons or [sys.executable]
-        found = self._opened.enter_context(Peer(self.folder / "peers" / script, package, first))
-        for python in others:
-            if not found.installed:
-                found = self._opened.enter_context(Peer(self.folder / "peers" / script, package, python))
-        return found
+    def peer(self, name: str, script: str, package: str, *arguments: str) -> Peer:
+        """A peer's script in `benchmarks/peers/`, run in its own process by the first interpreter that has the peer."""
+        path = self.folder / "peers" / script
+        if self.leaves_out(name):
+            return Peer(path, package)
+        for python in self.peer_pythons or [sys.executable]:
+            found = self._opened.enter_context(Peer(path, package, python, *arguments))
+            if found.installed:
+                return found
+        raise _missing(name, f"pip install {package}, and --peer-python")
 
-    def python_with(self, *modules: str) -> str | None:
-        """The first interpreter that has all of these, of this one and those that were named; None if none has."""
-        known = [sys.executable, *self.peer_pythons]
-        return next((python for python in known if all(has_module(python, each) for each in modules)), None)
+    def python_with(self, name: str, *modules: str) -> str | None:
+        """The first interpreter that has all of these, of this one and those that were named; None if left out."""
+        if self.leaves_out(name):
+            return None
+        for python in (sys.executable, *self.peer_pythons):
+            if all(has_module(python, each) for each in modules):
+                return python
+        raise _missing(name, f"--peer-python names an environment with {', '.join(modules)}")
+
+    def file(self, name: str, file: str) -> Path | None:
+        """A table that is not made here, in the folder that `--data` or GIVEORTAKE_BENCH_DATA names."""
+        if self.leaves_out(name):
+            return None
+        folder = self.table_folder or os.environ.get(DATA)
+        if folder is None or not (Path(folder) / file).is_file():
+            raise _missing(name, f"--data FOLDER, or the variable {DATA}, names a folder with {file}")
+        return Path(folder) / file
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether the user leaves out this peer or table."""
+        return name.casefold() in {each.casefold() for each in self.without}
+
+    def unanswered(self, what: str) -> None:
+        """Something that a peer should have answered and did not: the run is saved, and fails."""
+        self.missing.append(what)
 
     def measure(self, cases: Sequence[Case], rounds: int = 7, *, warm_up: bool = True) -> None:
         """Run every case's contestants in turns, `rounds` times after a warm-up, and record the medians."""
@@ -175,13 +205,20 @@ class Report:
             self.name,
             quick=self.quick,
             watch=self.watch,
-            found={"rows": [asdict(row) for row in self.rows], "notes": self.notes, "tables": self.tables},
+            found={
+                "rows": [asdict(row) for row in self.rows],
+                "notes": self.notes,
+                "tables": self.tables,
+                "terms": [asdict(each) for each in self.terms],
+                "missing": self.missing,
+            },
         )
 
     def _record(self, case: Case, ours: float, other: float | None) -> None:
         name = case.other_name
-        if other is not None and math.isnan(other):
-            name, other = f"{name} gave no answer", None
+        if other is not None and not math.isfinite(other):
+            self.unanswered(f"{name}: {case.name}")
+            name, other = f"{name} **failed**", None
         missing = other is None and bool(name)
         ratio = "" if other is None else comparison(ours, other)
         self.rows.append(
@@ -238,6 +275,10 @@ def duration(seconds: float) -> str:
         if abs(seconds) < limit:
             return f"{seconds * factor:.{_SIGNIFICANT}g} {unit}"
     return f"{seconds:.{_SIGNIFICANT}g} s"
+
+
+def _missing(name: str, how: str) -> NotFound:
+    return NotFound(f"{name} is missing: no comparison without it", hint=f"{how}; or leave it out: --without {name!r}")
 
 
 def _times(seconds: float | None, units: int) -> float | None:

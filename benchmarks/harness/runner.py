@@ -34,17 +34,23 @@ def run(arguments: argparse.Namespace, folder: Path, out: Console) -> int:
     if arguments.names == ["report"]:
         return evidence.report(arguments, folder, out, lambda name: _description(found[name]))
     names = [name.replace("-", "_") for name in arguments.names]
+    failed = 0
     for name in _chosen([*names, *(["crash"] if arguments.crash else [])], found):
         said = (arguments.quick, arguments.peer_python, arguments.rows, arguments.data)
         with (
             progress(f"{name}: {_description(found[name])}") as shown,
-            Report(name, out, folder, *said, shown) as report,
+            Report(name, out, folder, *said, shown, arguments.without) as report,
         ):
-            _load(found[name]).run(report)
+            module = _load(found[name])
+            report.terms = getattr(module, "TERMS", ())
+            module.run(report)
         report.print()
         if arguments.save:
             out.print(f"[dim]saved to {report.save().relative_to(folder.parent)}[/]\n")
-    return 0
+        if report.missing:
+            failed = 1
+            print(f"error: no answer from {'; '.join(report.missing)}", file=sys.stderr)
+    return failed
 
 
 def _chosen(names: Sequence[str], found: dict[str, Path]) -> Sequence[str]:

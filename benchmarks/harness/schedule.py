@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ALONE = (  # they measure time; the shortest first
     *("import", "scales", "accounting", "filters", "latency", "noise", "verify", "surveys", "workloads", "command"),
-    *("ledger", "service", "coming_from", "limits", "stream", "engines", "queries"),
+    *("ledger", "service", "coming_from", "limits", "stream", "keys", "engines", "queries"),
 )
 BESIDE = (  # they count, measure CPU seconds of their own, or mostly wait; learning takes as long as several others
     *("learning", "path", "widths", "intervals", "caps", "audit", "quantiles", "runs", "crash", "learning_coverage"),

@@ -1,6 +1,6 @@
-"""Other accountants, one timing at a time: reads `PACKAGE CASE` or `PACKAGE CASE epsilon`, writes seconds or ε.
+"""Other accountants, one timing at a time: `PACKAGE` reads `CASE` or `CASE epsilon`, writes seconds or ε.
 
-Each package is optional; one that is missing or fails answers `nan`.
+The package says `missing` if it is not there, whatever else is; one that fails answers `nan`.
 """
 
 from __future__ import annotations
@@ -124,12 +124,15 @@ def answer(cases: dict[str, Callable[[], float]], case: str, *, value: bool) -> 
 def main() -> None:
     warnings.filterwarnings("ignore")
     packages = {"dp_accounting": dp_accounting, "prv_accountant": prv_accountant, "autodp": autodp, "opendp": opendp}
-    found = {name: make() for name, make in packages.items() if importlib.util.find_spec(name) is not None}
-    print("ready" if found else "missing", flush=True)
+    package = sys.argv[1]
+    if importlib.util.find_spec(package) is None:
+        print("missing", flush=True)
+        return
+    cases = packages[package]()
+    print("ready", flush=True)
     for line in sys.stdin:
-        package, _, case = line.strip().partition(" ")
-        name, value = case.removesuffix(" epsilon"), case.endswith(" epsilon")
-        print(answer(found.get(package, {}), name, value=value), flush=True)
+        case = line.strip()
+        print(answer(cases, case.removesuffix(" epsilon"), value=case.endswith(" epsilon")), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ error of all shares times the number of respondents.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 DOMAIN, EPSILON = 1024, 1.0
 COUNTS = {"grr": 20_000, "oue": 4_000, "sue": 4_000, "olh": 256, "blh": 256, "hr": 4_000, "rappor": 4_000}
 ERROR_ROUNDS = 4
+HASHES = 2  # of RAPPOR, whose bits are replaced with a probability f: its ε is 2 · hashes · ln((1 − f/2) / (f/2))
+FLIPPED = 2 / (1 + math.exp(EPSILON / (2 * HASHES)))
 
 
 def pure_ldp() -> dict[str, Callable[[int], Any]]:
@@ -34,8 +37,8 @@ def pure_ldp() -> dict[str, Callable[[int], Any]]:
         return run(fo.HadamardResponseClient(EPSILON, DOMAIN, server.get_hash_funcs()), server, count)
 
     def bloom(count: int) -> Any:
-        server = fo.RAPPORServer(0.5, 64, 2, DOMAIN, num_of_cohorts=8)
-        client = fo.RAPPORClient(0.5, 64, server.get_hash_funcs(), num_of_cohorts=8)
+        server = fo.RAPPORServer(FLIPPED, 64, HASHES, DOMAIN, num_of_cohorts=8)
+        client = fo.RAPPORClient(FLIPPED, 64, server.get_hash_funcs(), num_of_cohorts=8)
         for person in range(count):
             server.aggregate(client.privatise(person % DOMAIN + 1))
 

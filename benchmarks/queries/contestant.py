@@ -20,15 +20,21 @@ if TYPE_CHECKING:
     Prepared = Callable[[], Any]  # the work to be timed, after what comes before it
 
 
-def main(tasks: Mapping[str, Callable[[str], Prepared]]) -> None:
-    """Run the task that the command line names; `tasks` prepare a table and return the work to time."""
+def main(
+    tasks: Mapping[str, Callable[[str], Prepared]], warm_ups: Mapping[str, Callable[[str], Prepared]] | None = None
+) -> None:
+    """Run the task that the command line names; `tasks` prepare a table and return the work to time.
+
+    The work returns how many rows were released, or something to call for that and more.
+    """
     task, table, small = sys.argv[1:4]
-    tasks[task](small)()
+    (warm_ups or tasks)[task](small)()
     work = tasks[task](table)
     started = time.perf_counter()
-    shape = work()
+    found = work()
     seconds = time.perf_counter() - started
-    print("\n" + json.dumps({"seconds": seconds, "peak": peak_memory(), "rows": shape}), flush=True)
+    shape = found() if callable(found) else {"rows": found}
+    print("\n" + json.dumps({"seconds": seconds, "peak": peak_memory(), **shape}), flush=True)
 
 
 def peak_memory() -> int:

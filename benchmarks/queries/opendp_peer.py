@@ -27,7 +27,7 @@ def query(path: str, unit: Any, by: list[str], groups: int | None, loss: Any = N
     return dp.Context.compositor(
         data=pl.scan_parquet(path),
         privacy_unit=unit,
-        privacy_loss=loss or dp.loss_of(epsilon=1.0),
+        privacy_loss=loss or dp.loss_of(epsilon=float(questions.EPSILON)),
         split_evenly_over=1,
         margins=margins,
     ).query()
@@ -57,7 +57,8 @@ def averaged(found: Any) -> Any:
 
 def discovered(path: str) -> Any:
     keys = ["category", "day"]
-    start = query(path, PERSON, keys, None, dp.loss_of(epsilon=1.0, delta=1e-7)).truncate_per_group(1, by=keys)
+    loss = dp.loss_of(epsilon=float(questions.EPSILON), delta=float(questions.KEY_DELTA))
+    start = query(path, PERSON, keys, None, loss).truncate_per_group(1, by=keys)
     kept = start.truncate_num_groups(questions.GROUPS, by=keys, keep="first")
     return kept.group_by(*keys).agg(dp.len(signed=True)).release().collect()
 

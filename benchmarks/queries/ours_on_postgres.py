@@ -44,4 +44,4 @@ def payments(path: str) -> str:
 
 
 if __name__ == "__main__":
-    main(tasks(payments))
+    main(tasks(payments), tasks(payments, is_warm_up=True))

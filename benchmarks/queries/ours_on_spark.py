@@ -30,4 +30,4 @@ def payments(path: str) -> Any:
 
 
 if __name__ == "__main__":
-    main(tasks(payments))
+    main(tasks(payments), tasks(payments, is_warm_up=True))

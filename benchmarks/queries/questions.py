@@ -4,6 +4,7 @@ from __future__ import annotations
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95)
 FILTER = "day < 180 AND amount > 20"
+EPSILON, KEY_DELTA = "1", "1e-7"  # of every answer that is timed, the same for all; δ where keys are found
 GROUPS, ROWS = 5, 3
 KEPT_ROWS = 15
 _SUMS = "COUNT(*) AS n, SUM({amount}) AS total, AVG({amount}) AS mean"
@@ -16,7 +17,7 @@ def by_region() -> str:
 
 
 def by_category(sums: str, where: str = "") -> str:
-    return f"SELECT category, {sums} FROM payments {where} GROUP BY category"
+    return f"SELECT category, {sums} FROM payments{where and ' '}{where} GROUP BY category"
 
 
 def by_other_key(sums: str) -> str:

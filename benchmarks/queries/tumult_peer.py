@@ -1,4 +1,7 @@
-"""Tumult Analytics on a local Spark with two cores; the start of the JVM is not timed."""
+"""Tumult Analytics on a local Spark with two cores; the start of the JVM is not timed.
+
+Where it needs several queries, ε is split evenly among them; its session holds no more than the whole.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ SETTINGS = {
 }
 BY_REGION = ta.KeySet.from_dict({"region": [f"region_{index:02d}" for index in range(REGIONS)]})
 BY_CATEGORY = ta.KeySet.from_dict({"category": [f"category_{index:04d}" for index in range(CATEGORIES)]})
-ONE = ta.PureDPBudget(1)
+WHOLE = ta.PureDPBudget(int(questions.EPSILON))
 KEYS = ["category", "day"]
 
 
@@ -45,9 +48,14 @@ def spark() -> Any:
     return found
 
 
-def session(path: str, change: Any, budget: Any = None) -> Any:
+def part(count: int) -> Any:
+    """The part of ε that each of so many queries gets."""
+    return int(questions.EPSILON) / count
+
+
+def session(path: str, change: Any, budget: Any = WHOLE) -> Any:
     return ta.Session.from_dataframe(
-        privacy_budget=budget or ta.PureDPBudget(100),
+        privacy_budget=budget,
         source_id="payments",
         dataframe=spark().read.parquet(path),
         protected_change=change,
@@ -59,13 +67,14 @@ def rows() -> Any:
 
 
 def count(path: str) -> Any:
-    return session(path, ta.AddOneRow()).evaluate(rows().groupby(BY_REGION).count(), ONE).toPandas()
+    return session(path, ta.AddOneRow()).evaluate(rows().groupby(BY_REGION).count(), WHOLE).toPandas()
 
 
 def sums(path: str, change: Any = None, bounded: Callable[[], Any] = rows) -> Any:
     protected = session(path, change or ta.AddOneRow())
-    number = protected.evaluate(bounded().groupby(BY_CATEGORY).count(), ONE).toPandas()
-    total = protected.evaluate(bounded().groupby(BY_CATEGORY).sum("amount", 0, 100), ONE).toPandas()
+    half = ta.PureDPBudget(part(2))
+    number = protected.evaluate(bounded().groupby(BY_CATEGORY).count(), half).toPandas()
+    total = protected.evaluate(bounded().groupby(BY_CATEGORY).sum("amount", 0, 100), half).toPandas()
     found = number.merge(total, on="category")
     found["mean"] = found["amount_sum"] / found["count"]
     return found
@@ -81,13 +90,15 @@ def persons(path: str) -> Any:
 
 def discovered(path: str) -> Any:
     """Two queries: keys above a threshold, then counts of the keys that were found."""
-    protected = session(path, ta.AddRowsWithID("user_id"), ta.ApproxDPBudget(100, 1e-6))
+    delta = float(questions.KEY_DELTA)
+    protected = session(path, ta.AddRowsWithID("user_id"), ta.ApproxDPBudget(int(questions.EPSILON), delta))
 
     def bounded() -> Any:
         return rows().select(["user_id", *KEYS]).enforce(ta.MaxRowsPerID(questions.GROUPS))
 
-    found = ta.KeySet.from_dataframe(protected.evaluate(bounded().get_groups(KEYS), ta.ApproxDPBudget(1, 1e-7)))
-    return protected.evaluate(bounded().groupby(found).count(), ta.ApproxDPBudget(1, 0)).toPandas()
+    shown = protected.evaluate(bounded().get_groups(KEYS), ta.ApproxDPBudget(part(2), delta))
+    counts = bounded().groupby(ta.KeySet.from_dataframe(shown)).count()
+    return protected.evaluate(counts, ta.ApproxDPBudget(part(2), 0)).toPandas()
 
 
 def quantiles(path: str) -> Any:
@@ -95,7 +106,7 @@ def quantiles(path: str) -> Any:
     found = None
     for level in questions.QUANTILES:
         asked = rows().groupby(BY_REGION).quantile("amount", level, 0, GREATEST, name=f"q{100 * level:.0f}")
-        each = protected.evaluate(asked, ONE).toPandas()
+        each = protected.evaluate(asked, ta.PureDPBudget(part(len(questions.QUANTILES)))).toPandas()
         found = each if found is None else found.merge(each, on="region")
     return found
 

@@ -36,6 +36,24 @@ def test_a_peer_that_dies_is_an_error_not_a_wait(tmp_path: Path) -> None:
             stopwatch()
 
 
+PRELUDE = "def atom_domain(**_): pass\nenable_features = str\nabsolute_distance = atom_domain\n"
+
+
+def test_an_accountant_that_is_not_there_is_missing_whatever_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "opendp").mkdir()
+    (tmp_path / "opendp" / "__init__.py").touch()
+    (tmp_path / "opendp" / "prelude.py").write_text(PRELUDE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    script = Path(evidence.__file__).parents[1] / "peers" / "accounting_peers.py"
+    installed = {}
+    for package in ("opendp", "dp_accounting"):
+        with Peer(script, package, sys.executable, package) as peer:
+            installed[package] = peer.installed
+    assert installed == {"opendp": True, "dp_accounting": False}
+
+
 def test_goals_are_met_on_one_side_only() -> None:
     assert faster(100).met(1, 100)
     assert not faster(100).met(1, 99)

@@ -33,9 +33,9 @@ def run(report):
         Case("too slow", lambda: 1e-3, goal=below(1e-6), units=2),
     ], rounds=5)
     assert turns == ["ours", "other"] * (4 if report.quick else 6)
-    missing = report.peer("absent.py", "surely-not-there")
+    missing = report.peer("Absent", "absent.py", "surely-not-there")
     report.measure([Case("lonely", ours, missing.named("Absent"), missing.stopwatch("x"), faster(100))])
-    present = report.peer("present.py", "json")
+    present = report.peer("Present", "present.py", "json")
     report.measure([Case("peered", ours, present.named("Present"), present.stopwatch("x"))])
     report.fact("memory", "12 MB")
     report.note("measured nowhere")
@@ -57,7 +57,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_benchmark_is_measured_in_turns_and_reported(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "fake"]) == 0
+    assert cli.main(["bench", "fake", "--without", "absent"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "a case 1 s a peer 250 s 250× faster ≥ 100× faster yes" in lines
     assert "too slow 2 ms < 1 µs no" in lines
@@ -67,14 +67,29 @@ def test_a_benchmark_is_measured_in_turns_and_reported(checkout: Path, capsys: p
     assert not (checkout / "benchmarks" / "results").exists()
 
 
-def test_a_peer_that_is_not_installed_is_named_and_no_goal_is_claimed(
+def test_a_missing_peer_is_an_error_that_names_it_and_nothing_is_saved(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["bench", "fake", "--save", "--quick"]) == 0
-    assert "not installed" in capsys.readouterr().out
+    assert cli.main(["bench", "fake", "--save"]) == 2
+    assert "Absent" in capsys.readouterr().err
+    assert not (checkout / "benchmarks" / "results").exists()
+
+
+def test_a_peer_that_gives_no_answer_fails_the_run_and_is_named(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "benchmarks" / "peers" / "present.py").write_text(PRESENT.replace("0.5", "'nan'"))
+    assert cli.main(["bench", "fake", "--save", "--without", "Absent"]) == 1
+    assert "Present" in capsys.readouterr().err
+    saved = json.loads((checkout / "benchmarks" / "results" / "fake.json").read_text(encoding="utf-8"))
+    assert saved["missing"] == ["Present: peered"]
+
+
+def test_a_peer_that_is_left_out_is_named_on_its_line_and_no_goal_is_claimed(checkout: Path) -> None:
+    assert cli.main(["bench", "fake", "--save", "--quick", "--without", "Absent"]) == 0
     saved = json.loads((checkout / "benchmarks" / "results" / "fake-quick.json").read_text(encoding="utf-8"))
     rows = {row["case"]: row for row in saved["rows"]}
-    assert rows["lonely"]["other"] == "Absent not installed (pip install surely-not-there)"
+    assert rows["lonely"]["other"] == "Absent left out"
     assert rows["lonely"]["met"] is None
     assert rows["a case"]["met"] is True
     assert rows["a case"]["other_seconds"] == 250
@@ -83,7 +98,7 @@ def test_a_peer_that_is_not_installed_is_named_and_no_goal_is_claimed(
 
 def test_the_last_whole_run_and_the_last_quick_one_are_kept(checkout: Path) -> None:
     for options in (["--quick"], ["--quick"], []):
-        assert cli.main(["bench", "--save", *options]) == 0
+        assert cli.main(["bench", "--save", "--without", "Absent", *options]) == 0
     results = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in checkout.rglob("results/*.json")}
     assert {name: (run["quick"], len(run["rows"])) for name, run in results.items()} == {
         "fake.json": (False, 5),

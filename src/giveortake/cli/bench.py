@@ -63,6 +63,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the interpreter of an environment that has peers; may be repeated",
     )
+    parser.add_argument(
+        "--without",
+        metavar="PEER",
+        action="append",
+        default=[],
+        help="leave out a peer or a table, which is an error otherwise if it is missing; may be repeated",
+    )
     parser.add_argument("--rows", metavar="N", type=int, help="rows of the table that queries are measured on")
     parser.add_argument("--data", metavar="FOLDER", help="where that table is kept, and made if it is not there")
 
