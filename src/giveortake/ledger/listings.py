@@ -158,6 +158,9 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
             is_free = not content.get("levels", True)  # it was asked before, and nobody is charged
             cost = "free, asked before" if is_free else price(content["event"], neighbours)
             return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
+        case "alias":
+            who = "" if content.get("analyst") is None else f"{content['analyst']} asks "
+            return f"{who}release {content['release']} again, free"
         case "settled":
             return f"the answer to {_reserved(content)}"
         case "drawn":

@@ -239,9 +239,9 @@ class Till(Office):
         last moment was not told; that it failed is.
         """
         with self.chain.changing() as draft:
-            number = draft.book.keys.get((analyst, key))
-            if number is not None:
-                reservations.fail(draft, number, since=since)
+            known = reservations.of_key(draft, analyst, key)
+            if known is not None:
+                reservations.fail(draft, known[0], since=since)
 
 
 def _number(reservation: Reservation | int) -> int:
