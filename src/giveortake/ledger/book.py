@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 Asked = TypeVar("Asked")
 
 _OF_ANALYSTS = frozenset({"alias", "reserved", "requested", "approved", "denied", "revoked", "readmitted"})
-OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
+OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"})
 
 
 @final

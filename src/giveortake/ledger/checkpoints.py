@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
-_WRITING = 6  # version of what `_written` writes, and of what a book forgets
+_WRITING = 5  # version of what `_written` writes, and of what a book forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = (DataSet, Grant, Level, Listed, Requested, Token)

@@ -176,6 +176,14 @@ def _failed(book: Book, number: int, content: Content) -> None:
     _count_failure(book, reserved)
 
 
+def _defect(book: Book, number: int, content: Content) -> None:
+    """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
+    _failed(book, number, content)
+    for level in book.reservations[content["reservation"]].own:
+        book.levels[level].defects += 1
+        book.levels[level].stopped = True
+
+
 def _repeated(book: Book, _number: int, content: Content) -> None:
     _count_failure(book, book.reservations[content["reservation"]])
 
@@ -188,6 +196,7 @@ def _count_failure(book: Book, reserved: Reserved) -> None:
 
 def _forgiven(book: Book, _number: int, content: Content) -> None:
     book.levels[content["level"]].failed = 0
+    book.levels[content["level"]].stopped = False
 
 
 def _requested(book: Book, number: int, content: Content) -> None:
@@ -287,6 +296,7 @@ KINDS: dict[str, Callable[[Book, int, Content], None]] = {
     "checkpoint": _checkpoint,
     "dataset": _dataset,
     "declared": _declared,
+    "defect": _defect,
     "denied": _denied,
     "drawn": _drawn,
     "failed": _failed,

@@ -158,9 +158,6 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
             is_free = not content.get("levels", True)  # it was asked before, and nobody is charged
             cost = "free, asked before" if is_free else price(content["event"], neighbours)
             return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
-        case "alias":
-            who = "" if content.get("analyst") is None else f"{content['analyst']} asks "
-            return f"{who}release {content['release']} again, free"
         case "settled":
             return f"the answer to {_reserved(content)}"
         case "drawn":
@@ -179,7 +176,8 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
         case "token":
             return str(content.get("analyst") or "for the custodian")
         case _:
-            return str(content.get("reason") or content.get("analyst") or "")
+            release = f"release {content['release']} again, free" if "release" in content else ""
+            return str(content.get("reason") or release or content.get("analyst") or "")
 
 
 def _reserved(content: Mapping[str, Any]) -> str:

@@ -235,11 +235,11 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     return draft.stored(reserved.answer).content["answer"]
 
 
-def fail(draft: Draft, number: int, *, since: datetime | None = None) -> None:
+def fail(draft: Draft, number: int, *, since: datetime | None = None, defect: bool = False) -> None:
     """Count a failure that the asker is about to observe, unless the answer was already there (before `since`)."""
     answer = _reserved(draft, number).answer
     if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
-        draft.add("failed", {"reservation": number})
+        draft.add("defect" if defect else "failed", {"reservation": number})
 
 
 def begin_again(draft: Draft, number: int) -> None:
@@ -286,7 +286,7 @@ def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst:
 
 
 def _require_failures_left(level: Level, analyst: str | None) -> None:
-    if level.failed >= level.failures:
+    if not level.failures_left:
         who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
         ways: dict[Face, str] = {
             "python": "`ledger.reset_failures`",
@@ -295,9 +295,10 @@ def _require_failures_left(level: Level, analyst: str | None) -> None:
             "service": "POST /v1/failures/LEVEL/reset",
         }
         free = "you can still ask for stored answers; the custodian allows more failures with"
+        why = "a question has failed by a defect" if level.stopped else f"{level.failed} questions have failed, and "
+        only = "" if level.stopped else f"only {level.failures} may"
         raise AllowanceExceeded(
-            f"{level.failed} questions have failed, and only {level.failures} may: the custodian has to look into it "
-            "first; nothing was charged",
+            f"{why}{only}: the custodian has to look into it first; nothing was charged",
             hint=Advice.spoken({face: f"{free} {way}" for face, way in ways.items()}),
         )
 

@@ -23,6 +23,7 @@ _SHOWN = {
     "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
     "drawn": ("place", "drawn"),
     "settled": ("answer",),
+    "defect": (),
     "failed": (),
     "repeated": (),
     "forgiven": ("reason",),

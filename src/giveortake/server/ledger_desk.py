@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake import ledger as ledgers
 from giveortake.errors import AccessDenied, NotFound
+from giveortake.ledger.failures import revealed
 from giveortake.session.configuration import budget_said
 from giveortake.wire.release_documents import asked_document, entry_document, release_document
 from giveortake.wire.standing_documents import level_document
@@ -187,12 +188,15 @@ def deny(book: Ledger, request: Request) -> dict[str, Any]:
 
 def failures(book: Ledger, _request: Request) -> dict[str, Any]:
     """How many failures each asker has observed, and what these can reveal."""
-    return {"failures": [{**asdict(each), "bits": float(each.bits)} for each in book.failures()]}
+    found = book.failures()
+    listed = [{**asdict(each), "bits": float(each.bits), "revealed": float(each.revealed)} for each in found]
+    return {"failures": listed, "revealed": float(revealed(found))}
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
     """Count a failure, by its key, that the asker is about to be told; the worker is gone and cannot count it."""
-    book.fail_key(request["key"], analyst=request["analyst"], since=datetime.fromisoformat(request["since"]))
+    since = datetime.fromisoformat(request["since"])
+    book.fail_key(request["key"], analyst=request["analyst"], since=since, defect=request["defect"])
     return {}
 
 

@@ -69,6 +69,7 @@ async def _shown(
         tokens=tokens["tokens"],
         waiting=len(waiting["approvals"]),
         failures=failed["failures"],
+        revealed=failed["revealed"],
         days=_DAYS,
         service=failed["service"],
     )
