@@ -263,7 +263,7 @@ class LedgerTooNew(LedgerError, RuntimeError):
 
 
 class LedgerBusy(LedgerError, TimeoutError):
-    """Other writers held the ledger for too long; try again."""
+    """Other writers held the ledger for too long, or its server was lost before a commit; try again."""
 
 
 class LedgerUnavailable(LedgerError, OSError):
