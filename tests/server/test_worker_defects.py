@@ -11,7 +11,6 @@ from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from demo_service import Running
 

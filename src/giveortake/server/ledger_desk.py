@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.ledger.budgets import Spent
     from giveortake.privacy import Guarantee
     from giveortake.server.worker import Operation
 
@@ -126,7 +127,7 @@ def readmit_analyst(book: Ledger, request: Request) -> dict[str, Any]:
 
 def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
     """Replace a promise by a new one."""
-    budget = _budget(request["budget"])
+    budget: Guarantee | Spent | None = "spent" if request["budget"] == "spent" else _budget(request["budget"])
     assert budget is not None  # noqa: S101 (the route demands one)
     level = _level(book, request["level"])
     return level_document(book, book.change_budget(level, budget, reason=request["reason"], by=request["by"]))
