@@ -138,6 +138,14 @@ def not_indexed(thing: object, hint: str) -> TypeError:
     return TypeError(f"{type(thing).__name__!r} object has no [ ]\n\n  hint: {hint}")
 
 
+def line_of(error: BaseException) -> str:
+    """The module and line of an error, which say enough to find the mistake."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "?" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+
+
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
@@ -193,14 +201,15 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No row was read, and nothing was charged."""
 
 
-FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "defect", "other"]
 
 
 class QueryFailed(GiveOrTakeError, RuntimeError):
     """The engine gave up on a question that was charged; the charge stands.
 
     `cause` is all that is shown: memory or time ran out, the table changed while it was read, the answer could not be
-    stored, or something else. The engine's own message may quote rows, and is left out.
+    stored, an error came that no question should lead to (a defect), or something else. The engine's own message may
+    quote rows, and is left out.
     """
 
     def __init__(self, message: str, *, cause: FailureCause = "other", hint: str | None = None) -> None:
@@ -253,7 +262,7 @@ class LedgerTooNew(LedgerError, RuntimeError):
 
 
 class LedgerBusy(LedgerError, TimeoutError):
-    """Other writers held the ledger for too long; try again."""
+    """Other writers held the ledger for too long, or its server was lost before a commit; try again."""
 
 
 class LedgerUnavailable(LedgerError, OSError):

@@ -6,15 +6,24 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_places import Place, place
 
-from giveortake.errors import BudgetExceeded, IdempotencyConflict, InvalidParameter, LedgerMismatch, NotFound
+from giveortake.errors import (
+    AllowanceExceeded,
+    BudgetExceeded,
+    IdempotencyConflict,
+    InvalidParameter,
+    LedgerMismatch,
+    NotFound,
+)
 from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
+from giveortake.ledger.reservations import ALIASES
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 
@@ -250,3 +259,81 @@ def test_only_the_same_question_of_the_same_analyst_takes_over_a_charge(place: P
         assert ledger.reserve(Laplace(200), dataset="visits", analyst="ann", question="q").fresh
         ledger.new_version("visits", version="2")
         assert ledger.reserve(small, dataset="visits", analyst="ann", question="q").fresh
+
+
+def bodies(ledger: Ledger) -> list[str]:
+    return [entry.body for entry in ledger.history()]
+
+
+def test_a_free_repeat_under_a_new_key_writes_one_short_entry_and_only_a_few_of_them(place: Place) -> None:
+    """The question is stored once, however often it is asked, and whatever the asker calls it."""
+    asked: Any = {"dataset": "visits", "analyst": "ann", "question": "q", "request": "r" * 30_000, "record": "p" * 9}
+    with place.open() as ledger:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, key="k", **asked)
+        ledger.settle(paid, 41)
+        before, counted = bodies(ledger), spent(ledger)
+        for number in range(3 * ALIASES):
+            again = ledger.reserve(TENTH, key=f"again {number}", **asked)
+            assert (again.id, again.answer, again.charged) == (paid.id, 41, ())
+        written = bodies(ledger)[len(before) :]
+        assert len(written) == ALIASES
+        assert max(map(len, written)) < 500
+        ledger.reserve(TENTH, key="again 0", **asked)  # is remembered already
+        assert bodies(ledger) == [*before, *written]
+        assert spent(ledger) == counted
+        assert len(ledger.releases(analyst="ann")) == 1
+        ledger.verify()
+        before_closing = ledger.levels()
+    with place.open() as ledger:
+        assert ledger.levels() == before_closing
+        assert ledger.reserve(TENTH, key="again 1", **asked).id == paid.id
+
+
+def test_a_key_of_a_free_repeat_stands_for_its_request_and_version_from_then_on(place: Place) -> None:
+    asked: Any = {"dataset": "visits", "analyst": "ann", "question": "q"}
+    with place.open() as ledger:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, key="k", **asked)
+        ledger.settle(paid, 41)
+        assert ledger.reserve(TENTH, key="again", **asked).id == paid.id
+        with pytest.raises(IdempotencyConflict):
+            ledger.reserve(TENTH, key="again", dataset="visits", analyst="ann", question="another")
+        ledger.new_version("visits", version="2")
+        before = spent(ledger)
+        late = ledger.reserve(TENTH, key="again", **asked)  # as whoever did not get the reply asks again
+        assert (late.id, late.answer, late.version, late.charged) == (paid.id, 41, "1", ())
+        assert spent(ledger) == before
+        assert ledger.reserve(TENTH, key="new", **asked).charged
+        mine = [entry for entry in ledger.entries(analyst="ann") if entry.kind == "alias"]
+        assert [entry.content for entry in mine] == [{"key": "again", "release": paid.id}]
+        assert not [entry for entry in ledger.entries(analyst="bob") if entry.kind == "alias"]
+        ledger.verify()
+
+
+def test_free_repeats_count_as_questions_and_write_nothing_once_these_are_used_up(place: Place) -> None:
+    with place.open() as ledger:
+        ledger.population("patients", budget=PureDP(1))
+        ledger.dataset("visits", population="patients")
+        ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"), questions=3)
+        asked: Any = {"dataset": "visits", "analyst": "ann"}
+        ledger.settle(ledger.reserve(TENTH, key="k", question="q", **asked), 41)
+        ledger.reserve(TENTH, key="second", question="q", **asked)
+        ledger.reserve(TENTH, key="third", question="q", **asked)
+        before = bodies(ledger)
+        for key in ("fourth", "fifth"):
+            assert ledger.reserve(TENTH, key=key, question="q", **asked).answer == 41
+        with pytest.raises(AllowanceExceeded):
+            ledger.reserve(TENTH, key="sixth", question="another", **asked)
+        assert bodies(ledger) == before
+
+
+def test_the_custodian_reads_a_pooled_answer_under_a_key_and_writes_no_copy(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", question="q")
+        ledger.settle(paid, 41)
+        again = ledger.reserve(TENTH, dataset="visits", key="k", question="q")
+        assert (again.id, again.answer, again.charged) == (paid.id, 41, ())
+        assert ledger.history()[-1].kind == "alias"
+        ledger.verify()

@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from ledger_places import ServerPlace, start_server
 from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger import postgres
+from giveortake.ledger.opening import opened
 from giveortake.ledger.postgres import PostgresStore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
-from postgres_server import another_database, patiently, planted
+from postgres_server import another_database, patiently, planted, stored
+from small_session import COUNT, ROWS, small_session
 
 TENTH = Laplace(10)
 
@@ -34,25 +37,88 @@ def place(server: str) -> ServerPlace:
     return found
 
 
-def test_a_session_that_the_server_ends_is_an_error_and_then_a_new_session(place: ServerPlace) -> None:
+def end_all(place: ServerPlace) -> None:
+    """End every session of the database, as a restart, a failover or a pool does."""
+    place.sql(
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+
+
+def test_sessions_that_the_server_ends_between_two_calls_are_opened_again(place: ServerPlace) -> None:
     with place.open() as ledger:
         ledger.reserve(TENTH, dataset="d", key="a")
-        place.sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
-        )
-        with pytest.raises(LedgerUnavailable, match="with the same key"):
-            ledger.reserve(TENTH, dataset="d", key="b")
-        for _ in range(2):  # the mark has a session of its own
-            try:
-                ledger.reserve(TENTH, dataset="d", key="b")
-            except LedgerUnavailable:
-                continue
+        end_all(place)
+        paid = ledger.reserve(TENTH, dataset="d", key="b")
+        end_all(place)
+        assert ledger.settle(paid, 41) == 41
+        end_all(place)
+        assert len(ledger.entries(after=0, limit=100)) == len(ledger.history())
+        end_all(place)
         assert ledger.verify().reservations == 2
 
 
-def wait_until_gone(pid_file: Path) -> None:
-    pid = int(pid_file.read_text().split()[0])
+def test_a_session_whose_connections_are_all_ended_answers_the_next_question(server: str) -> None:
+    place = ServerPlace(server)
+    with small_session(stored(server, "data", ROWS), name="data", ledger=place.where) as session:
+        for text in (COUNT, "SELECT COUNT(*) AS n FROM data"):
+            end_all(place)
+            assert len(session.sql(text).answer(epsilon=1))
+    with place.open() as ledger:
+        assert sum(each.failed for each in ledger.failures()) == 0
+        assert ledger.verify().answers == 2
+
+
+@pytest.mark.parametrize("step", ["begun", "written"])
+def test_a_session_that_ends_inside_a_transaction_leaves_nothing_and_may_be_tried_again(
+    place: ServerPlace, step: str
+) -> None:
+    ended: list[str] = []
+
+    def at(label: str) -> None:
+        if label == step and not ended:
+            ended.append(label)
+            end_all(place)
+
+    with opened(place.where, at=at) as ledger:
+        with pytest.raises(LedgerBusy):
+            ledger.reserve(TENTH, dataset="d", key="a")
+        assert ledger.reserve(TENTH, dataset="d", key="a").fresh
+        assert ledger.verify().reservations == 1
+
+
+def test_a_session_that_ends_at_its_commit_is_not_tried_again(place: ServerPlace) -> None:
+    """Whether the commit arrived is unknown to whoever sent it."""
+    store = PostgresStore(place.where)
+    with pytest.raises(LedgerUnavailable, match="with the same key"), store.writing():
+        end_all(place)
+    store.close()
+
+
+def test_a_commit_whose_reply_is_lost_is_found_by_its_key(place: ServerPlace) -> None:
+    """The server has committed and waits for a standby that does not come when the session is ended."""
+    with place.open() as ledger:
+        ledger.reserve(TENTH, dataset="d", key="a")
+        place.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        place.sql("SELECT pg_reload_conf()")
+        try:
+            with ThreadPoolExecutor(1) as other:
+                asked = other.submit(ledger.reserve, TENTH, dataset="d", key="b")
+                waiting = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                while not asked.done():
+                    place.sql(waiting)
+                    time.sleep(0.02)
+        finally:
+            place.sql("ALTER SYSTEM RESET synchronous_standby_names")
+            place.sql("SELECT pg_reload_conf()")
+        assert isinstance(asked.exception(), LedgerUnavailable)
+    with place.open() as ledger:
+        again = ledger.reserve(TENTH, dataset="d", key="b")
+        assert (again.fresh, again.charged) == (False, ())
+        assert ledger.verify().reservations == 2
+
+
+def wait_until_gone(pid_file: Path, pid: int) -> None:
     deadline = time.monotonic() + 120
     while pid_file.exists() or is_running(pid):
         assert time.monotonic() < deadline, "the server does not end"
@@ -78,8 +144,9 @@ def test_a_server_that_crashes_keeps_what_was_committed() -> None:
             ledger.dataset("d", population="people")
             for key in "abc":
                 ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
-            os.kill(running.get_pid(), signal.SIGQUIT)  # an immediate shutdown: nothing is written, recovery follows
-            wait_until_gone(folder / "data" / "postmaster.pid")
+            pid = running.get_pid()
+            os.kill(pid, signal.SIGQUIT)  # an immediate shutdown: nothing is written, recovery follows
+            wait_until_gone(folder / "data" / "postmaster.pid", pid)
             with pytest.raises(LedgerError):
                 ledger.reserve(TENTH, dataset="d", key="d")
             patiently(running.ensure_postgres_running)

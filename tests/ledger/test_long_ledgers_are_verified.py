@@ -91,12 +91,23 @@ def answer_of_another(found: dict[str, Content]) -> tuple[str, Content]:
     return "reserved", found["reserved"] | given
 
 
+def alias_of_a_known_key(found: dict[str, Content]) -> tuple[str, Content]:
+    reserved = found["reserved"]
+    return "alias", {"analyst": reserved["analyst"], "key": reserved["key"], "release": reserved["id"], "request": ""}
+
+
+def alias_of_another(found: dict[str, Content]) -> tuple[str, Content]:
+    return "alias", {"analyst": "nobody", "key": "new", "release": found["reserved"]["id"], "request": ""}
+
+
 FORGERIES: list[tuple[Callable[[dict[str, Content]], tuple[str, Content]], str]] = [
     (key_twice, "uses an idempotency key twice"),
     (settled_twice, "settles what is not waiting"),
     (drawn_twice, "was drawn for what is not waiting"),
     (answer_of_nobody, "gives out an answer of somebody else"),
     (answer_of_another, "gives out an answer of somebody else"),
+    (alias_of_a_known_key, "uses an idempotency key twice"),
+    (alias_of_another, "cannot be derived again"),
 ]
 
 

@@ -156,7 +156,7 @@ def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monke
         run.measure((A,), RHO / 2, residual=False)
     assert "Anna" not in str(failed.value)
     assert failed.value.__context__ is None
-    assert [entry.kind for entry in session.history()][-1] == "failed"
+    assert [entry.kind for entry in session.history()][-1] == "defect"
     assert session.spent == RHO
 
 

@@ -72,7 +72,7 @@ def _for_changing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", metavar="NAME", help="the cap of this data set; with --analyst, which of their budgets"
     )
-    _take_budget(parser, required=True)
+    _take_budget(parser, required=True, or_spent=True)
     _take_reason(parser)
 
 
@@ -107,8 +107,9 @@ def _take_expiry(parser: argparse.ArgumentParser, words: str) -> None:
     parser.add_argument("--expires", metavar="DAY", help=f"{words}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
 
 
-def _take_budget(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    parser.add_argument("--budget", required=required, metavar="B", help='"1", "1,1e-8", "rho=0.1" or "mu=1"')
+def _take_budget(parser: argparse.ArgumentParser, *, required: bool, or_spent: bool = False) -> None:
+    spent = "; spent lowers it to what was spent and given" if or_spent else ""
+    parser.add_argument("--budget", required=required, metavar="B", help=f'"1", "1,1e-8", "rho=0.1" or "mu=1"{spent}')
     parser.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Entry, Ledger, Standing
+    from giveortake.ledger.budgets import Spent
+    from giveortake.privacy import Guarantee
 
 
 # -- analysts ---------------------------------------------------------------------------------------------------------
@@ -81,9 +83,9 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     level = _one_level(ledger, arguments)
     people = _people_above(ledger, level)
     left = None if people is None else ledger.affordable(people)
-    changed = ledger.change_budget(
-        level, promise(arguments.budget, arguments.budget_delta), reason=arguments.reason, by=arguments.by
-    )
+    is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
+    budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
+    changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
     before = "none" if level.budget is None else promised(level.budget)
     out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):

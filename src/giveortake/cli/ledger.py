@@ -22,6 +22,7 @@ from giveortake.cli.ledger_paths import require_ledger
 from giveortake.exact import shown
 from giveortake.ledger.burn_downs import used_of_whole
 from giveortake.ledger.entries import canonical
+from giveortake.ledger.failures import revealed
 from giveortake.ledger.listings import minute, promised, summary
 
 if TYPE_CHECKING:
@@ -125,10 +126,14 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
     for each in found:
         asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
         counted = f"{each.failed} of {each.allowed} allowed failures used"
+        counted += f" ({each.defects} by a defect)" if each.defects else ""
         tells = f"failures could reveal at most {float(each.bits):.1f} bits in addition to ε"
         grid.add_row(Text(f"  {asker}"), f"{counted}; {tells}")
-    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk")
+    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk, or by a defect")
     out.print(grid)
+    failed, executions = sum(each.failed for each in found), sum(each.executions for each in found)
+    so_far = f"{failed:,} among {executions:,} executions of all questions: at most {float(revealed(found)):.1f} bits"
+    out.print(f"  so far, {so_far}", soft_wrap=True)
 
 
 def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
@@ -232,6 +237,9 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "N": each.questions + each.steps,
                 "steps": each.steps,
                 "bits": str(each.bits),
+                "defects": each.defects,
+                "executions": each.executions,
+                "revealed": str(each.revealed),
             }
             for each in ledger.failures()
         ],

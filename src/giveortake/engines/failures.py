@@ -1,7 +1,8 @@
 """Failures of engines: the asker is told one of few causes, and the log gets the kind of error.
 
 Engines quote rows in their errors. So neither the asker nor the log gets these: the log has the name of the error's
-class, which was chosen before there was a row. Nothing prints it unless the custodian sets up logging.
+class, which was chosen before there was a row. Nothing prints it unless the custodian sets up logging. A defect, an
+error that no limit explains, is logged as an error, with the line where it was raised.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ _TOLD: dict[FailureCause, tuple[str, str]] = {
         "the answer could not be written",
         "make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
     ),
+    "defect": (
+        "an error came up that no question should lead to",
+        "the custodian has to look into it first: the log names the kind of error",
+    ),
     "other": (
         "the engine could not finish the question",
         "ask for less at once, or otherwise; the custodian's log names the kind of error",
@@ -40,9 +45,11 @@ _TOLD: dict[FailureCause, tuple[str, str]] = {
 }
 
 
-def failure(cause: FailureCause, error: type[BaseException] | None = None) -> QueryFailed:
+def failure(cause: FailureCause, error: type[BaseException] | None = None, line: str | None = None) -> QueryFailed:
     """The error to raise; its cause, and the class of the error that led to it, are logged."""
-    _log.warning("a question failed: %s (%s)", cause, "no error" if error is None else error.__name__)
+    kind = "no error" if error is None else error.__name__
+    level = logging.ERROR if cause == "defect" else logging.WARNING
+    _log.log(level, "a question failed: %s (%s)", cause, kind if line is None else f"{kind} at {line}")
     message, hint = _TOLD[cause]
     return QueryFailed(f"{message}; what it was charged stands", cause=cause, hint=hint)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 Asked = TypeVar("Asked")
 
-_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
-OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
+_OF_ANALYSTS = frozenset({"alias", "reserved", "requested", "approved", "denied", "revoked", "readmitted"})
+OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"})
 
 
 @final
@@ -210,6 +210,11 @@ class Book:
         return Lookup(lambda asked: self.first("key", *asked))
 
     @property
+    def aliases(self) -> Lookup[tuple[str | None, str], int]:
+        """The entry that remembers a further key of an analyst, for a release that was paid before."""
+        return Lookup(lambda asked: self.first("alias", *asked))
+
+    @property
     def ids(self) -> Lookup[str, int]:
         """The reservation with this release id."""
         return Lookup(lambda asked: self.first("id", asked))
@@ -244,6 +249,16 @@ class Book:
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
         return self.finds.numbers(name_of(kind, *parts), self.reader)
+
+    def aliased(self, analyst: str | None, release: str) -> int:
+        """How many further keys an asker has for a release."""
+        return len(self._numbers("aliased", analyst, release))
+
+    def askers(self, analyst: str | None, dataset: str) -> list[Level]:
+        """The levels that count what somebody asks: an analyst's own, or the population's for the custodian."""
+        if analyst is None:
+            return [self.populations[self.datasets[dataset].population]]
+        return [grant.level for grant in self.grants_of(analyst, dataset)]
 
     def first(self, kind: str, *parts: Json) -> int | None:
         """The first entry noted under this kind and these parts; None if there is none."""

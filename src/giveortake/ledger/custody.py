@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import NotFound
 from giveortake.ledger import approvals, registration, tokens
-from giveortake.ledger.budgets import change_budget
+from giveortake.ledger.budgets import Spent, change_budget
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.office import Office
 from giveortake.ledger.standings import Standing, meant
@@ -184,8 +184,12 @@ class Custody(Office):
             if (analyst in draft.book.revoked) != (kind == "revoked"):
                 draft.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
 
-    def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
+    def change_budget(
+        self, level: Standing, budget: Guarantee | Spent, *, reason: str, by: str | None = None
+    ) -> Standing:
         """Replace a level's promise: its history is run again, and the change refused if it does not fit.
+
+        `budget="spent"` lowers it to what was spent and given, whatever is charged until then.
 
         An allotment is best made large enough before the custodian's first question: of an (ε, δ) budget a raise
         afterwards is charged whole, beside what was set aside before. An allotment for a second name costs only its

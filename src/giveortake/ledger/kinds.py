@@ -99,9 +99,7 @@ def _readmitted(book: Book, _number: int, content: Content) -> None:
 def _reserved(book: Book, number: int, content: Content) -> None:
     reserved = book.reserved_as(number, content)
     if content["key"] is not None:
-        if (content["analyst"], content["key"]) in book.keys:
-            raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
-        book.note(number, "key", content["analyst"], content["key"])
+        _note_key(book, number, "key", content)
     book.remember(reserved)
     book.note(number, "id", reserved.id)
     book.asked += 1
@@ -125,6 +123,24 @@ def _reserved(book: Book, number: int, content: Content) -> None:
             _forget_requests(book, request.analyst)
     if isinstance(content["request"], dict) and "profile" in content["request"]:
         book.note(number, "profile", content["dataset"])
+
+
+def _alias(book: Book, number: int, content: Content) -> None:
+    """Count a further key for a release that is paid and answered as one question; it charges nothing."""
+    analyst, reserved = content["analyst"], book.reservations[book.ids[content["release"]]]
+    if reserved.answer is None or _payer(book, reserved) not in {None, analyst}:
+        raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
+    _note_key(book, number, "alias", content)
+    book.note(number, "aliased", analyst, reserved.id)
+    for level in book.askers(analyst, reserved.dataset):
+        level.asked += 1
+
+
+def _note_key(book: Book, number: int, kind: str, content: Content) -> None:
+    name = content["analyst"], content["key"]
+    if name in book.keys or name in book.aliases:
+        raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
+    book.note(number, kind, *name)
 
 
 def _payer(book: Book, reserved: Reserved) -> str | None:
@@ -160,6 +176,14 @@ def _failed(book: Book, number: int, content: Content) -> None:
     _count_failure(book, reserved)
 
 
+def _defect(book: Book, number: int, content: Content) -> None:
+    """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
+    _failed(book, number, content)
+    for level in book.reservations[content["reservation"]].own:
+        book.levels[level].defects += 1
+        book.levels[level].stopped = True
+
+
 def _repeated(book: Book, _number: int, content: Content) -> None:
     _count_failure(book, book.reservations[content["reservation"]])
 
@@ -172,6 +196,7 @@ def _count_failure(book: Book, reserved: Reserved) -> None:
 
 def _forgiven(book: Book, _number: int, content: Content) -> None:
     book.levels[content["level"]].failed = 0
+    book.levels[content["level"]].stopped = False
 
 
 def _requested(book: Book, number: int, content: Content) -> None:
@@ -264,12 +289,14 @@ def _level(book: Book, number: int, kind: str, content: Content, neighbours: Nei
 
 
 KINDS: dict[str, Callable[[Book, int, Content], None]] = {
+    "alias": _alias,
     "analyst": _analyst,
     "approved": _approved,
     "budget": _budget,
     "checkpoint": _checkpoint,
     "dataset": _dataset,
     "declared": _declared,
+    "defect": _defect,
     "denied": _denied,
     "drawn": _drawn,
     "failed": _failed,

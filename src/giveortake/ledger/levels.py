@@ -37,6 +37,8 @@ class Level:
     questions: int | None = None  # that may be asked at all
     failed: int = 0  # since the custodian looked
     failed_ever: int = 0
+    defects: int = 0  # of those failures, the ones that no limit explains
+    stopped: bool = False  # by a defect, until the custodian has looked
     asked: int = 0
     steps: int = 0  # of runs and counters, each of which may fail by itself
     used: str = NOTHING  # the hash of what was used after each charge, one after the other
@@ -44,7 +46,12 @@ class Level:
     @property
     def failures_ever(self) -> int:
         """How many failures the asker can have observed once the allowance is used up."""
-        return self.failed_ever + max(0, self.failures - self.failed)
+        return self.failed_ever + self.failures_left
+
+    @property
+    def failures_left(self) -> int:
+        """How many failures the asker may still observe."""
+        return 0 if self.stopped else max(0, self.failures - self.failed)
 
 
 @final

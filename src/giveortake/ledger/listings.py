@@ -176,7 +176,8 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
         case "token":
             return str(content.get("analyst") or "for the custodian")
         case _:
-            return str(content.get("reason") or content.get("analyst") or "")
+            release = f"release {content['release']} again, free" if "release" in content else ""
+            return str(content.get("reason") or release or content.get("analyst") or "")
 
 
 def _reserved(content: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ _TYPES = {"bytes": "BYTEA", "packed": ""}
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # operators and functions of others are not found
+_ENDED = (refusals.AdminShutdown, refusals.CrashShutdown, refusals.IdleInTransactionSessionTimeout)
 _SECRET = re.compile("pass(word|wd|phrase)|secret|token", re.IGNORECASE)  # in the name of an option
 _abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here
 
@@ -121,25 +122,50 @@ class _Connected:
 
     @contextmanager
     def begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        """A transaction that is the only one on its connection, with a commit that is durable whatever was set."""
+        """A transaction that is the only one on its connection, with a commit that is durable whatever was set.
+
+        A connection that was lost since it was last used is made anew. One that is lost later, before COMMIT is sent,
+        leaves nothing behind, which LedgerBusy says; whether a lost COMMIT arrived is not known, and nobody repeats it.
+        """
+        is_ending = False
         with self.translated():
-            connection = self.connected()
-            if connection.info.transaction_status != TransactionStatus.IDLE:
-                self.close()  # which rolls back whatever was left open
-                raise LedgerUnavailable(f"{self.name} was in the middle of another transaction", hint="try again")
+            connection = self._opened(begin)
             try:
-                durable = f"SET LOCAL synchronous_commit = {self._durability}"
-                connection.execute(f"{begin}; {_PINNED}; {durable}".encode())
                 yield connection
                 self._check_inside(connection)
+                is_ending = True
                 connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
+                is_lost = isinstance(error, psycopg.Error) and (connection.broken or isinstance(error, _ENDED))
                 if self._connection is connection:  # and not the one of a parent process
                     try:
                         connection.execute("ROLLBACK")
                     except psycopg.Error:
                         self.close()
+                if is_lost and not is_ending:
+                    raise LedgerBusy(
+                        f"the connection to {self.name} was lost in a transaction, which was not committed",
+                        hint="try again, with the same key",
+                    ) from None
                 raise
+
+    def _opened(self, begin: str) -> psycopg.Connection[tuple[Any, ...]]:
+        """A connection on which a transaction has begun."""
+        for is_new in (False, True):
+            connection = self.connected()
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                self.close()  # which rolls back whatever was left open
+                raise LedgerUnavailable(f"{self.name} was in the middle of another transaction", hint="try again")
+            durable = f"SET LOCAL synchronous_commit = {self._durability}"
+            try:
+                connection.execute(f"{begin}; {_PINNED}; {durable}".encode())
+            except BaseException as error:
+                self.close()
+                if is_new or not isinstance(error, psycopg.OperationalError):
+                    raise
+            else:
+                return connection
+        raise AssertionError  # pragma: no cover (the second time returns or raises)
 
     def _check_inside(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         """Check that the transaction is open: outside, a statement would commit by itself."""

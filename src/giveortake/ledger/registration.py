@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from unicodedata import normalize
 
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Analysts: TypeAlias = Literal["allotted", "pooled"]
 
 _LONGEST = 200
+LONGEST_REASON = 1000
+_RESERVED = "custodian"  # whom no analyst may be taken for
 _BEFORE_0_2: dict[str, Json] = {"analysts": "pooled", "failures": FAILURES, "questions": None}
 
 
@@ -180,7 +183,8 @@ def analyst(
 ) -> tuple[str, ...]:
     """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
     book = draft.book
-    if named("analyst", name) in book.revoked:
+    _require_distinct(book, named("analyst", name))
+    if name in book.revoked:
         raise AccessDenied(f"the analyst {name!r} was revoked", hint=Advice("{readmit} takes that back"))
     names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
     if not names:
@@ -217,6 +221,23 @@ def analyst(
     return names
 
 
+def _require_distinct(book: Book, name: str) -> None:
+    """Refuse a new name that people would take for that of the custodian or of another analyst."""
+    known = {whom for whom, _ in book.grants}
+    same = next((each for each in (_RESERVED, *known) if _folded(each) == _folded(name)), None)
+    if name not in known and same is not None:
+        raise InvalidParameter("analyst", name, f"reads as {same!r}, which is taken", hint="choose another name")
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: without case, blanks at its ends, and ways to write the same letter.
+
+    >>> _folded(" ＡＮＮ") == _folded("ann"), _folded("Straße") == _folded("STRASSE")
+    (True, True)
+    """
+    return normalize("NFKC", normalize("NFKC", name).casefold()).strip()
+
+
 def _allotment(
     draft: Draft, budget: Guarantee | None, above: Level, datasets: tuple[str, ...]
 ) -> tuple[dict[str, Json], dict[int, Filter]]:
@@ -248,8 +269,9 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
 
 def named(what: str, name: object) -> str:
     """Return a name if it is printable, not blank and not too long."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
-        raise InvalidParameter(what, name, f"is not a name of 1 to {_LONGEST} printable characters")
+    longest = LONGEST_REASON if what == "reason" else _LONGEST
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
+        raise InvalidParameter(what, name, f"is not a text of 1 to {longest} printable characters")
     return name
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.levels import DataSet, Level, Reserved
 
 _LONGEST_KEY = 500
+ALIASES = 8  # further keys of one asker that are remembered for a release
 _CLOCKS = timedelta(seconds=1)  # by which two clocks may differ
 
 
@@ -112,7 +113,8 @@ def reserve(
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
     leaves all levels as they were. The same key and request give the reservation that is there, at no cost; so does
-    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer.
+    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer. A question
+    that is paid and answered gives its reservation under any key, and at most a short entry remembers the key.
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
@@ -123,9 +125,9 @@ def reserve(
         content["asked"] = plain("asked", said)
     if record is not None:
         content["record"] = plain("record", record)
-    earlier = None if key is None else draft.book.keys.get((analyst, key))
+    earlier = None if key is None else of_key(draft, analyst, key)
     if earlier is not None:
-        return _again(draft, earlier, content)
+        return _again(draft, *earlier, content)
     if version is not None and version != asked.version:
         raise LedgerMismatch(f"{dataset!r} is at version {asked.version!r} now, not {version!r}", hint="ask again")
     found = draft.book.paid_key(content)
@@ -140,11 +142,14 @@ def reserve(
     waiting = _waiting(draft, _approving(draft.book, asked, levels), event, asked, content)
     if waiting is not None:
         return waiting
-    if paid is not None and not levels and key is None:
+    if paid is not None and not levels:
         drawn = draft.stored(paid.answer).content["reservation"]
         own = paid.by.get(analyst, drawn)
         has_id = "id" in draft.stored(own).content  # if not, 0.1 called it by what was drawn
-        return _reservation(draft, own if has_id else drawn, analyst)
+        repeated = _reservation(draft, own if has_id else drawn, analyst)
+        if key is not None:
+            _remember(draft, repeated, content)
+        return repeated
     if paid is None:
         _require_allowance(draft.book, asked, levels, analyst)
     return _charge(draft, levels, event, asked, content)
@@ -163,9 +168,9 @@ def knows(
     """Whether this was reserved before: under this key, or as this question."""
     asked = draft.book.dataset_for(dataset, analyst)
     content = _content(event, asked, analyst, key, request=request, question=question)
-    earlier = None if key is None else draft.book.keys.get((analyst, key))
+    earlier = None if key is None else of_key(draft, analyst, key)
     if earlier is not None:
-        return request_digest(draft.stored(earlier).content) == request_digest(content)
+        return earlier[1] == request_digest(content)
     found = draft.book.paid_key(content)
     return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
 
@@ -230,11 +235,11 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     return draft.stored(reserved.answer).content["answer"]
 
 
-def fail(draft: Draft, number: int, *, since: datetime | None = None) -> None:
+def fail(draft: Draft, number: int, *, since: datetime | None = None, defect: bool = False) -> None:
     """Count a failure that the asker is about to observe, unless the answer was already there (before `since`)."""
     answer = _reserved(draft, number).answer
     if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
-        draft.add("failed", {"reservation": number})
+        draft.add("defect" if defect else "failed", {"reservation": number})
 
 
 def begin_again(draft: Draft, number: int) -> None:
@@ -281,7 +286,7 @@ def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst:
 
 
 def _require_failures_left(level: Level, analyst: str | None) -> None:
-    if level.failed >= level.failures:
+    if not level.failures_left:
         who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
         ways: dict[Face, str] = {
             "python": "`ledger.reset_failures`",
@@ -290,9 +295,10 @@ def _require_failures_left(level: Level, analyst: str | None) -> None:
             "service": "POST /v1/failures/LEVEL/reset",
         }
         free = "you can still ask for stored answers; the custodian allows more failures with"
+        why = "a question has failed by a defect" if level.stopped else f"{level.failed} questions have failed, and "
+        only = "" if level.stopped else f"only {level.failures} may"
         raise AllowanceExceeded(
-            f"{level.failed} questions have failed, and only {level.failures} may: the custodian has to look into it "
-            "first; nothing was charged",
+            f"{why}{only}: the custodian has to look into it first; nothing was charged",
             hint=Advice.spoken({face: f"{free} {way}" for face, way in ways.items()}),
         )
 
@@ -320,8 +326,34 @@ def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
     return own if above[0].allotted else [*above, *own]
 
 
-def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
-    if request_digest(draft.stored(earlier).content) != request_digest(content):
+def of_key(draft: Draft, analyst: str | None, key: str) -> tuple[int, str] | None:
+    """The reservation that an analyst's key stands for, and the digest of the key's request; None if it is new."""
+    number = draft.book.keys.get((analyst, key))
+    if number is not None:
+        return number, request_digest(draft.stored(number).content)
+    alias = draft.book.aliases.get((analyst, key))
+    if alias is None:
+        return None
+    content = draft.stored(alias).content
+    return draft.book.ids[content["release"]], content["request"]
+
+
+def _remember(draft: Draft, reservation: Reservation, content: dict[str, Any]) -> None:
+    """Note a further key of a release, while the asker has questions left and the release has few such keys.
+
+    It counts as a question. Any other key is not remembered: it finds the same answer by the question, as long as the
+    table has this version.
+    """
+    book, analyst = draft.book, content["analyst"]
+    askers = book.askers(analyst, reservation.dataset)
+    has_room = all(each.questions is None or each.asked < each.questions for each in askers)
+    if has_room and book.aliased(analyst, reservation.id) < ALIASES:
+        alias = {"analyst": analyst, "key": content["key"], "release": reservation.id}
+        draft.add("alias", {**alias, "request": request_digest(content)})
+
+
+def _again(draft: Draft, earlier: int, request: str, content: dict[str, Any]) -> Reservation:
+    if request != request_digest(content):
         raise IdempotencyConflict(
             f"the key {content['key']!r} was used for another request",
             hint="use a new key for a new request",

@@ -220,18 +220,21 @@ class Till(Office):
         with self.chain.looking() as draft:
             reservations.require_failures_left(draft, number)
 
-    def fail(self, reservation: Reservation | int) -> None:
+    def fail(self, reservation: Reservation | int, *, defect: bool = False) -> None:
         """Record that the executor ran out of memory, time or disk on a reservation, before the asker is told.
 
         Call it when such a failure is about to be raised to the asker, and raise only after it has returned: it is
-        durable then. A crash needs no call. It counts against the allowance of whoever asked.
+        durable then. A crash needs no call. It counts against the allowance of whoever asked, and a `defect`, an error
+        that no limit explains, uses all of it up: one row may decide it, and it would tell one person after the other.
         """
         number = _number(reservation)
         self.wait_for_beat()
         with self.chain.changing() as draft:
-            reservations.fail(draft, number)
+            reservations.fail(draft, number, defect=defect)
 
-    def fail_key(self, key: str, *, analyst: str | None = None, since: datetime | None = None) -> None:
+    def fail_key(
+        self, key: str, *, analyst: str | None = None, since: datetime | None = None, defect: bool = False
+    ) -> None:
         """Record a failure, by idempotency key, for an executor that ended before it could call `fail`.
 
         Call it once the executor is gone, and before its asker is told. Nothing is counted if nothing was charged under
@@ -239,9 +242,9 @@ class Till(Office):
         last moment was not told; that it failed is.
         """
         with self.chain.changing() as draft:
-            number = draft.book.keys.get((analyst, key))
-            if number is not None:
-                reservations.fail(draft, number, since=since)
+            known = reservations.of_key(draft, analyst, key)
+            if known is not None:
+                reservations.fail(draft, known[0], since=since, defect=defect)
 
 
 def _number(reservation: Reservation | int) -> int:

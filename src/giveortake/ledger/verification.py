@@ -201,6 +201,8 @@ class Replay:
             self._check_above(entry)
         if entry.kind == "reserved":
             self._check_levels(entry)
+        if entry.kind == "alias":
+            self._check_alias(entry)
         for level, event in charges(entry):
             ran = event_from_dict(event)
             self._charged.setdefault(level, []).append(ran)
@@ -265,6 +267,17 @@ class Replay:
         for each in (*granted.values(), *self._charged.get(level.number, ())):
             guard.charge(each)
         self.guards[level.number] = guard
+
+    def _check_alias(self, entry: Entry) -> None:
+        """Check that whoever asked under a further key had paid for the answer at every level."""
+        book, content = self.book, entry.content
+        reserved = book.reservations[book.ids[content["release"]]]
+        asked = book.dataset(reserved.dataset)
+        payer = content["analyst"] if book.population(asked.population).allotted else None
+        paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
+        owed = {level.number for level in levels_of(book, asked, content["analyst"])}
+        if paid is None or not owed <= paid.levels:
+            raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
 
     def _check_levels(self, entry: Entry) -> None:
         """Check that exactly the levels that had to pay were charged, each for the event in its own unit."""

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from giveortake.ledger.store import Transaction
 
 _SHOWN = {
+    "alias": ("key", "release"),
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
     "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
     "drawn": ("place", "drawn"),
     "settled": ("answer",),
+    "defect": (),
     "failed": (),
     "repeated": (),
     "forgiven": ("reason",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from giveortake.server import shapes
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Role, Route
-from giveortake.server.schemas import NAMES, OBJECT, TEXT, TRUTH, WHOLE, listed, of, text
+from giveortake.server.schemas import NAMES, OBJECT, TEXT, TRUTH, WHOLE, Schema, listed, of, text
 
 
 async def analysts(call: Call) -> Result:
@@ -110,6 +110,7 @@ def _number(call: Call, name: str) -> int:
 
 _BECAUSE = of("reason", reason=shapes.REASON)
 _NAME = text(200)
+_BUDGET_OR_SPENT: Schema = {"anyOf": [shapes.BUDGET, {"type": "string", "enum": ["spent"]}]}
 _EXPIRES = text(40)
 _ANALYST = of(
     *("name", "datasets"),
@@ -139,7 +140,7 @@ ROUTES = (
     Route("GET", "/v1/budgets", _OWNER, "every budget, and what is left of it", levels),
     Route(
         *("POST", "/v1/budgets/{level}", _OWNER, "a new promise in place of an old one", change_budget),
-        body=of("budget", "reason", budget=shapes.BUDGET, reason=shapes.REASON),
+        body=of("budget", "reason", budget=_BUDGET_OR_SPENT, reason=shapes.REASON),
     ),
     Route("GET", "/v1/approvals", _OWNER, "large spends that wait, or all there were", approvals, query=_STATES),
     Route(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake import ledger as ledgers
 from giveortake.errors import AccessDenied, NotFound
+from giveortake.ledger.failures import revealed
 from giveortake.session.configuration import budget_said
 from giveortake.wire.release_documents import asked_document, entry_document, release_document
 from giveortake.wire.standing_documents import level_document
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.ledger.budgets import Spent
     from giveortake.privacy import Guarantee
     from giveortake.server.worker import Operation
 
@@ -125,7 +127,7 @@ def readmit_analyst(book: Ledger, request: Request) -> dict[str, Any]:
 
 def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
     """Replace a promise by a new one."""
-    budget = _budget(request["budget"])
+    budget: Guarantee | Spent | None = "spent" if request["budget"] == "spent" else _budget(request["budget"])
     assert budget is not None  # noqa: S101 (the route demands one)
     level = _level(book, request["level"])
     return level_document(book, book.change_budget(level, budget, reason=request["reason"], by=request["by"]))
@@ -187,12 +189,15 @@ def deny(book: Ledger, request: Request) -> dict[str, Any]:
 
 def failures(book: Ledger, _request: Request) -> dict[str, Any]:
     """How many failures each asker has observed, and what these can reveal."""
-    return {"failures": [{**asdict(each), "bits": float(each.bits)} for each in book.failures()]}
+    found = book.failures()
+    listed = [{**asdict(each), "bits": float(each.bits), "revealed": float(each.revealed)} for each in found]
+    return {"failures": listed, "revealed": float(revealed(found))}
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
     """Count a failure, by its key, that the asker is about to be told; the worker is gone and cannot count it."""
-    book.fail_key(request["key"], analyst=request["analyst"], since=datetime.fromisoformat(request["since"]))
+    since = datetime.fromisoformat(request["since"])
+    book.fail_key(request["key"], analyst=request["analyst"], since=since, defect=request["defect"])
     return {}
 
 

@@ -175,12 +175,13 @@ class Pool:
                 self._queued -= 1
             document, content = await self._asked(worker, {"operation": operation, **arguments})
         if "refused" in document:
-            if document["refused"] == "internal":
+            if document["refused"] == "internal" or document.get("defect"):
                 self.on_loss(f"{self.name}: {operation}: {document['kind']}")
                 self.on_trouble(f"{self.name}: {document['kind']}")
             if document.get("why"):
                 self.on_trouble(document["why"])
-            raise Refused(document["refused"], document["document"], why=document.get("why"))
+            defect = bool(document.get("defect"))
+            raise Refused(document["refused"], document["document"], why=document.get("why"), defect=defect)
         return document, content
 
     async def _free(self) -> Worker:

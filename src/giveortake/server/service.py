@@ -166,14 +166,14 @@ class Service:
         except Refused as refused:
             if key is not None and refused.cause.name in _ENDED:
                 # Written even if nobody waits any more; the pool has kept the pace.
-                await asyncio.shield(self._count_failure(analyst, key, begun))
+                await asyncio.shield(self._count_failure(analyst, key, begun, defect=refused.defect))
             raise
 
-    async def _count_failure(self, analyst: str | None, key: str, begun: datetime) -> None:
+    async def _count_failure(self, analyst: str | None, key: str, begun: datetime, *, defect: bool) -> None:
         """Record that what was charged under a key failed; retry until a clerk has written it."""
         while True:
             try:
-                await self.clerks.ask("fail", analyst=analyst, key=key, since=begun.isoformat())
+                await self.clerks.ask("fail", analyst=analyst, key=key, since=begun.isoformat(), defect=defect)
             except Refused as refused:
                 if refused.cause.name not in _BUSY:
                     raise

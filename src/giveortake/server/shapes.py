@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from giveortake.ledger.registration import LONGEST_REASON
 from giveortake.server.results import MEDIA
 from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, WHOLE, Schema, listed, maybe, of, text
 
 KEY = text(200)
 SQL = text(20_000)
-REASON = text(1000)
+REASON = text(LONGEST_REASON)
 FORMAT: Schema = {"type": "string", "enum": list(MEDIA)}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
 CAP: Schema = {

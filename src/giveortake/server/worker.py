@@ -6,6 +6,7 @@ What was begun is finished first: the charge stands, and the answer is kept for 
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import signal
@@ -15,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.advice import on_all
-from giveortake.errors import GiveOrTakeError
+from giveortake.errors import GiveOrTakeError, QueryFailed, line_of
 from giveortake.server.pipes import packed, receive
 from giveortake.server.refusals import Superseded
 from giveortake.wire.causes import BY_NAME, document_of, refusal_of
@@ -36,6 +37,7 @@ _LOST = 70  # the exit code of a worker whose state cannot be trusted any more
 def main() -> int:
     """Serve one front process until it is gone."""
     connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    logging.getLogger("giveortake").addHandler(_defects)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the front process, which drains first
     try:
         task, _ = receive(connection)
@@ -88,26 +90,34 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
     except GiveOrTakeError as error:
         cause, document = refusal_of(error, request.get("face", "service"))
         why = error.message if cause.name == "ledger" else None  # for the custodian alone
-        return packed({"refused": cause.name, "document": document, "kind": type(error).__name__, "why": why}), True
+        told: dict[str, Any] = {"refused": cause.name, "document": document, "kind": type(error).__name__, "why": why}
+        if isinstance(error, QueryFailed) and error.cause == "defect":
+            told |= {"defect": True, "kind": _defects.last}
+        return packed(told), True
     except Superseded:
         return packed({"superseded": True, "ends": True}), False
     except MemoryError:
         return _internal("MemoryError", ends=True), False
     except Exception as error:  # noqa: BLE001 (told by its class alone)
-        return _internal(f"{type(error).__name__} at {_place(error)}"), True
+        return _internal(f"{type(error).__name__} at {line_of(error)}", defect=True), True
 
 
-def _internal(kind: str, *, ends: bool = False) -> bytes:
+def _internal(kind: str, *, ends: bool = False, defect: bool = False) -> bytes:
     """The reply about a mistake of ours; `ends` says that this process is asked nothing more."""
-    return packed({"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind, "ends": ends})
+    told = {"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind}
+    return packed({**told, "ends": ends, "defect": defect})
 
 
-def _place(error: BaseException) -> str:
-    """The module and line of an error, which say enough to find the mistake."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "?" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+class _Defects(logging.Handler):
+    """Keeps what the log says about the last defect: the front prints it where the custodian looks."""
+
+    last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
+
+
+_defects = _Defects(logging.ERROR)
 
 
 if __name__ == "__main__":

@@ -324,8 +324,8 @@ class AdaptiveRun:
             self._is_drawing = True
             try:
                 kept = sealed_question(lambda: ledger.keep(self._reservation, len(self._kept), named | draw()))
-            except QueryFailed:
-                ledger.fail(self._reservation)
+            except QueryFailed as failed:
+                ledger.fail(self._reservation, defect=failed.cause == "defect")
                 raise
             step = self._take(kept)
             self._is_drawing = False

@@ -283,8 +283,8 @@ class Counter:
 
         try:
             drawn = sealed_question(draw)
-        except QueryFailed:
-            mechanism.ledger.fail(reservation)
+        except QueryFailed as failed:
+            mechanism.ledger.fail(reservation, defect=failed.cause == "defect")
             raise
         mechanism.spool.forget(begun)
         return drawn

@@ -249,8 +249,8 @@ class InteractiveMechanism:
             self.begin(reservation)
             try:
                 return reservation, draw(reservation)
-            except QueryFailed:
-                self.ledger.fail(reservation)
+            except QueryFailed as failed:
+                self.ledger.fail(reservation, defect=failed.cause == "defect")
                 raise
 
     def begin(self, reservation: Reservation) -> None:

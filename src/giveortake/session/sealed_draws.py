@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import as_one_question
-from giveortake.errors import GiveOrTakeError
+from giveortake.errors import LedgerError, QueryFailed, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,17 +23,18 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
     """Return what `draw` returns; let no error reveal rows.
 
     Any failure is raised as an error of our own, without its cause: other errors, and the variables in a traceback,
-    may hold keys and exact counts. An interruption is raised without its traceback.
+    may hold keys and exact counts. What neither a limit of the engine nor the ledger explains is a defect: one row may
+    decide it. An interruption is raised without its traceback.
     """
     failed: BaseException
     try:
         return draw()
-    except GiveOrTakeError as error:
+    except (QueryFailed, LedgerError) as error:
         failed = error
     except MemoryError as error:
         failed = failure("memory", type(error))
     except Exception as error:  # noqa: BLE001 (raised below, without its traceback)
-        failed = failure("other", type(error))
+        failed = failure("defect", type(error), line_of(error))
     except BaseException as error:  # noqa: BLE001 (the same)
         failed = error
     failed.__context__ = None

@@ -68,6 +68,7 @@ class DuckDBEngine(SQLEngine):
         self._scratch = ScratchFolder()
         self._error: type[Exception] = duckdb.Error
         self._memory_error: type[Exception] = duckdb.OutOfMemoryException
+        self._io_error: type[Exception] = duckdb.IOException  # of a disk, as against a value
         self._identity = f"duckdb {duckdb.__version__}"
         self._connection = open_database(self._scratch.path)
         self._run(f"SET memory_limit = '{memory}'")
@@ -386,7 +387,9 @@ class DuckDBEngine(SQLEngine):
                 kind, is_over = type(error), self._time.is_over
         if is_over:
             raise out_of_time(kind)
-        raise failure("memory" if issubclass(kind, (self._memory_error, MemoryError)) else "other", kind)
+        if issubclass(kind, (self._memory_error, MemoryError)):
+            raise failure("memory", kind)
+        raise failure("other" if issubclass(kind, self._io_error) else "defect", kind)
 
     def _run(self, text: str) -> None:
         self._connection.execute(text)

@@ -247,7 +247,9 @@ class PostgresEngine(SQLEngine):
             raise out_of_time(kind)  # out here, so that it does not hold the error of the server
         if issubclass(kind, _GONE):
             raise failure("changed", kind)
-        raise failure("memory" if issubclass(kind, _OUT_OF_MEMORY) else "other", kind)
+        if issubclass(kind, _OUT_OF_MEMORY):
+            raise failure("memory", kind)
+        raise failure("other" if issubclass(kind, psycopg.OperationalError) else "defect", kind)  # of the server
 
     def _lock_tables(self) -> None:
         """Nobody gives tables another form while they are read. A lock comes before the snapshot, which follows it."""

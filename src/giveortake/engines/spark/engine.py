@@ -54,6 +54,7 @@ _MANY_GROUPS = {
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # no small table is tried before the large one
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1",  # one person's array is held at a time
 }
+_LOST = ("Py4J", "SparkConnect", "SparkException", "Unknown")  # errors by which Spark tells that a machine gave up
 _AT_ONCE = 1 << 18  # keys that are read at once, as Arrow
 _AS_PYTHON = 1 << 15  # keys of these that are converted to Python at once, in ten times the memory
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
@@ -315,7 +316,8 @@ class SparkEngine(SQLEngine):
                 kind, is_over = type(error), self._time.is_over
         if is_over:
             raise out_of_time(kind)  # out here, so that it does not hold the error of Spark
-        raise failure("other", kind)
+        is_lost = issubclass(kind, OSError | MemoryError) or kind.__name__.startswith(_LOST)
+        raise failure("other" if is_lost else "defect", kind)
 
     @contextmanager
     def _described(self) -> Iterator[None]:

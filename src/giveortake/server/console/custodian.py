@@ -69,6 +69,7 @@ async def _shown(
         tokens=tokens["tokens"],
         waiting=len(waiting["approvals"]),
         failures=failed["failures"],
+        revealed=failed["revealed"],
         days=_DAYS,
         service=failed["service"],
     )
@@ -146,7 +147,7 @@ async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[st
     there = at(
         call,
         path={"level": said.get("level", "")},
-        budget=_stated(said, "The new promise"),
+        budget="spent" if said.get("spent") else _stated(said, "The new promise"),
         reason=said.get("reason") or _REASON,
     )
     await custodian_routes.change_budget(there)
