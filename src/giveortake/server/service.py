@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.scratch import remove_abandoned
+from giveortake.server.logins import Logins
 from giveortake.server.metrics import Metrics
 from giveortake.server.pool import Pool
 from giveortake.server.refusals import Refused
@@ -32,12 +34,13 @@ _PAUSE = 0.2  # seconds until then
 @final
 @dataclass(slots=True)
 class Service:
-    """Everything that routes need. It holds no row, no ledger and no secret but the hashes of tokens just used."""
+    """Everything that routes need. It holds no row, no ledger, and no secret but the tokens of browsers logged in."""
 
     settings: Settings
     clerks: Pool
     pools: dict[str, Pool]
     metrics: Metrics = field(default_factory=Metrics)
+    logins: Logins = field(default_factory=Logins, repr=False)
     draining: bool = False
     adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
     warn: Callable[[str], None] = lambda _words: None  # told once of each trouble, in words for the custodian
@@ -67,6 +70,7 @@ class Service:
 
     async def open(self) -> None:
         """Start the workers, which register the data sets, and then the clerks, who need the ledger to exist."""
+        await asyncio.to_thread(remove_abandoned)  # folders of workers of a front that was killed
         for pool in self.pools.values():  # one after the other: who is first registers
             await pool.open()
         await self.clerks.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,6 +50,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
     desk = SessionDesk(configured.open(**instead, by=task.get("by")))
+    atexit.register(desk.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
         mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
