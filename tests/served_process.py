@@ -59,9 +59,10 @@ def children(pid: int) -> str:
 def served(toml: Path, scratch: Path, **options: Any) -> Iterator[Served]:
     """A service of a configuration, with a temporary folder of its own."""
     command = [sys.executable, "-m", "giveortake", "serve", str(toml), "--port", "0"]
-    environment = {**os.environ, "TMPDIR": str(scratch), **options.pop("env", {})}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    process = subprocess.Popen(command, env=environment, **pipes, **options)
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options
+    )
     with process:
         try:
             yield Served(process, urlsplit(_address(process)).netloc)
