@@ -57,6 +57,13 @@ class Running:
         body = {"sql": sql, "terms": terms, "key": key}
         return self.call(who, "POST", "/v1/datasets/visits/answer", body)
 
+    def cookie(self, who: str) -> dict[str, str]:
+        """The header by which a browser is let in that has logged in."""
+        headers = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+        sent = self.call(None, "POST", "/login", headers=headers, content=f"token={self.tokens[who]}")
+        self.client.cookies.clear()
+        return {"cookie": sent.headers["set-cookie"].partition(";")[0]}
+
     def book(self) -> gt.ledger.Ledger:
         return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
 

@@ -140,7 +140,7 @@ def test_a_browser_is_shown_a_page_and_a_program_json_and_neither_says_what_ther
     nobody = service.call(None, "GET", "/no/such/page", headers=browser)
     assert (nobody.status_code, nobody.headers["location"]) == (303, "/login?why=first")
     wrong = service.call(None, "GET", "/", headers={**browser, "cookie": "giveortake=got_0_0"})
-    assert (wrong.status_code, wrong.headers["location"]) == (303, "/login?why=token")
+    assert (wrong.status_code, wrong.headers["location"]) == (303, "/login?why=first")
 
 
 def test_an_analyst_sees_their_own_entries_and_releases_alone(service: Running, release: str) -> None:

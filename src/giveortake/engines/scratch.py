@@ -16,30 +16,33 @@ _PREFIX, _LOCK = "giveortake-rows-", "lock"
 class ScratchFolder:
     """A folder that its user alone can read. If its process dies, the next scratch folder removes it.
 
-    Its lock is held while the process lives, and released by the system however it dies.
+    Its lock is held while the process lives, and released by the system however it dies. A process that inherits the
+    lock's descriptor holds it too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sweep: bool = True) -> None:
         import fcntl  # noqa: PLC0415 (not on every platform)
 
-        _sweep(Path(tempfile.gettempdir()))
+        if sweep:
+            remove_abandoned()
         made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
-        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.path = made.rename(made.with_name(made.name.removeprefix(".")))  # nobody finds it before it is locked
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        lock, self.lock = self.lock, -1
         with suppress(OSError):  # it is closed already
-            os.close(self._lock)
+            os.close(lock)
 
 
-def _sweep(folder: Path) -> None:
+def remove_abandoned() -> None:
     """Remove the folders of processes that are gone."""
     import fcntl  # noqa: PLC0415 (not on every platform)
 
-    for left in folder.glob(f"{_PREFIX}*"):
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # somebody else's, or somebody else was faster
             lock = os.open(left / _LOCK, os.O_RDWR)
             try:

@@ -24,12 +24,19 @@ async def me(call: Call) -> Result:
 async def datasets(call: Call) -> Result:
     """Every data set that the asker may ask."""
     calls = [_at(call, name) for name in call.who.datasets]
-    return {"datasets": list(await asyncio.gather(*(call.service.ask(each, "describe") for each in calls)))}
+    found = await asyncio.gather(*(call.service.ask_for_bytes(each, "describe") for each in calls))
+    return Reply(b'{"datasets":[' + b",".join(content for _, content in found) + b"]}", MEDIA["json"])
 
 
 async def dataset(call: Call) -> Result:
     """One data set."""
-    return await call.service.ask(call, "describe")
+    _, content = await call.service.ask_for_bytes(call, "describe")
+    return Reply(content, MEDIA["json"])
+
+
+async def outline(call: Call) -> Result:
+    """One data set as pages show it: however many categories there are, it is small."""
+    return await call.service.ask(call, "outline")
 
 
 async def budget(call: Call) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from starlette.routing import Match
@@ -12,7 +13,7 @@ from starlette.routing import Route as StarletteRoute
 
 from giveortake.server.guard import Guard
 from giveortake.server.latency import departure
-from giveortake.server.refusals import SAFE, Refused, json_bytes, refusal_bytes
+from giveortake.server.refusals import Refused, json_bytes, refusal_bytes
 from giveortake.server.routes import Call, Reply
 from giveortake.wire.causes import BY_NAME
 
@@ -130,7 +131,8 @@ class Application:
         if route.body is not None and principal is not None:
             await self._guard.require_still(scope, trail.dataset)
         face: Face = "console" if route.page else "service"
-        return await route.handler(Call(self.service, principal, path, query, body, face))
+        entrance = partial(self._guard.log_in, scope), partial(self._guard.log_out, scope)
+        return await route.handler(Call(self.service, principal, path, query, body, *entrance, face))
 
     def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
         """The route of a request; if there is none, the methods that its path takes."""
@@ -181,7 +183,7 @@ def _sent(result: Result) -> tuple[Headers, bytes, int]:
     if isinstance(result, Reply):
         length = (b"content-length", str(len(result.content)).encode())
         kind = (b"content-type", result.media_type.encode())
-        return [kind, length, *SAFE, *result.headers], result.content, result.status
+        return [kind, length, *result.headers], result.content, result.status
     headers, body = json_bytes(result)
     return headers, body, 200
 

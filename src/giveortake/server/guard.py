@@ -69,7 +69,7 @@ class Guard:
         """
         headers = headers_of(scope)
         address = (scope.get("client") or ("?", 0))[0]
-        token, is_cookie = token_of(headers, cookie_name(self.service.settings))
+        token, login = self._token(headers)
         if token is None:
             raise Refused("unauthenticated", without_token=True)
         was_let_in = self.service.was_let_in(token)
@@ -84,10 +84,12 @@ class Guard:
             if was_let_in:
                 self.wrong.takes(address)
             self.service.metrics.denied += 1
+            if login is not None:
+                self.service.logins.end(login)
             raise Refused("unauthenticated")
         if not was_let_in:
             self.wrong.gives_back(address)
-        if is_cookie and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
+        if login is not None and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
             raise Refused("foreign_page")
         if not self.tokens.takes(found.token):
             raise Refused("too_many")
@@ -95,12 +97,32 @@ class Guard:
 
     async def require_still(self, scope: Scope, dataset: str | None) -> None:
         """Refuse whoever was revoked while their body was read, or while a result about rows was on its way."""
-        token, _ = token_of(headers_of(scope), cookie_name(self.service.settings))
+        token, _ = self._token(headers_of(scope))
         found = None if token is None else await self.service.authenticate(token)
         if found is None:
             raise Refused("unauthenticated")
         if found.revoked and dataset is not None:
             raise Refused("revoked")
+
+    def _token(self, headers: Mapping[bytes, bytes]) -> tuple[str | None, str | None]:
+        """The token of a request, and the login by whose cookie it was found, if it was."""
+        text, is_cookie = token_of(headers, cookie_name(self.service.settings))
+        if text is None or not is_cookie:
+            return text, None
+        return self.service.logins.token(text), text
+
+    async def log_in(self, scope: Scope, token: str) -> str:
+        """Begin a login with a token, which is checked and limited as in any request; return its secret."""
+        bearer = (b"authorization", b"Bearer " + token.encode())
+        await self.principal({**scope, "method": "GET", "headers": [bearer]})
+        self.log_out(scope)
+        return self.service.logins.begin(token)
+
+    def log_out(self, scope: Scope) -> None:
+        """End the login of a request's cookie, if it has one."""
+        _, login = self._token(headers_of(scope))
+        if login is not None:
+            self.service.logins.end(login)
 
     @staticmethod
     def require_role(route: Route, principal: Principal) -> None:
@@ -185,12 +207,12 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
 
 
 def cookie_name(settings: Settings) -> str:
-    """The name of the cookie that holds the token; its prefix keeps other sites from setting it."""
+    """The name of the cookie that names a login; its prefix keeps other sites from setting it."""
     return f"__Host-{_COOKIE}" if settings.secure_cookies else _COOKIE
 
 
 def token_of(headers: Mapping[bytes, bytes], cookie: str) -> tuple[str | None, bool]:
-    """The token of a request, from its header or from this cookie, and whether it came from the cookie."""
+    """The token of a request from its header, or else what this cookie holds, and whether it is from the cookie."""
     given = headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")

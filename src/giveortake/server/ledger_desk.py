@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake import ledger as ledgers
 from giveortake.errors import AccessDenied, NotFound
+from giveortake.ledger import probes
 from giveortake.ledger.failures import revealed
 from giveortake.session.configuration import budget_said
 from giveortake.wire.release_documents import asked_document, entry_document, release_document
@@ -29,6 +30,12 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the ledger, which has to exist, and return the operations of a clerk."""
     book = ledgers.open(task["ledger"], mark=task["mark"], create=False)
     return {name: partial(operation, book) for name, operation in OPERATIONS.items()}
+
+
+def probe(book: Ledger, _request: Request) -> dict[str, Any]:
+    """Find out whether a charge could be written now."""
+    probes.probe(book)
+    return {}
 
 
 # -- who speaks -------------------------------------------------------------------------------------------------------
@@ -240,7 +247,7 @@ def _level(book: Ledger, number: int) -> Standing:
 OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     each.__name__: each
     for each in (
-        *(authenticate, tokens, issue_token, revoke_token),
+        *(probe, authenticate, tokens, issue_token, revoke_token),
         *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
         *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases, verify),
     )

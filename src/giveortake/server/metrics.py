@@ -17,8 +17,8 @@ async def live(_call: Call) -> Result:
 
 
 async def ready(call: Call) -> Result:
-    """Report that every data set has a worker; refused if not."""
-    if not call.service.is_ready:
+    """Report that every data set has a worker, and that the ledger can be written; refused if not."""
+    if not await call.service.ready():
         raise Refused("overloaded")
     return {"status": "ready"}
 

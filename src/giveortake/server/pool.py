@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.advice import Advice
+from giveortake.engines.scratch import ScratchFolder
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.paces import beat
 from giveortake.server import pipes
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STARTED_IN = 600.0  # seconds, for loading a large table
+_CLOSED_IN = 5.0  # seconds in which a worker that is asked nothing more closes what it has opened
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start one
 _LOST = {"deadline": "{}: deadline", "worker_lost": "{}: lost", "cancelled": "cancelled"}  # and what the log says
 
@@ -32,11 +35,16 @@ class WorkerFailed(GiveOrTakeError):
 @final
 @dataclass(slots=True, eq=False)
 class Worker:
-    """The front's connection to one worker process."""
+    """The front's connection to one worker process, and the folder for all that it writes while it lives.
+
+    Guarantee: the folder is removed when the process ends, however it ends. What a front leaves that is killed with
+    its workers is removed by the next start.
+    """
 
     process: asyncio.subprocess.Process
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    gone: asyncio.Task[None]  # which waits until the process has ended, and removes its folder
 
     @classmethod
     async def start(cls, task: dict[str, Any]) -> Self:
@@ -45,12 +53,14 @@ class Worker:
         Whoever gives up meanwhile leaves no process behind: the connection is there before the process is, and
         nothing is waited for between the start of the process and what ends it.
         """
+        scratch = ScratchFolder(sweep=False)
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 reader, writer = await asyncio.open_connection(sock=ours)
             except BaseException:
                 ours.close()
+                scratch.remove()
                 raise
             try:
                 process = await asyncio.create_subprocess_exec(  # which ends what it has begun, if it is cancelled
@@ -58,11 +68,14 @@ class Worker:
                     stdin=theirs.fileno(),
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
+                    env={**os.environ, "TMPDIR": str(scratch.path)},
+                    pass_fds=(scratch.lock,),
                 )
             except BaseException:
                 writer.close()
+                scratch.remove()
                 raise
-        worker = cls(process, reader, writer)
+        worker = cls(process, reader, writer, asyncio.ensure_future(_gone(process, scratch)))
         try:
             async with asyncio.timeout(_STARTED_IN):
                 document = await worker._exchange(task)
@@ -88,16 +101,28 @@ class Worker:
         return await pipes.read(self.reader)
 
     async def end(self) -> None:
-        """Kill the process, and wait until it has ended, even if cancelled. Nothing can be lost by that."""
+        """Kill the process, and wait until it and its folder are gone, even if cancelled; nothing is lost by that."""
         with suppress(ProcessLookupError):
             self.process.kill()
         self.writer.close()
-        ended = asyncio.ensure_future(self.process.wait())
         try:
-            await asyncio.shield(ended)
+            await asyncio.shield(self.gone)
         except asyncio.CancelledError:
-            await ended
+            await self.gone
             raise
+
+    async def close(self) -> None:
+        """Let the process finish and close what it has opened; kill it if that takes long."""
+        self.writer.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSED_IN):
+                await asyncio.shield(self.gone)
+        await self.end()
+
+
+async def _gone(process: asyncio.subprocess.Process, scratch: ScratchFolder) -> None:
+    await process.wait()
+    await asyncio.to_thread(scratch.remove)
 
 
 @final
@@ -263,10 +288,10 @@ class Pool:
             self._idle.put_nowait(worker)
 
     async def close(self) -> None:
-        """End all workers."""
+        """Close all workers."""
         self._closed = True
         for started in list(self._starting):
             started.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
-        await asyncio.gather(*(worker.end() for worker in self._all))
+        await asyncio.gather(*(worker.close() for worker in self._all))
         self._all.clear()

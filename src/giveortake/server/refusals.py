@@ -13,14 +13,20 @@ if TYPE_CHECKING:
 Headers = list[tuple[bytes, bytes]]
 
 _LENGTH = 1024  # bytes; every refusal is a multiple of it long
-SAFE: Headers = [
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFE: Headers = [  # of every response, whoever makes it: the server adds them
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"content-security-policy", POLICY.encode()),
 ]
-_JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
+_JSON: Headers = [(b"content-type", b"application/json")]
 
 
 class Superseded(Exception):

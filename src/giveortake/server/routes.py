@@ -51,6 +51,8 @@ class Call:
     path: dict[str, str]
     query: dict[str, Any]
     body: dict[str, Any]
+    log_in: Callable[[str], Awaitable[str]]  # a browser, with a token; the result is for its cookie
+    log_out: Callable[[], None]
     face: Face = "service"  # whose words a refusal uses
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import signal
 import socket
 import sys
@@ -16,6 +18,7 @@ from giveortake.server.application import Application
 from giveortake.server.connections import protocol
 from giveortake.server.console.entrance import page_refusal
 from giveortake.server.log import Log
+from giveortake.server.refusals import SAFE
 from giveortake.server.route_table import ROUTES
 from giveortake.server.service import Service
 
@@ -24,11 +27,16 @@ if TYPE_CHECKING:
 
     from giveortake.server.settings import Settings
 
+_DESCRIPTORS = 1 << 16  # far above the connections that may be open, where the system allows it
 _DRAINED_IN = 30  # seconds for requests under way when the service is asked to stop
 
 
 def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; `announce` is called with the address once questions can come."""
+    os.umask(0o077)  # nobody else reads what is written here
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a picture of the memory would hold tokens
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _DESCRIPTORS)), hard))
     asyncio.run(_until_stopped(settings, announce))
 
 
@@ -89,13 +97,14 @@ class _Server(uvicorn.Server):
 def _config(settings: Settings, application: Application) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http=protocol(settings.patience),
+        http=protocol(settings),
         ws="none",
         lifespan="off",
         loop="asyncio",
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=[(name.decode(), value.decode()) for name, value in SAFE],
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         timeout_keep_alive=max(1, int(settings.patience)),

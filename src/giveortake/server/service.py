@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.scratch import remove_abandoned
+from giveortake.errors import GiveOrTakeError
+from giveortake.server.logins import Logins
 from giveortake.server.metrics import Metrics
 from giveortake.server.pool import Pool
 from giveortake.server.refusals import Refused
@@ -26,18 +29,26 @@ _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens doe
 _ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
 _BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
 _MOST_TROUBLES = 100  # that are told
+_PROBED = 1.0  # seconds for which it is believed that the ledger can be written, or not
+_WRITABLE = "the ledger and its mark need a disk with room that the user of the service may write to"
 _PAUSE = 0.2  # seconds until then
+
+
+@final
+class Unready(GiveOrTakeError):
+    """The service cannot be started: no charge could be written."""
 
 
 @final
 @dataclass(slots=True)
 class Service:
-    """Everything that routes need. It holds no row, no ledger and no secret but the hashes of tokens just used."""
+    """Everything that routes need. It holds no row, no ledger, and no secret but the tokens of browsers logged in."""
 
     settings: Settings
     clerks: Pool
     pools: dict[str, Pool]
     metrics: Metrics = field(default_factory=Metrics)
+    logins: Logins = field(default_factory=Logins, repr=False)
     draining: bool = False
     adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
     warn: Callable[[str], None] = lambda _words: None  # told once of each trouble, in words for the custodian
@@ -47,6 +58,7 @@ class Service:
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
     _doubts: int = 0
+    _probe: tuple[asyncio.Future[bool] | None, float] = None, 0.0
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
@@ -67,9 +79,14 @@ class Service:
 
     async def open(self) -> None:
         """Start the workers, which register the data sets, and then the clerks, who need the ledger to exist."""
+        await asyncio.to_thread(remove_abandoned)  # folders of workers of a front that was killed
         for pool in self.pools.values():  # one after the other: who is first registers
             await pool.open()
         await self.clerks.open()
+        try:
+            await self.clerks.ask("probe")
+        except Refused as refused:
+            raise Unready(refused.why or refused.cause.message or refused.cause.name, hint=_WRITABLE) from None
 
     async def add(self, name: str, first: Worker) -> None:
         """Serve one more data set of the configuration, beginning with a worker that has opened it."""
@@ -88,6 +105,26 @@ class Service:
     def is_ready(self) -> bool:
         """Whether every data set has a worker, and the ledger a clerk."""
         return not self.draining and all(pool.is_ready for pool in (self.clerks, *self.pools.values()))
+
+    async def ready(self) -> bool:
+        """Whether questions can be asked: the service is ready, and the ledger was written to less than a second ago.
+
+        However many ask, one clerk writes at most once a second.
+        """
+        if not self.is_ready:
+            return False
+        probe, at = self._probe
+        if probe is None or (probe.done() and time.monotonic() > at + _PROBED):
+            probe = asyncio.ensure_future(self._writable())
+            self._probe = probe, time.monotonic()
+        return await asyncio.shield(probe)
+
+    async def _writable(self) -> bool:
+        try:
+            await self.clerks.ask("probe")
+        except Refused:  # the pool has told why
+            return False
+        return True
 
     # -- who asks -----------------------------------------------------------------------------------------------
 

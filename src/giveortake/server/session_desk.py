@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.session import Query, Session
 
 Request: TypeAlias = "dict[str, Any]"
+_LISTED = 100  # categories of a column that a page lists
 _DESCRIBED = 64  # sessions of analysts that are kept
 _MOST, _MOST_BY_BEST_CAPS = 200, 50  # the total weight of aggregates that are priced at once
 _WEIGHTS = {
@@ -49,6 +51,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
     desk = SessionDesk(configured.open(**instead, by=task.get("by")))
+    atexit.register(desk.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
         mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
@@ -88,7 +91,22 @@ class SessionDesk:
 
 
 def describe(session: Session, _request: Request) -> Result:
-    """What may be asked of the data set, and what is left of the budget."""
+    """What may be asked of the data set, and what is left of the budget, as JSON that the front need not read."""
+    return written(_described(session))
+
+
+def outline(session: Session, _request: Request) -> Result:
+    """The same for pages: of each column the first categories, and how many there are."""
+    document = _described(session)
+    for table in (*document["tables"], *document["public"]):
+        for column in table["columns"]:
+            if column["categories"] is not None:
+                column["count"] = len(column["categories"])
+                column["categories"] = column["categories"][:_LISTED]
+    return document
+
+
+def _described(session: Session) -> dict[str, Any]:
     return {**described(session), "standing": standing_document(session)}
 
 
@@ -257,6 +275,7 @@ OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     for each in (
         *(
             describe,
+            outline,
             budget,
             quote,
             curve,

@@ -36,6 +36,7 @@ _LOST = 70  # the exit code of a worker whose state cannot be trusted any more
 
 def main() -> int:
     """Serve one front process until it is gone."""
+    os.umask(0o077)  # nobody else reads what is written here
     connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
     logging.getLogger("giveortake").addHandler(_defects)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the front process, which drains first
@@ -56,7 +57,10 @@ def main() -> int:
         except (EOFError, OSError):
             return 0
         reply, trusted = _done(desk, request)
-        connection.sendall(reply)
+        try:
+            connection.sendall(reply)
+        except OSError:
+            return 0  # as above: the answer is kept for whoever asks again
         if not trusted:
             return _LOST
 

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from console_desk import BY_REGION, EVIL, PAGES, PHONE, WIDE, Desk, press, quoted
-from giveortake.server.console.pages import POLICY
+from giveortake.server.refusals import POLICY
 
 LARGEST = 40 * 1024  # of a page with all that it loads, compressed
 

@@ -1,4 +1,4 @@
-"""Login and logout: a token is pasted once, and kept in a cookie that scripts and other sites cannot use."""
+"""Login and logout: a token is pasted once; a cookie that scripts and other sites cannot use names the login."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from giveortake.server.console.pages import HEADERS, page, see, shown, static_file
+from giveortake.server.console.pages import page, see, shown, static_file
 from giveortake.server.console.states import Told, told
 from giveortake.server.guard import cookie_name
 from giveortake.server.refusals import Refused
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal
     from giveortake.server.settings import Settings
 
-_TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a cookie can hold
+_TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a header can hold
 _MEDIA = {
     "console.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
@@ -25,7 +25,7 @@ _MEDIA = {
 }
 _KEEPER = "from whoever keeps the data"
 _PRINTED = "the terminal that started this service printed two tokens, of an analyst and of the custodian: paste one"
-_KEPT = "Browsers keep it only over HTTPS, except on the machine that serves this page."
+_KEPT = "Browsers stay logged in only over HTTPS, except on the machine that serves this page."
 _NEEDED = Told(
     "unauthenticated",
     "This token was not accepted",
@@ -54,15 +54,16 @@ async def login_page(call: Call) -> Result:
 
 
 async def login(call: Call) -> Result:
-    """Keep the token in a cookie; the guard checks it on the next page, as on every page."""
+    """Begin a login with a token; its cookie lets this browser in for twelve hours, or until it is idle for one."""
     token = call.body["token"].strip()
     if not _TOKEN.fullmatch(token):
         return see("/login?why=token")
-    return see("/", cookie=_cookie(call.service.settings, token))
+    return see("/", cookie=_cookie(call.service.settings, await call.log_in(token)))
 
 
 async def logout(call: Call) -> Result:
-    """Forget the token."""
+    """End the login, here and in the browser."""
+    call.log_out()
     return see("/login", cookie=_cookie(call.service.settings, ""))
 
 
@@ -71,7 +72,7 @@ async def static(call: Call) -> Result:
     name = call.path["name"]
     if name not in _MEDIA:
         raise Refused("not_found")
-    return Reply(static_file(name), _MEDIA[name], headers=list(HEADERS))
+    return Reply(static_file(name), _MEDIA[name])
 
 
 def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
@@ -83,16 +84,16 @@ def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
     return shown("refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None)
 
 
-def _cookie(settings: Settings, token: str) -> bytes:
+def _cookie(settings: Settings, login: str) -> bytes:
     name, secure = cookie_name(settings), "; Secure" * settings.secure_cookies
-    ends = "" if token else "; Max-Age=0"
-    return f"{name}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{ends}".encode("ascii")
+    ends = "" if login else "; Max-Age=0"
+    return f"{name}={login}; Path=/; HttpOnly; SameSite=Strict{secure}{ends}".encode("ascii")
 
 
 ROUTES = (
     Route("GET", "/login", "anybody", "where a token is pasted", login_page, query={"why": text(20)}, page=True),
-    Route("POST", "/login", "anybody", "keep a token in a cookie", login, body=of("token", token=text(400)), page=True),
-    Route("POST", "/logout", "analyst", "forget the token", logout, body=of(), page=True),
+    Route("POST", "/login", "anybody", "log in with a token", login, body=of("token", token=text(400)), page=True),
+    Route("POST", "/logout", "analyst", "end the login", logout, body=of(), page=True),
     Route(
         "GET", "/static/{name}", "anybody", "styles and scripts", static, media=tuple(set(_MEDIA.values())), page=True
     ),

@@ -39,12 +39,12 @@ async def datasets(call: Call) -> Result:
         charges = await _charges(call)
         for card in cards:
             card["burned"] = _burned(card, charges)
-    return page(call, "datasets.html", here="datasets", dataset=None, cards=cards)
+    return await asyncio.to_thread(page, call, "datasets.html", here="datasets", dataset=None, cards=cards)
 
 
 async def _card(call: Call, name: str) -> dict[str, Any]:
     try:
-        found: Any = await patiently(analyst_routes.dataset, at(call, path={"dataset": name}))
+        found: Any = await patiently(analyst_routes.outline, at(call, path={"dataset": name}))
     except Refused as refused:
         return {"name": name, "told": told(refused)}
     standing = standing_view(found["standing"])
@@ -91,7 +91,7 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
 
 async def meaning(call: Call) -> Result:
     """The page of what the promises mean, for the asker's own answers and for all answers together."""
-    found: Any = await patiently(analyst_routes.dataset, at(call))
+    found: Any = await patiently(analyst_routes.outline, at(call))
     promises = []
     if call.who.analyst is not None and found["promise"] is not None:
         promises.append(_explained(promise_from_json(found["promise"]), "All that you may ever ask, together"))

@@ -112,7 +112,7 @@ def _ticked(call: Call, before: str) -> list[str]:
 async def _shown(
     call: Call, *, said: Told | None = None, form: dict[str, str] | None = None, quote: dict[str, str] | None = None
 ) -> Result:
-    it: Any = await patiently(analyst_routes.dataset, at(call))
+    it: Any = await patiently(analyst_routes.outline, at(call))
     kept: Any = await patiently(analyst_routes.profiles, at(call))
     found, wanted = kept["profiles"], call.query.get("release")
     profile = next((each for each in found if each["release_id"] == wanted), None)

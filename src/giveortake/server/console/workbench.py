@@ -32,10 +32,10 @@ _FREE = "free"
 
 async def opened(call: Call) -> Result:
     """The page of the workbench, empty or with a release on it."""
-    it: Any = await patiently(analyst_routes.dataset, at(call))
+    it: Any = await patiently(analyst_routes.outline, at(call))
     release = call.query.get("release")
     if release is None:
-        return _shown(call, it, _first(it))
+        return await asyncio.to_thread(_shown, call, it, _first(it))
     _, written = await patiently(analyst_routes.released, at(call, path={"release": release}))
     record = await record_of(call, release)
     form = asked_again(record)
@@ -50,10 +50,10 @@ async def pressed(call: Call) -> Result:
     form, do = Form.of(call.body), call.body["do"]
     name = call.path["dataset"]
     if form.currency == "approximate" and not form.delta:
-        described: Any = await patiently(analyst_routes.dataset, at(call))
+        described: Any = await patiently(analyst_routes.outline, at(call))
         form = replace(form, delta=usual_delta(described["promise"]))
     if do == "fit":
-        described = await patiently(analyst_routes.dataset, at(call))
+        described = await patiently(analyst_routes.outline, at(call))
         form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
     refusal = unseen = None
     if do == "ask":
@@ -65,12 +65,12 @@ async def pressed(call: Call) -> Result:
                 return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
         except Refused as refused:
             refusal = refused
-    it = await patiently(analyst_routes.dataset, at(call))
+    it = await patiently(analyst_routes.outline, at(call))
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
     said = priced.get("said") if refusal is None else _told(refusal, it)
     if unseen is not None and "quote" in priced and priced["quote"]["admitted"]:
         said = unseen
-    return _shown(call, it, form, **{**priced, "said": said})
+    return await asyncio.to_thread(_shown, call, it, form, **{**priced, "said": said})
 
 
 async def _unseen(call: Call, form: Form) -> Told | None:
@@ -104,7 +104,7 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
                 analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency)
             )
     except Refused as refused:
-        it: Any = await patiently(analyst_routes.dataset, at(call))
+        it: Any = await patiently(analyst_routes.outline, at(call))
         found["said"] = _told(refused, it)
     return found
 
