@@ -12,7 +12,6 @@ from giveortake.server import demo, pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from demo_service import Running
 
