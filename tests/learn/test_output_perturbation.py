@@ -23,6 +23,7 @@ from giveortake.learn.output_perturbation import FINENESS, Risk, chain, steepest
 from giveortake.learn.scores import target_of
 from giveortake.learn.task import Ground
 from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -80,8 +81,8 @@ def bare(loss: Any, strength: Fraction, passes: int, columns: int = 2) -> Pertur
 
 def end(mechanism: PerturbedDescent, loss: str, rows: Rows, told: int | None = None) -> Any:
     slopes = Slopes(
-        Sensitive(np.array([len(rows[1]) if told is None else told])),
-        lambda point: Sensitive(gradient(loss, rows, 1 << 15, point)),
+        Sensitive(BoundedIntegers.public(np.array([len(rows[1]) if told is None else told]))),
+        lambda point: Sensitive(BoundedIntegers.public(gradient(loss, rows, 1 << 15, point))),
     )
     return np.array(mechanism.point(slopes), dtype=object)
 
@@ -135,7 +136,12 @@ def test_the_bound_holds_for_every_number_of_rows_and_is_nearly_reached() -> Non
             Fraction(1), Fraction(1), Fraction(1, 1000), 1, passes, 1 << 40, 1, Fraction(0), 1, 1 << 20
         )
         ends = [
-            mechanism.point(Slopes(Sensitive(np.array([n])), lambda _, n=n: Sensitive(np.array([-n]))))[0]  # type: ignore[misc]
+            mechanism.point(
+                Slopes(
+                    Sensitive(BoundedIntegers.of([n], 200)),
+                    lambda _, n=n: Sensitive(BoundedIntegers.of([-n], 200)),  # type: ignore[misc]
+                )
+            )[0]
             for n in range(200)
         ]
         priced = mechanism.moved(1, changed=False)
@@ -174,7 +180,7 @@ def test_every_engine_computes_gradients_to_the_last_step(name: str, request: py
         y = np.array([row[4] for row in rows], dtype=float)
         points = [(12345677, -70000001, 3), (64 * FINENESS, -64 * FINENESS, 64 * FINENESS), (0, 0, 0)]
         for point in points[: 1 if name == "spark" else 3]:
-            drawn = asked.joined(np.array(Revealing().release(engine.vectors(asked.asked(point))), dtype=object))
+            drawn = asked.joined(engine.vectors(asked.asked(point)).open(Revealing()))
             assert drawn.tolist() == gradient("logistic", (x, y), asked.slope_steps, point).tolist()
         assert int(Revealing().release(engine.vectors(asked.counted()))[0]) == len(rows)
         if name != "duckdb":

@@ -5,6 +5,8 @@ Columns are derived in the workload's own SQL, at ±2⁶², ±2⁶³, ±2¹²⁷
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.session import Session
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -30,43 +33,41 @@ pytestmark = [
 ]
 
 
+def _asking(s: Session, workload: Any, norm: int | None = None, **terms: Any) -> Callable[[str], Any]:
+    """Ask a workload, or its text, of a table."""
+
+    def ask(table: str) -> Any:
+        if callable(workload):
+            return s.workload(workload(table), norm=norm).answer(**terms)
+        return s.workload(workload, table=table, norm=norm).answer(**terms)
+
+    return ask
+
+
 def _attack(found: Outcomes, put: Any) -> None:
     """Sums beyond 2⁶³ of cells below 2⁶², at spends that are next to nothing; at a pure ε out of a larger table."""
     with neighbours(put, attacked()) as s:
         for spend, sets in zip(SPENDS, ("ROLLUP (r)", "ROLLUP (r)", "GROUPING SETS ((r), (c))"), strict=True):
-            found.compare(
-                "attack by " + "".join(spend),
-                lambda table, sets=sets, spend=spend: s.workload(attack_text(table, sets)).answer(**spend),
-            )
+            found.compare("attack by " + "".join(spend), _asking(s, partial(attack_text, sets=sets), **spend))
 
 
 def _compared(put: Any) -> Outcomes:
     """Every workload at every spend, on tables that differ in one row, or in one person."""
     found = Outcomes()
     few = attacked(40)
+    ranges = gt.workload.ranges("w", by="r", bins=64) + gt.workload.marginals(["r", "c"], of="w")
+    several = gt.workload.marginals(["r", "c"], up_to=2) + gt.workload.marginals(["r"], of="w")
     with without_noise():
         _attack(found, put)
         with neighbours(put, few) as s:
-            ranges = gt.workload.ranges("w", by="r", bins=64) + gt.workload.marginals(["r", "c"], of="w")
             for spend in SPENDS:
                 for sets in ("CUBE (r, c)", "ROLLUP (r, c)"):
-                    found.compare(
-                        f"extremes, {sets} {spend}",
-                        lambda table, sets=sets, spend=spend: s.workload(extreme_text(table, sets)).answer(**spend),
-                    )
-                found.compare(
-                    f"ranges {spend}", lambda table, spend=spend: s.workload(ranges, table=table).answer(**spend)
-                )
+                    found.compare(f"extremes, {sets} {spend}", _asking(s, partial(extreme_text, sets=sets), **spend))
+                found.compare(f"ranges {spend}", _asking(s, ranges, **spend))
         with neighbours(put, few, unit="name") as s:
-            several = gt.workload.marginals(["r", "c"], up_to=2) + gt.workload.marginals(["r"], of="w")
             for spend in SPENDS[:2]:
-                found.compare(
-                    f"norm {spend}",
-                    lambda table, spend=spend: s.workload(several, table=table, norm=2).answer(**spend),
-                )
-            found.compare(
-                "persons", lambda table: s.workload(extreme_text(table)).answer(mu="1/1000", rows_per_person=2)
-            )
+                found.compare(f"norm {spend}", _asking(s, several, 2, **spend))
+            found.compare("persons", _asking(s, extreme_text, mu="1/1000", rows_per_person=2))
     return found
 
 
@@ -90,7 +91,7 @@ def test_sums_that_go_by_the_size_of_cells_are_caught(
     with without_noise():
         _attack(found, put)
         with neighbours(put, attacked(40)) as s:
-            found.compare("one cell", lambda table: s.workload(_lone(table, 2**62)).answer(mu="1e-6"))
+            found.compare("one cell", _asking(s, partial(_lone, number=2**62), mu="1e-6"))
     names = ["attack by mu", "attack by rho", "attack by epsilon", "one cell"]
     assert [each.split(":")[0] for each in found.violations] == names
     assert "QueryFailed" in found.violations[-1]

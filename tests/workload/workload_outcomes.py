@@ -87,7 +87,7 @@ class Outcomes:
 
     def compare(self, name: str, ask: Callable[[str], Any]) -> None:
         """Ask the same of both tables."""
-        one, two = (_outcome(lambda table=table: ask(table)) for table in ("t0", "t1"))
+        one, two = (_outcome(ask, table) for table in ("t0", "t1"))
         self.comparisons += 1
         if one.kind != two.kind or one.form != two.form:
             self.violations.append(f"{name}: {one.kind} or {two.kind}, of one form: {one.form == two.form}")
@@ -107,7 +107,7 @@ class _Outcome:
     release: WorkloadRelease | None = None
 
 
-def _outcome(ask: Callable[[], Any]) -> _Outcome:
+def _outcome(ask: Callable[[str], Any], table: str) -> _Outcome:
     drawn: list[tuple[WorkloadMeasurement, Any]] = []
     right = WorkloadMeasurement.draw
 
@@ -118,12 +118,12 @@ def _outcome(ask: Callable[[], Any]) -> _Outcome:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkloadMeasurement, "draw", recorded)
         try:
-            answer = ask()
+            answer = ask(table)
         except GiveOrTakeError as error:
             return _Outcome(f"{type(error).__name__}: {error}".split(";")[0])
-    for table in answer:
-        table.to_json()
-    form = [[len(table), *((column.name, column.kind) for column in table.columns)] for table in answer]
+    for each in answer:
+        each.to_json()
+    form = [[len(each), *((column.name, column.kind) for column in each.columns)] for each in answer]
     ((made, content),) = drawn
     return _Outcome("answer", form, made.read(content))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Words: TypeAlias = npt.NDArray[np.int64]
 
 MOST_ROWS = 1 << 37  # 137 billion: the most with which running totals of whole rows are exact in doubles
-_LIMB = 31  # bits of every limb but the highest
+_LIMB = 32  # bits of every limb but the highest
 _MASK = (1 << _LIMB) - 1
 _WORD = 1 << 62  # what a word holds, with room for one addition
 _HIGHEST = 1 << 40  # what the highest limb is made to hold, with room for a sum over a million cells
@@ -37,7 +37,7 @@ _HIGHEST = 1 << 40  # what the highest limb is made to hold, with room for a sum
 class BoundedIntegers:
     """An array of whole numbers, none of them farther from zero than `bound`, whatever the rows.
 
-    They are stored in limbs of 64 bits: x = Σ limbs[i]·2^(31·i), no limb farther from zero than `reach`. How many limbs
+    They are stored in limbs of 64 bits: x = Σ limbs[i]·2^(32·i), no limb farther from zero than `reach`. How many limbs
     there are is decided by bounds; below 2⁶² there is one.
 
     Guarantee: no sum wraps, and none fails or takes another path because of a row: a linear map of x is the same map of
@@ -61,16 +61,18 @@ class BoundedIntegers:
             if bound >> 63:
                 return cls((words,), bound, 1 << 63)
             return cls((np.clip(words, -bound, bound),), bound, bound)
-        shape = np.shape(values)
+        shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
         listed: list[int] = values.ravel().tolist() if isinstance(values, np.ndarray) else list(values)
         inside = [bound if each > bound else max(each, -bound) for each in listed]
         if bound < _WORD:
             return cls((np.array(inside, dtype=np.int64).reshape(shape),), bound, bound)
-        shifts = [0]
-        while bound >> (shifts[-1] + _LIMB) >= _HIGHEST:
-            shifts.append(shifts[-1] + _LIMB)
-        limbs = [np.array([each >> shift & _MASK for each in inside], dtype=np.int64) for shift in shifts]
-        limbs.append(np.array([each >> (shifts[-1] + _LIMB) for each in inside], dtype=np.int64))
+        count = bound.bit_length() // _LIMB + 1
+        raw = b"".join([each.to_bytes(_LIMB // 8 * count, "little", signed=True) for each in inside])
+        *lower, highest = np.frombuffer(raw, dtype="<i4").astype(np.int64).reshape(-1, count).T
+        limbs = [limb & _MASK for limb in lower]
+        if bound >> (_LIMB * (count - 2)) < _HIGHEST:
+            highest = (highest << _LIMB) + limbs.pop()
+        limbs.append(highest)
         return cls(tuple(limb.reshape(shape) for limb in limbs), bound, _HIGHEST)
 
     @classmethod
@@ -160,7 +162,7 @@ class BoundedIntegers:
         ready = self if len(self.limbs) == 1 else self.carried(1, 1 << _LIMB)
         array: IntArray = ready.limbs[-1]
         for limb in reversed(ready.limbs[:-1]):
-            if array.dtype != object and not _is_within(array, 1 << _LIMB):
+            if array.dtype != object and not _is_within(array, 1 << (_LIMB - 2)):
                 array = array.astype(object)
             array = (array << _LIMB) + limb
         return narrowed(array)
