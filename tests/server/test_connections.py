@@ -180,7 +180,7 @@ def test_a_trusted_proxy_is_not_one_client(tmp_path: Path) -> None:
     ("who", "path", "status"),
     [
         (None, "/health/live", 200),
-        ("ann", "/openapi.json", 200),
+        ("ann", "/v1/openapi.json", 200),
         (None, "/login", 200),
         (None, "/static/console.css", 200),
         (None, "/static/nothing", 404),

@@ -124,7 +124,13 @@ def guard_that_lets_in(body: dict[str, Any], leaves: Callable[[], None]) -> Any:
 
     in_flight = SimpleNamespace(enters=lambda _: True, leaves=lambda _: leaves())
     return SimpleNamespace(
-        principal=principal, require_role=lambda *_: None, in_flight=in_flight, query=lambda *_: {}, body=read
+        principal=principal,
+        require_role=lambda *_: None,
+        in_flight=in_flight,
+        query=lambda *_: {},
+        body=read,
+        log_in=lambda *_: None,
+        log_out=lambda *_: None,
     )
 
 
