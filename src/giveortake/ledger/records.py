@@ -10,10 +10,11 @@ from giveortake.ledger import releases, reservations
 from giveortake.ledger.digests import entries_of as entries_by
 from giveortake.ledger.office import Office
 from giveortake.ledger.standings import Standings, standing_of
-from giveortake.ledger.verification import Verification, burn_down, entries_of, used_of, verified
+from giveortake.ledger.verification import Verification, burn_down, entries_of, used_of, verifying
 from giveortake.ledger.views import View
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from fractions import Fraction
 
     from giveortake.ledger.entries import Entry
@@ -119,11 +120,21 @@ class Records(Office):
 
         Every checkpoint and every index is compared with what follows from the entries before it.
         """
+        steps = self.verifying()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                found: Verification = done.value
+                return found
+
+    def verifying(self) -> Generator[tuple[int, int], None, Verification]:
+        """Verify as `verify` does, step by step: yield how many entries were checked, and of how many."""
         with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
             head, is_kept = draft.book.head, draft.is_indexed()
             states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
         with self.chain.glancing() as reader:
-            return verified(reader, states, head, indexed=is_kept)
+            return (yield from verifying(reader, states, head, indexed=is_kept))
 
     def _view(self, analyst: str | None = None) -> View:
         with self.chain.looking() as draft:

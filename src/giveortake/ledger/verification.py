@@ -25,7 +25,7 @@ from giveortake.ledger.reservations import level_event, levels_of
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.entries import Entry, Point
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 _PAGE = 1000  # rows that are read at once
+_STEP = 100  # entries between two reports
 _LONG = 4 * EVERY  # entries without a checkpoint, after which they are dropped from memory
 _NAMES = 3  # names of an entry, about: a question has three or four, its answer two
 
@@ -52,8 +53,12 @@ class Verification:
     head: str
 
 
-def verified(reader: Transaction, states: Mapping[int, str | None], head: Point, *, indexed: bool) -> Verification:
+def verifying(
+    reader: Transaction, states: Mapping[int, str | None], head: Point, *, indexed: bool
+) -> Generator[tuple[int, int], None, Verification]:
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
+
+    It yields now and then how many entries it has checked, and of how many.
 
     Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
     the chain, what is stored as spent is what these charges add up to, and every entry that is a checkpoint, and every
@@ -66,6 +71,8 @@ def verified(reader: Transaction, states: Mapping[int, str | None], head: Point,
         replay.take(entry)
         replay.book.take_rows()
         answers += entry.kind == "settled"
+        if not entry.number % _STEP:
+            yield entry.number, head.number
     book = replay.book
     if book.head != head:
         raise LedgerDamaged("the chain does not end where this ledger does", hint=RESTORE)
@@ -74,7 +81,8 @@ def verified(reader: Transaction, states: Mapping[int, str | None], head: Point,
         if guard is not None and states.get(level.number) != snapshot_of(guard):
             raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
     if indexed:
-        _require_indexes(reader, book)
+        for _ in _require_indexes(reader, book):
+            yield head.number, head.number
     return Verification(book.ledger, book.head.number, book.asked, answers, len(book.levels), book.head.hash)
 
 
@@ -120,22 +128,25 @@ def _share(text: str) -> Fraction:
         raise LedgerDamaged(INDEX, hint=RESTORE) from None
 
 
-def _require_indexes(reader: Transaction, book: Book) -> None:
-    """Check that every index holds exactly what the entries say, up to the last entry."""
+def _require_indexes(reader: Transaction, book: Book) -> Iterator[None]:
+    """Check that every index holds exactly what the entries say, up to the last entry; yield now and then."""
     head, found = book.head.number, {}
     for rows in reader.all_finds(head, 4 * book.asked):
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
             found[bucket] = folded((number, name) for _, number, name in pairs)[0]
+        yield
     if found != dict(book.finds.sealed(None).items()):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     for level in book.levels.values():
         deque(_used(reader, level.number, head, level.used), maxlen=0)  # none of them is kept
+        yield
     for name, known in book.lists.items():
         running, place = NOTHING, 0
         while own := reader.listed(name, place, min(place + _PAGE, known.count)):
             for _, number in own:
                 running = digest(f"{running} {number}")
             place = own[-1][0]
+            yield
         if (running, place) != (known.numbers, known.count):
             raise LedgerDamaged(INDEX, hint=RESTORE)
 

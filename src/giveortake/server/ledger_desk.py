@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
 from giveortake.errors import AccessDenied, NotFound
@@ -16,20 +17,22 @@ from giveortake.wire.release_documents import asked_document, entry_document, re
 from giveortake.wire.standing_documents import level_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from giveortake.ledger import Approval, Ledger, Standing
     from giveortake.ledger.budgets import Spent
+    from giveortake.ledger.verification import Verification
     from giveortake.privacy import Guarantee
     from giveortake.server.worker import Operation
 
 Request: TypeAlias = "dict[str, Any]"
+_TURN = 1.0  # seconds of a check at each call
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the ledger, which has to exist, and return the operations of a clerk."""
     book = ledgers.open(task["ledger"], mark=task["mark"], create=False)
-    return {name: partial(operation, book) for name, operation in OPERATIONS.items()}
+    return {name: partial(operation, book) for name, operation in OPERATIONS.items()} | {"check": Check(book)}
 
 
 def probe(book: Ledger, _request: Request) -> dict[str, Any]:
@@ -228,9 +231,26 @@ def all_releases(book: Ledger, request: Request) -> dict[str, Any]:
     return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
 
 
-def verify(book: Ledger, _request: Request) -> dict[str, Any]:
-    """Verify the ledger: read everything again, and derive it anew."""
-    return asdict(book.verify())
+@final
+class Check:
+    """A verification of the ledger, some of it at each call: everything is read again, and derived anew."""
+
+    def __init__(self, book: Ledger) -> None:
+        self._book = book
+        self._steps: Generator[tuple[int, int], None, Verification] | None = None
+
+    def __call__(self, _request: Request) -> dict[str, Any]:
+        """Go on for about a second; return how far it is, and what it found once it is done."""
+        steps, until = self._steps or self._book.verifying(), time.monotonic() + _TURN
+        self._steps = None  # an error ends it
+        try:
+            while True:
+                checked, entries = next(steps)
+                if time.monotonic() >= until:
+                    self._steps = steps
+                    return {"checked": checked, "entries": entries}
+        except StopIteration as done:
+            return {"checked": done.value.entries, "entries": done.value.entries, "result": asdict(done.value)}
 
 
 def _budget(said: dict[str, Any] | None) -> Guarantee | None:
@@ -249,6 +269,6 @@ OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     for each in (
         *(probe, authenticate, tokens, issue_token, revoke_token),
         *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
-        *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases, verify),
+        *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases),
     )
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.scratch import remove_abandoned
 from giveortake.errors import GiveOrTakeError
+from giveortake.server.checks import LedgerCheck
 from giveortake.server.logins import Logins
 from giveortake.server.metrics import Metrics
 from giveortake.server.pool import Pool
@@ -52,6 +53,7 @@ class Service:
     draining: bool = False
     adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
     warn: Callable[[str], None] = lambda _words: None  # told once of each trouble, in words for the custodian
+    check: LedgerCheck = field(init=False)
     _troubles: set[str] = field(default_factory=set, repr=False)
     _tables: Pool | None = None  # who reads headers of files, once somebody wants to know
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -59,6 +61,9 @@ class Service:
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
     _doubts: int = 0
     _probe: tuple[asyncio.Future[bool] | None, float] = None, 0.0
+
+    def __post_init__(self) -> None:
+        self.check = LedgerCheck(self.settings, self.metrics.lose, self.trouble)
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
@@ -98,6 +103,7 @@ class Service:
 
     async def close(self) -> None:
         """End all processes."""
+        await self.check.close()
         tables = () if self._tables is None else (self._tables,)
         await asyncio.gather(*(pool.close() for pool in (self.clerks, *self.pools.values(), *tables)))
 

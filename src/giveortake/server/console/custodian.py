@@ -19,6 +19,7 @@ from giveortake.server.schemas import of, text
 _REASON = "by the custodian, in the console"
 _DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+_PATIENCE = 5.0  # seconds after which a page does not wait for a check any more
 _COUNTS = {"failures": "Failures at most", "questions": "Questions at most"}
 _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
@@ -70,6 +71,7 @@ async def _shown(
         waiting=len(waiting["approvals"]),
         failures=failed["failures"],
         revealed=failed["revealed"],
+        check=call.service.check.progress(),
         days=_DAYS,
         service=failed["service"],
     )
@@ -161,7 +163,9 @@ async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[s
 
 
 async def _check(call: Call, _said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    found = await custodian_routes.verify(replace(at(call)))
+    found = await call.service.check.run(_PATIENCE)
+    if found is None:
+        return "The check goes on: look here again", {}
     return "The ledger was read again and recomputed", {"checked": found}
 
 
