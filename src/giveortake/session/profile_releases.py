@@ -67,7 +67,7 @@ class ProfileRequest:
                 fix = [listed] if hasattr(listed, "encode") else ["fee"]
                 raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
         if not is_stored:
-            by, columns = list(dict.fromkeys(by)), list(dict.fromkeys(columns))
+            columns = list(dict.fromkeys(columns))
         most = None if most_rows is None else whole("most_rows", most_rows)
         said = {
             "format": FORMAT,
