@@ -87,7 +87,7 @@ def described(where: str, folder: Path) -> Settings:
         "worker_seconds": 1e6,
         "address_space": None,
     }
-    return replace(Settings.read(toml, port=0), workers=1, clerks=1, spares=0, address_space=None, **limits)
+    return replace(Settings.read(toml, port=0), workers=1, clerks=1, spares=0, **limits)
 
 
 # -- killing -----------------------------------------------------------------------------------------------------
