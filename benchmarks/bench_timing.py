@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from scipy import stats
 
-from served_tables import Served, serving, settled
+from served_tables import UNLIMITED, Served, serving, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ def run(report: Report) -> None:
     pairs, failures = (PAIRS // 5, FAILURES // 5) if report.quick else (PAIRS, FAILURES)
     for server, expected in ((f"[server.latency]\ntrips = {FIXED}", False), ("", True)):
         with ExitStack() as stack:
-            tables = [serving(_folder(stack), table=csv(heavy), server=server) for heavy in (False, True)]
+            tables = [serving(_folder(stack), table=csv(heavy), server=UNLIMITED + server) for heavy in (False, True)]
             light, heavy = (stack.enter_context(each) for each in tables)
             kinds = Kinds(light, heavy)
             for _ in range(4):

@@ -40,22 +40,26 @@ region = ["north", "east", "south", "west", "coast", "islands"]
 amount = {{ bounds = [0, 500] }}
 
 [server]
+{server}
+"""
+UNLIMITED = """\
 requests_per_second = 1000000
 burst = 1000000
 in_flight = 64
 waiting = 1000
-{server}
+worker_seconds = 1000000
 """
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Served:
-    """A service that runs: its address, the token of an analyst, and the front process."""
+    """A service that runs: its address, the token of an analyst, the front process, and another analyst's token."""
 
     address: str
     token: str
     pid: int
+    other: str
 
     @property
     def workers(self) -> list[int]:
@@ -72,14 +76,23 @@ class Served:
         """The status of one request over a new connection, and how long it took."""
         place = urlsplit(self.address)
         with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)) as connection:
-            return _timed(connection, self.token, method, path, body)[:2]
+            return timed(connection, self.token, method, path, body)[:2]
 
 
 @contextmanager
 def serving(
-    folder: Path, *, ledger: Path | None = None, table: str | None = None, server: str = "", budget: str = "50"
+    folder: Path,
+    *,
+    ledger: Path | None = None,
+    table: str | None = None,
+    server: str = UNLIMITED,
+    budget: str = "50",
+    source: str | None = None,
 ) -> Iterator[Served]:
-    """Serve a table, the bundled one unless its CSV is given, on a new ledger or on one that is there."""
+    """Serve a table, the bundled one unless its CSV is given, on a new ledger or on one that is there.
+
+    `source` is the folder of another version's source, which serves instead of this one.
+    """
     if table is None:
         with as_file(files("giveortake").joinpath("data", "visits.csv")) as path:
             table = path.read_text(encoding="utf-8")
@@ -91,14 +104,16 @@ def serving(
     with from_toml(toml):
         pass
     with ledgers.open(where, mark=mark) as book:
-        analyst = f"bench {time.time_ns()}"
-        book.analyst(analyst, datasets=[NAME], budget=PureDP(budget), failures=10**6)
-        token = book.issue_token(role="analyst", analyst=analyst)[1]
+        tokens = []
+        for analyst, given in ((f"bench {time.time_ns()}", budget), (f"other {time.time_ns()}", "1")):
+            book.analyst(analyst, datasets=[NAME], budget=PureDP(given), failures=10**6)
+            tokens.append(book.issue_token(role="analyst", analyst=analyst)[1])
     command = [sys.executable, "-m", "giveortake", "serve", str(toml), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (our own)
+    environment = dict(os.environ) if source is None else {**os.environ, "PYTHONPATH": source}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603 (our own)
         assert process.stdout is not None  # noqa: S101 (a pipe)
         try:
-            served = Served(process.stdout.readline().rstrip().rpartition(" ")[2], token, process.pid)
+            served = Served(process.stdout.readline().rstrip().rpartition(" ")[2], tokens[0], process.pid, tokens[1])
             settled(served)
             yield served
         finally:
@@ -130,7 +145,7 @@ def many(served: Served, clients: int, requests: int, make: Callable[[int], tupl
                     number = next(numbers, None)
                 if number is None:
                     return
-                status, seconds, content = _timed(connection, served.token, *make(number))
+                status, seconds, content, _ = timed(connection, served.token, *make(number))
                 if status != 200:
                     raise RuntimeError(content.decode())
                 times.append(seconds)
@@ -153,16 +168,17 @@ def many(served: Served, clients: int, requests: int, make: Callable[[int], tupl
     }
 
 
-def _timed(
+def timed(
     connection: http.client.HTTPConnection, token: str, method: str, path: str, body: Any
-) -> tuple[int, float, bytes]:
+) -> tuple[int, float, bytes, str | None]:
+    """The status of a request, how long it took, its content, and when it may be sent again."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     content = None if body is None else json.dumps(body)
     started = time.perf_counter()
     connection.request(method, path, content, headers)
     reply = connection.getresponse()
     found = reply.read()
-    return reply.status, time.perf_counter() - started, found
+    return reply.status, time.perf_counter() - started, found, reply.getheader("Retry-After")
 
 
 def cpu(pid: int) -> float:

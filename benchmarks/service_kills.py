@@ -80,7 +80,13 @@ def described(where: str, folder: Path) -> Settings:
     toml = folder / "giveortake.toml"
     mark = "" if where.startswith("postgresql://") else f"mark = {json.dumps(str(folder / 'mark'))}"
     toml.write_text(TOML.format(ledger=json.dumps(where), mark=mark), encoding="utf-8")
-    limits: dict[str, Any] = {"requests_per_second": 1e6, "burst": 1e6, "in_flight": 64, "address_space": None}
+    limits: dict[str, Any] = {
+        "requests_per_second": 1e6,
+        "burst": 1e6,
+        "in_flight": 64,
+        "worker_seconds": 1e6,
+        "address_space": None,
+    }
     return replace(Settings.read(toml, port=0), workers=1, clerks=1, spares=0, **limits)
 
 

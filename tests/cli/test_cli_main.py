@@ -121,3 +121,12 @@ def test_the_package_loads_without_its_commands() -> None:
 
 def _replace_demo(monkeypatch: pytest.MonkeyPatch, run: object) -> None:
     monkeypatch.setitem(cli.COMMANDS, "demo", replace(cli.COMMANDS["demo"], run=run))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["1_0", "\uff11", "\u0663", " 1", ""])
+@pytest.mark.parametrize("arguments", [["serve", "x.toml", "--port"], ["verify", "x.py", "--depth"]])
+def test_numbers_of_the_command_line_are_plain_digits(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*arguments, text]) == 2
+    assert arguments[-1] in capsys.readouterr().err

@@ -300,3 +300,20 @@ def test_a_release_spends_at_most_a_billion() -> None:
     assert exact.spendable("epsilon", 10**9) == 10**9
     with pytest.raises(InvalidParameter, match="above 10⁹"):
         exact.spendable("epsilon", 10**9 + 1)
+
+
+OTHER_DIGITS = ["1_0", "1_0/3", "\uff11", "\u0663", "1\uff10", "1/\u0663", "1e\uff11", "0.\u0661", "\u00b2", "1\u00a0"]
+
+
+@pytest.mark.parametrize("text", OTHER_DIGITS)
+@pytest.mark.parametrize("parse", PARSERS)
+def test_what_python_alone_reads_as_a_number_is_none(parse: Callable[..., Any], text: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"is not a (whole )?number"):
+        parse("epsilon", text)
+
+
+@pytest.mark.parametrize("text", [*OTHER_DIGITS, "", " 1", "1 ", "1.0", "+-1", "0x1"])
+def test_an_integer_is_written_in_plain_digits(text: str) -> None:
+    assert exact.integer("-12") == -12
+    with pytest.raises(ValueError, match="integer"):
+        exact.integer(text)

@@ -205,3 +205,12 @@ def _mangle(document: Any, luck: random.Random, spare: list[Any]) -> None:
     node, key = luck.choice(places)
     others = [each[place] for each, place in luck.sample(places, min(4, len(places)))]
     node[key] = json.loads(json.dumps(luck.choice([*spare, *others])))
+
+
+@pytest.mark.parametrize("digits", ["1_0", "\uff11", "\u0663"])
+def test_whole_numbers_of_a_plan_are_plain_digits(digits: str) -> None:
+    text = "SELECT COUNT(*) AS n FROM trips WHERE age < 77"
+    document = json.dumps(written(sql.read(text, CATALOG).question))
+    assert '"77"' in document
+    with pytest.raises(QueryRefused):
+        question_from_json(json.loads(document.replace('"77"', json.dumps(digits))), ORIGIN)

@@ -52,8 +52,7 @@ def test_two_fronts_on_one_ledger_decide_as_one(store: str, request: pytest.Fixt
     }
     assert found["revoked"] == [[200, 200], [401, 401]]
     assert found["let through"] == {"statuses": [200, 429], "within": True, "most of it": True}
-    waits = [429, 429]  # whoever shares the address of a client with wrong tokens
-    assert found["wrong tokens"] == {"statuses": [401, 429], "within": True, "a new one": waits}
+    assert found["wrong tokens"] == {"statuses": [401, 429], "within": True}
     assert found["logging"] == 2
 
 
@@ -68,11 +67,12 @@ def test_fronts_share_every_limit_and_no_more_of_them_than_it_has_parts(tmp_path
     settings = configured(tmp_path, fronts=4, requests_per_second=20, burst=60, in_flight=10)
     guard = Guard.of(None, settings)  # type: ignore[arg-type]  # (nobody is asked)
     for part, whole in (
-        (guard.tokens.each_second, settings.requests_per_second),
-        (guard.tokens.burst, settings.burst),
+        (guard.askers.each_second, settings.requests_per_second),
+        (guard.askers.burst, settings.burst),
         (guard.in_flight.most, settings.in_flight),
-        (guard.wrong.each_second, WRONG_TOKENS[0]),
-        (guard.wrong.burst, WRONG_TOKENS[1]),
+        (guard.backlog.most, settings.worker_seconds),
+        (guard.strangers.rate.each_second, WRONG_TOKENS[0]),
+        (guard.strangers.rate.burst, WRONG_TOKENS[1]),
     ):
         assert whole / 4 - 1 < part <= whole / 4
     with pytest.raises(gt.errors.InvalidParameter, match="in_flight = 8 has parts"):

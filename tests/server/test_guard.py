@@ -320,23 +320,30 @@ def test_many_wrong_tokens_at_once_are_not_all_looked_up() -> None:
 
     class Service:
         settings = SimpleNamespace(
-            fronts=1, requests_per_second=1, burst=1, in_flight=1, patience=1, secure_cookies=False
+            fronts=1,
+            requests_per_second=1,
+            burst=1,
+            in_flight=1,
+            worker_seconds=1,
+            patience=1,
+            secure_cookies=False,
         )
         metrics = SimpleNamespace(denied=0)
 
         def was_let_in(self, token: str) -> bool:
             return False
 
-        async def authenticate(self, token: str) -> None:
+        async def authenticate(self, token: str, address: str) -> None:
             looked_up.append(token)
             await asyncio.sleep(0)  # as long as somebody else can come
 
     async def flood() -> list[Any]:
         service: Any = Service()
         guard = Guard.of(service, service.settings)
-        scope = {"method": "GET", "client": ("10.0.0.1", 1), "headers": [(b"authorization", b"Bearer got_x")]}
-        return await asyncio.gather(*(guard.principal(scope) for _ in range(40)), return_exceptions=True)
+        sent = [[(b"authorization", b"Bearer got_%d" % number)] for number in range(100)]
+        scopes = [{"method": "GET", "client": ("10.0.0.1", 1), "headers": each} for each in sent]
+        return await asyncio.gather(*map(guard.principal, scopes), return_exceptions=True)
 
     refused = asyncio.run(flood())
     assert all(isinstance(each, Refused) for each in refused)
-    assert len(looked_up) == WRONG_TOKENS[1]
+    assert WRONG_TOKENS[1] <= len(looked_up) < 100  # a little is given back meanwhile

@@ -164,8 +164,8 @@ def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bo
                 asked.cancel()
             with pytest.raises(asyncio.CancelledError if given_up else Refused):
                 await asked
-        assert not pool._slow.locked()
-        assert pool._queued == 0
+        assert pool._turns._slow == 0
+        assert not pool._turns._shares
 
     asyncio.run(run())
 

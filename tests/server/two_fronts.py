@@ -122,17 +122,15 @@ class Fronts:
         return {"statuses": sorted(statuses), "within": statuses[200] <= most, "most of it": statuses[200] >= BURST - 2}
 
     def wrong_tokens(self) -> dict[str, Any]:
-        """Many wrong tokens from one address, in turn: how many are looked up, and whether a right one then is."""
-        _, text = self.token("dora")
+        """Many wrong tokens from one address, in turn: how many are looked up."""
         began = time.monotonic()
-        statuses = Counter(
-            reply_of(self.places[turn % 2], f"got_{turn:08}_wrong", "GET", "/v1/me")[0] for turn in range(MANY)
-        )
+        statuses: Counter[int] = Counter()
+        for turn in range(int(2 * WRONG_TOKENS[1])):
+            statuses[reply_of(self.places[turn % 2], f"got_{turn:08}_wrong", "GET", "/v1/me")[0]] += 1
         most = WRONG_TOKENS[1] + WRONG_TOKENS[0] * (time.monotonic() - began)
         return {
             "statuses": sorted(statuses),
             "within": statuses[401] <= most,
-            "a new one": [reply_of(each, text, "GET", "/v1/me")[0] for each in self.places],
         }
 
 

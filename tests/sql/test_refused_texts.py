@@ -138,6 +138,7 @@ WITH_HINTS: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM trips WHERE INTERVAL 1 DAY - day > 1", "INTERVAL"),
     ("SELECT COUNT(*) FROM trips WHERE day < day + INTERVAL 1 HOUR", "ADD_SECONDS needs timestamp"),
     ("SELECT COUNT(*) FROM trips WHERE day < day + INTERVAL 1 CENTURY", "units are"),
+    ("SELECT COUNT(*) FROM trips WHERE day < day + INTERVAL '\u0663' DAY", "written out"),
     ("SELECT COUNT(*) FROM trips WHERE DATE_DIFF('second', day, at) = 1", "does not count SECONDS"),
     ("SELECT SUM(DATE_DIFF('day', day, at)) FROM trips", "needs bounds"),
     ("SELECT COUNT(*) FROM trips WHERE amount // 2 = 1", "//"),

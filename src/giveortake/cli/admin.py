@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake import ledger as ledgers
 from giveortake.cli import admin_access as access
 from giveortake.cli import admin_actions as actions
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.ledger_paths import require_ledger
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def _for_adding(parser: argparse.ArgumentParser) -> None:
     )
     _take_budget(parser, required=False)
     parser.add_argument(
-        "--failures", type=int, metavar="N", help="how many of their questions may fail; 3 unless stated"
+        "--failures", type=number, metavar="N", help="how many of their questions may fail; 3 unless stated"
     )
-    parser.add_argument("--questions", type=int, metavar="N", help="how many questions they may ask at all")
+    parser.add_argument("--questions", type=number, metavar="N", help="how many questions they may ask at all")
     parser.add_argument(
         "--approval-above",
         metavar="B",
@@ -99,7 +99,7 @@ def _for_approving(parser: argparse.ArgumentParser) -> None:
 
 
 def _for_denying(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("request", metavar="REQUEST", type=int, help="its number, as `admin approval list` shows it")
+    parser.add_argument("request", metavar="REQUEST", type=number, help="its number, as `admin approval list` shows it")
     _take_reason(parser)
 
 

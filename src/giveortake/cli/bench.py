@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.errors import NotFound
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="leave out a peer or a table, which is an error otherwise if it is missing; may be repeated",
     )
-    parser.add_argument("--rows", metavar="N", type=int, help="rows of the table that queries are measured on")
+    parser.add_argument("--rows", metavar="N", type=number, help="rows of the table that queries are measured on")
     parser.add_argument("--data", metavar="FOLDER", help="where that table is kept, and made if it is not there")
 
 

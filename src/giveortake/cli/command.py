@@ -28,6 +28,13 @@ class Command:
     unwritten: Callable[[argparse.Namespace], str] | None = None  # what became of output that was not delivered
 
 
+def number(text: str) -> int:
+    """A whole number of the command line, in ASCII digits: `int` also reads "1_0" and digits of other scripts."""
+    if not text.isascii() or not text.removeprefix("-").isdecimal():
+        raise ValueError(text)
+    return int(text)
+
+
 def terminal() -> Console:
     """Standard output: coloured only if it is a terminal, at most 100 columns wide, 80 if the width is unknown."""
     console = Console(highlight=False)

@@ -17,7 +17,7 @@ from rich.text import Text
 from giveortake import ledger as ledgers
 from giveortake.answers.printable import printable
 from giveortake.cli import ledger_upkeep as upkeep
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.ledger_paths import require_ledger
 from giveortake.exact import shown
 from giveortake.ledger.burn_downs import used_of_whole
@@ -272,7 +272,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         if name in {"verify", "show"}:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":
-            action.add_argument("--last", type=int, default=10, metavar="N", help="how many entries to list")
+            action.add_argument("--last", type=number, default=10, metavar="N", help="how many entries to list")
         if name in upkeep.ACTIONS:
             upkeep.add_arguments(name, action)
 

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.streams import report
 from giveortake.cli.wording import weakness
 from giveortake.errors import GiveOrTakeError, NotFound, extra
@@ -106,7 +106,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="TOML", help="the data sets, and perhaps a section [server]")
     parser.add_argument("--demo", action="store_true", help="serve the bundled table, with a token for each role")
     parser.add_argument("--host", metavar="H", help="the address to listen at; 127.0.0.1 unless stated")
-    parser.add_argument("--port", metavar="P", type=int, help="the port; 8431 unless stated, 0 for a free one")
+    parser.add_argument("--port", metavar="P", type=number, help="the port; 8431 unless stated, 0 for a free one")
 
 
 COMMAND = Command(

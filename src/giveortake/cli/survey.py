@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.survey_files import (
     read_column,
     read_lines,
@@ -117,20 +117,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     planning = actions.add_parser("plan", help="which survey to hold, how many to ask, and why")
     planning.add_argument("--categories", help="the possible answers, separated by commas")
     planning.add_argument("--categories-file", metavar="FILE", help="or a file with one possible answer a line")
-    planning.add_argument("--domain", type=int, help="or how many there are: 0, 1, 2, …")
+    planning.add_argument("--domain", type=number, help="or how many there are: 0, 1, 2, …")
     planning.add_argument("--poll", action="store_true", help="or a question with yes or no for an answer")
     planning.add_argument("--truth", help="for a poll: with which probability to tell the truth, such as 1/2")
     planning.add_argument(
         "--kind", choices=KINDS, help="which survey to hold; the best for the categories if not given"
     )
     planning.add_argument("--bounds", metavar="LOW,HIGH", help="for a mean: between which numbers answers lie")
-    planning.add_argument("--length", type=int, help="for heavy hitters: how many letters of a text are asked for (8)")
+    planning.add_argument(
+        "--length", type=number, help="for heavy hitters: how many letters of a text are asked for (8)"
+    )
     planning.add_argument("--alphabet", help="for heavy hitters: the letters that texts are made of")
     planning.add_argument(
         "--question", "--name", dest="name", default="", help="what is asked: tells reports to it from others"
     )
     planning.add_argument("--epsilon", help="what is promised to each respondent (1)")
-    planning.add_argument("--respondents", type=int, help="how many will answer (1000)")
+    planning.add_argument("--respondents", type=number, help="how many will answer (1000)")
     planning.add_argument("--margin", help="how far an interval may reach to either side, to be told how many to ask")
     planning.add_argument("--out", metavar="FILE", help="write the survey's parameters there")
     randomizing = actions.add_parser("randomize", help="turn a column of answers into reports")

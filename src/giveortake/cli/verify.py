@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from giveortake import verify
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.command import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.verify.verdicts import exactly
 
@@ -170,8 +170,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", metavar="E", help='the claim, such as "ln 3", 0.5 or 1/2; left out, ε is derived')
     parser.add_argument("--delta", default="0", metavar="D", help="the claim's δ")
     parser.add_argument("--inputs", metavar="LIST", help="inputs of a function, if the file does not say `inputs = …`")
-    parser.add_argument("--depth", type=int, default=64, metavar="N", help="coins after which a path is cut off")
-    parser.add_argument("--paths", type=int, default=4_000_000, metavar="N", help="paths to enumerate at most")
+    parser.add_argument("--depth", type=number, default=64, metavar="N", help="coins after which a path is cut off")
+    parser.add_argument("--paths", type=number, default=4_000_000, metavar="N", help="paths to enumerate at most")
 
 
 COMMAND = Command(

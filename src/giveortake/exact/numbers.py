@@ -8,6 +8,7 @@ of more than 4,300 digits, before anything is computed with it: time and memory 
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
@@ -29,6 +30,7 @@ MOST_SPENT = Fraction(10**9)
 _SHORT_BITS = 2048  # behind the binary point of what `shorter_up` rounds: 2^-1000 of the least number that is supported
 _NO_NUMBER = "is not a number"
 _TOO_LONG = f"has more than {MOST_DIGITS:,} digits"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
 
@@ -76,6 +78,20 @@ def _read(name: str, value: Number) -> Fraction:
     raise InvalidParameter(
         name, value, f"is a {type(value).__name__}, not a number", hint='write a number, or text like "0.1" or "1/3"'
     )
+
+
+def integer(text: str) -> int:
+    """The integer that ASCII digits write, and nothing else: `int` also reads "1_0", " 1" and digits of other scripts.
+
+    >>> integer("-12")
+    -12
+    >>> integer("1_0")
+    Traceback (most recent call last):
+    ValueError: not an integer
+    """
+    if _INTEGER.fullmatch(text) is None:
+        raise ValueError("not an integer")
+    return int(text)
 
 
 def at_least(name: str, value: Number) -> Fraction:
@@ -239,6 +255,8 @@ def _from_text(name: str, text: str) -> Fraction:
     hint = 'write a decimal or a fraction, such as "0.1", "1e-6" or "1/3"'
     if any(len(part) > MOST_DIGITS for part in text.split("/", 2)):
         raise InvalidParameter(name, text, _TOO_LONG, hint=hint)
+    if not text.isascii() or "_" in text:  # which Python reads, and nobody else
+        raise InvalidParameter(name, text, _NO_NUMBER, hint=hint)
     try:
         if "/" in text:
             return Fraction(text)

@@ -11,7 +11,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
-from giveortake.exact.numbers import rational
+from giveortake.exact.numbers import integer, rational
 from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import require_name
 from giveortake.plan.computed import FUNCTIONS_OF_ANSWERS, WINDOWS, Computed, Frame, Window
@@ -285,7 +285,7 @@ def _value(kind: str, text: Json) -> Value:
         case "bool" if text in {"True", "False"}:
             return bool(text == "True")
         case "int":
-            return int(_text(text))
+            return integer(_text(text))
         case "Fraction":
             return _number(text)
         case "str":

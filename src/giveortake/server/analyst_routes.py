@@ -50,8 +50,15 @@ async def quote(call: Call) -> Result:
 
 
 async def curve(call: Call) -> Result:
-    """The quotes of a question at nine spends."""
-    return await call.service.ask(call, "curve", currency=call.body.get("currency"), **_question(call))
+    """The quotes of a question at nine spends, asked for in parts: others have their turns between them."""
+    found: dict[str, Any] = {"points": [], "spends": None}
+    while found["spends"] != []:
+        before = found["points"]
+        found = await call.service.ask(
+            call, "curve", currency=call.body.get("currency"), spends=found["spends"], **_question(call)
+        )
+        found["points"] = before + found["points"]
+    return {name: value for name, value in found.items() if name != "spends"}
 
 
 async def answer(call: Call) -> Result:

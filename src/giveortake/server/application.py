@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import secrets
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,8 +13,9 @@ from typing import TYPE_CHECKING, Any, final
 from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
-from giveortake.server.guard import Guard
+from giveortake.server.guard import Guard, address_of
 from giveortake.server.latency import departure
+from giveortake.server.limits import Work
 from giveortake.server.refusals import Refused, json_bytes, refusal_bytes
 from giveortake.server.routes import Call, Reply
 from giveortake.wire.causes import BY_NAME
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal, Result, Route
     from giveortake.server.service import Service
 
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LONG = 0.5  # seconds after which it is checked again whether the asker was revoked
 
 
@@ -36,6 +40,7 @@ _LONG = 0.5  # seconds after which it is checked again whether the asker was rev
 class _Trail:
     """What the log learns about a request on its way: no content."""
 
+    request: str
     is_browsing: bool = False
     route: Route | None = None
     principal: Principal | None = None
@@ -70,7 +75,7 @@ class Application:
             return
         if scope["type"] != "http":
             return  # no WebSockets
-        started, trail = time.monotonic(), _Trail(is_browsing=_is_browsing(scope))
+        started, trail = time.monotonic(), _Trail(_request_id(scope), _is_browsing(scope))
         try:
             headers, body, trail.status = await self._handled(scope, receive, trail, started)
         except Refused as refused:
@@ -88,8 +93,11 @@ class Application:
             token=None if trail.principal is None else trail.principal.token,
             analyst=None if trail.principal is None else trail.principal.analyst,
             dataset=trail.dataset,
+            address=address_of(scope),
+            request=trail.request,
             seconds=seconds,
         )
+        headers = [*headers, (b"x-request-id", trail.request.encode())]
         await send({"type": "http.response.start", "status": trail.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -105,22 +113,21 @@ class Application:
         if route is None:
             raise _other_method(methods) if methods else Refused("not_found")
         if principal is None:
-            return _sent(await self._answered(route, trail, scope, receive))
+            return _sent(await self._answered(route, trail, scope, receive, Work("")))
         guard.require_role(route, principal)
-        if not guard.in_flight.enters(principal.token):
-            raise Refused("too_many")
+        work = guard.begin(route, principal)
         try:
-            sent = _sent(await self._answered(route, trail, scope, receive))
+            sent = _sent(await self._answered(route, trail, scope, receive, work))
         finally:
             try:
                 await self._wait(trail, started)  # before anybody can notice that there is room for another request
             finally:
-                guard.in_flight.leaves(principal.token)
+                guard.end(work)
         if time.monotonic() - started > _LONG:
             await guard.require_still(scope, trail.dataset)
         return sent
 
-    async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
+    async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive, work: Work) -> Result:
         path, principal = trail.path, trail.principal
         if self.service.draining and route.path != "/health/live":
             raise Refused("draining")
@@ -132,7 +139,7 @@ class Application:
             await self._guard.require_still(scope, trail.dataset)
         face: Face = "console" if route.page else "service"
         entrance = partial(self._guard.log_in, scope), partial(self._guard.log_out, scope)
-        return await route.handler(Call(self.service, principal, path, query, body, *entrance, face))
+        return await route.handler(Call(self.service, principal, path, query, body, *entrance, face, work))
 
     def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
         """The route of a request; if there is none, the methods that its path takes."""
@@ -149,11 +156,13 @@ class Application:
         trail.cause, who = refused.cause.name, trail.principal
         if refused.why is not None and (who is None or who.role == "custodian"):  # None: see `Guard.principal`
             refused.document["error"] |= {"message": refused.why, "hint": None}
+        more = [(b"retry-after", str(refused.retry_after).encode())] if refused.cause.status == 429 else []
         is_page = trail.is_browsing or (trail.route is not None and trail.route.page)
         if is_page and self._page_refusal is not None:
-            return _sent(self._page_refusal(refused, trail.principal))
+            headers, body, status = _sent(self._page_refusal(refused, trail.principal))
+            return [*headers, *more], body, status
         headers, body = refusal_bytes(refused.cause, document=refused.document)
-        return headers, body, refused.cause.status
+        return [*headers, *more], body, refused.cause.status
 
     async def _wait(self, trail: _Trail, started: float) -> None:
         """Wait until the data set's fixed time, if it has one, for routes that touch rows; count overruns."""
@@ -165,6 +174,15 @@ class Application:
         if leaves.is_overrun:
             self.service.metrics.overruns[trail.dataset or ""] += 1
         await asyncio.sleep(max(0.0, leaves.at - time.monotonic()))
+
+
+def _request_id(scope: Scope) -> str:
+    """The name of a request in the log: that which a client or a proxy gave it, if short and plain, or a new one.
+
+    It is no secret, and nothing is decided by it.
+    """
+    found = dict(scope["headers"]).get(b"x-request-id", b"")
+    return found.decode("ascii") if _REQUEST_ID.fullmatch(found) else secrets.token_hex(8)
 
 
 def _is_browsing(scope: Scope) -> bool:

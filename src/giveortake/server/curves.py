@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,25 @@ POINTS = 9
 _DOWN_TO = 100  # the least spend of a curve is this part of the greatest
 _CURRENCIES = ("epsilon", "rho", "mu", "share")
 _DIGITS = 3
+_SLICE = 0.05  # seconds
 
 
-def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None) -> dict[str, Any]:
+def curve_of(
+    session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None, spends: list[str] | None = None
+) -> dict[str, Any]:
     """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
 
     The greatest spend is what `terms` state, or the whole budget if they state none, in the currency that is `wanted`;
-    what is too dear is marked as such, so that it can be shaded.
+    what is too dear is marked as such, so that it can be shaded. A worker is not taken from others for long: what is
+    not quoted after a moment is left, as `spends` to ask for next.
     """
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
-    greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
-    points, sure, spans = [], "", {}
-    for place in range(POINTS):
-        spend = _rounded(float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1))
+    left = _spends(session, currency, terms) if spends is None else spends
+    points: list[dict[str, Any]] = []
+    sure, spans = "", {}
+    until = time.monotonic() + _SLICE
+    while left and (not points or time.monotonic() < until):
+        spend, *left = left
         quote = query.quote(**{**terms, currency: spend})
         sure, spans = str(quote.confidence), quote.spans
         points.append(
@@ -43,7 +50,13 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str 
                 "worthless": quote.worthless,
             }
         )
-    return {"currency": currency, "confidence": sure, "points": points, "spans": spans}
+    return {"currency": currency, "confidence": sure, "points": points, "spans": spans, "spends": left}
+
+
+def _spends(session: Session, currency: str, terms: dict[str, Any]) -> list[str]:
+    greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
+    places = (float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1) for place in range(POINTS))
+    return list(dict.fromkeys(map(_rounded, places)))
 
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:

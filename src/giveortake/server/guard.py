@@ -7,12 +7,14 @@ Each step refuses in one shape, with words of our own.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl
 
 from giveortake.server import strict_json
-from giveortake.server.limits import InFlight, Rate
+from giveortake.server.limits import Backlog, InFlight, Rate, Strangers, Work
 from giveortake.server.refusals import Refused, malformed
 from giveortake.server.schemas import Misshapen, require
 from giveortake.server.settings import WRONG_TOKENS
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 MOST = 64 * 1024  # bytes of a body
 _COOKIE = "giveortake"
 _LONGEST_TOKEN = 200
+_ADDRESS = re.compile(r"[0-9A-Za-z.:%-]{1,64}")
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -43,9 +46,10 @@ class Guard:
     """
 
     service: Service
-    tokens: Rate
+    askers: Rate
     in_flight: InFlight
-    wrong: Rate
+    backlog: Backlog
+    strangers: Strangers
     patience: float = 10.0
 
     @classmethod
@@ -57,43 +61,82 @@ class Guard:
         """
         parts = settings.fronts
         rates = ((settings.requests_per_second, settings.burst), WRONG_TOKENS)
-        tokens, wrong = (Rate(each_second / parts, burst / parts) for each_second, burst in rates)
-        return cls(service, tokens, InFlight(settings.in_flight // parts), wrong, settings.patience)
+        askers, wrong = (Rate(each_second / parts, burst / parts) for each_second, burst in rates)
+        in_flight, backlog = InFlight(settings.in_flight // parts), Backlog(settings.worker_seconds / parts)
+        return cls(service, askers, in_flight, backlog, Strangers(wrong), settings.patience)
 
     # -- who --------------------------------------------------------------------------------------------------------
 
     async def principal(self, scope: Scope) -> Principal:
         """Authenticate a request, by headers alone.
 
-        An address that sends wrong tokens is soon refused, except for tokens that were valid within the last hour.
+        Guarantee: an address can try 60 different tokens at once and 2 more each second, so 180 in the first minute
+        and 120 in each further one, all fronts together; n addresses, n times as many. The secret of a token has 256
+        random bits: a million addresses that guess for a century find that of a token whose name they know with
+        probability below 2⁻²⁰³. Valid tokens take no room, and those that were valid within the last hour are let in
+        whatever else their address sends.
         """
         headers = headers_of(scope)
-        address = (scope.get("client") or ("?", 0))[0]
+        address = address_of(scope)
         token, login = self._token(headers)
         if token is None:
             raise Refused("unauthenticated", without_token=True)
-        was_let_in = self.service.was_let_in(token)
-        if not was_let_in and not self.wrong.takes(address):  # before it is looked up: many may come at once
-            self.service.metrics.denied += 1
-            raise Refused("too_many")
-        try:
-            found = await self.service.authenticate(token)
-        except Refused as refused:
-            raise refused if self.service.was_custodian(token) else Refused(refused.cause) from None
+        found = await self._known(token, address)
         if found is None:
-            if was_let_in:
-                self.wrong.takes(address)
             self.service.metrics.denied += 1
             if login is not None:
                 self.service.logins.end(login)
             raise Refused("unauthenticated")
-        if not was_let_in:
-            self.wrong.gives_back(address)
         if login is not None and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
             raise Refused("foreign_page")
-        if not self.tokens.takes(found.token):
+        if not self.askers.takes(found.asker):
             raise Refused("too_many")
         return found
+
+    async def _known(self, token: str, address: str) -> Principal | None:
+        """Whom a token lets in, if the address may still have tokens looked up."""
+        name, strangers = hashlib.sha256(token.encode()).hexdigest(), self.strangers
+        was_let_in = self.service.was_let_in(token)
+        if not was_let_in:
+            if strangers.was_wrong(address, name):
+                return None
+            if not strangers.enters(address, name):  # before it is looked up: many may come at once
+                self.service.metrics.denied += 1
+                raise Refused("too_many")
+        found, wrong = None, False
+        try:
+            found = await self.service.authenticate(token, address)
+            wrong = found is None
+        except Refused as refused:
+            raise refused if self.service.was_custodian(token) else Refused(refused.cause) from None
+        finally:
+            if not was_let_in:
+                strangers.leaves(address, name, wrong=wrong)
+        return found
+
+    # -- how much ---------------------------------------------------------------------------------------------------
+
+    def begin(self, route: Route, principal: Principal) -> Work:
+        """Let a request begin, unless its asker has too much under way; then `end` has to be called.
+
+        What an analyst reads is never refused for the seconds that their questions take.
+        """
+        asker = principal.asker
+        if not self.in_flight.enters(asker):
+            raise Refused("too_many")
+        if principal.analyst is None or route.method != "POST":
+            return Work(asker)
+        try:
+            return self.backlog.begin(asker, route.name)
+        except Refused:
+            self.in_flight.leaves(asker)
+            raise
+
+    def end(self, work: Work) -> None:
+        """End a request that `begin` let begin."""
+        self.in_flight.leaves(work.asker)
+        if work.route:
+            self.backlog.end(work)
 
     async def require_still(self, scope: Scope, dataset: str | None) -> None:
         """Refuse whoever was revoked while their body was read, or while a result about rows was on its way."""
@@ -186,6 +229,12 @@ class Guard:
                 found[name] = int(value)
         shaped(found, {"type": "object", "properties": route.query})
         return found
+
+
+def address_of(scope: Scope) -> str:
+    """The address of the client: that of the connection, or what a proxy of the configuration says it is."""
+    found = str((scope.get("client") or ("?", 0))[0])
+    return found if _ADDRESS.fullmatch(found) else "?"
 
 
 def shaped(value: Any, schema: Mapping[str, Any]) -> None:

@@ -1,15 +1,21 @@
-"""Limits on how much one token and one address may ask of the service. They do not depend on rows."""
+"""Limits on how much one asker and one address may ask of the service. They do not depend on rows."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeVar, final
+
+from giveortake.server.refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_Name = TypeVar("_Name")
+_WRONG_FOR = 60.0  # seconds
+_MOST_OWED = 60.0  # seconds: nobody is kept out for longer
 _MOST_REMEMBERED = 10_000  # names; the one that was seen longest ago is forgotten
 
 
@@ -41,6 +47,43 @@ class Rate:
 
 @final
 @dataclass(slots=True)
+class Strangers:
+    """A limit on how many different tokens, not known to be valid, an address may try.
+
+    Room is taken while a token is looked up, once however often it is sent, and given back if it is valid. One that
+    was wrong is refused for a minute without another look, and takes no further room.
+    """
+
+    rate: Rate
+    _looking: Counter[tuple[str, str]] = field(default_factory=Counter, repr=False)
+    _wrong: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict, repr=False)
+
+    def was_wrong(self, address: str, token: str) -> bool:
+        """Whether this address has sent this token within the last minute, and it was wrong."""
+        return self.rate.clock() < self._wrong.get((address, token), -math.inf) + _WRONG_FOR
+
+    def enters(self, address: str, token: str) -> bool:
+        """Whether a token may be looked up; then `leaves` has to be called."""
+        if not self._looking[address, token] and not self.rate.takes(address):
+            del self._looking[address, token]
+            return False
+        self._looking[address, token] += 1
+        return True
+
+    def leaves(self, address: str, token: str, *, wrong: bool) -> None:
+        """End a look that `enters` let begin."""
+        name = (address, token)
+        if wrong:
+            _remember(self._wrong, name, self.rate.clock())
+        self._looking[name] -= 1
+        if not self._looking[name]:
+            del self._looking[name]
+            if not self.was_wrong(*name):
+                self.rate.gives_back(address)
+
+
+@final
+@dataclass(slots=True)
 class InFlight:
     """A limit on how many requests of one name are under way at the same time."""
 
@@ -60,3 +103,66 @@ class InFlight:
         count = self._counts.pop(name) - 1
         if count:
             self._counts[name] = count
+
+
+@final
+@dataclass(slots=True)
+class Work:
+    """What a request takes of workers: who asks, its place in line, and the seconds that it took so far.
+
+    With a route it is counted by a `Backlog`, since the moment at which it has begun.
+    """
+
+    asker: str
+    route: str = ""
+    begun: float = 0.0
+    seconds: float = 0.0
+    since: float | None = None
+
+
+@final
+@dataclass(slots=True)
+class Backlog:
+    """A limit on the seconds of workers that one asker has under way, and owes.
+
+    A request under way counts as what the asker's last ones by the same route took, and at most as half of `most`. An
+    asker who uses one worker without end owes nothing; what is used beside that is owed, and time pays it, a second
+    for a second. So whoever asks one thing after the other is never refused.
+    """
+
+    most: float
+    clock: Callable[[], float] = time.monotonic
+    _under_way: dict[str, Counter[str]] = field(default_factory=dict, repr=False)
+    _settled: OrderedDict[str, float] = field(default_factory=OrderedDict, repr=False)  # when nothing is owed any more
+    _usual: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict, repr=False)
+
+    def begin(self, asker: str, route: str) -> Work:
+        """Let a request begin; then `end` has to be called. Refused if too much is under way or owed."""
+        now, routes = self.clock(), self._under_way.get(asker, Counter())
+        before = max(0.0, self._settled.get(asker, now) - now)
+        before += sum(count * self._expected(asker, each) for each, count in routes.items())
+        above = before + self._expected(asker, route) - self.most
+        if before and above > 0:
+            raise Refused("too_many", retry_after=math.ceil(above))
+        self._under_way.setdefault(asker, routes)[route] += 1
+        return Work(asker, route, now)
+
+    def end(self, work: Work) -> None:
+        """End a request that `begin` let begin, and count the seconds that it took."""
+        asker, name, routes = work.asker, (work.asker, work.route), self._under_way[work.asker]
+        routes[work.route] -= 1
+        if not routes.total():
+            del self._under_way[asker]
+        _remember(self._usual, name, (self._usual.get(name, work.seconds) + work.seconds) / 2)
+        owed = max(work.begun, self._settled.get(asker, 0.0)) + work.seconds
+        _remember(self._settled, asker, min(owed, self.clock() + _MOST_OWED))
+
+    def _expected(self, asker: str, route: str) -> float:
+        return min(self._usual.get((asker, route), 0.0), self.most / 2)
+
+
+def _remember(known: OrderedDict[_Name, float], name: _Name, value: float) -> None:
+    known[name] = value
+    known.move_to_end(name)
+    if len(known) > _MOST_REMEMBERED:
+        known.popitem(last=False)

@@ -28,7 +28,10 @@ class Log:
         self._file: int | None = None
 
     def request(self, route: str, *, status: int, seconds: float, **known: str | None) -> None:
-        """Log a finished request. Route and cause are words of our own: nothing that was sent is logged."""
+        """Log a finished request. Route and cause are words of our own.
+
+        Nothing that was sent is logged, but for the client's own id of the request, if it is short and plain.
+        """
         self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **known)
 
     def say(self, what: str, **known: Any) -> None:

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -16,7 +16,9 @@ from giveortake.engines.scratch import ScratchFolder
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.paces import beat
 from giveortake.server import pipes
+from giveortake.server.limits import Work
 from giveortake.server.refusals import Refused
+from giveortake.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +147,7 @@ class Pool:
     workers: int
     spares: int
     deadline: float
-    waiting: int = 64
+    waiting: int = 64  # requests of one asker
     on_loss: Callable[[str], None] = lambda _why: None
     on_trouble: Callable[[str], None] = lambda _why: None  # in words for the custodian
     pace: float | None = None
@@ -153,12 +155,11 @@ class Pool:
     _warm: list[Worker] = field(default_factory=list, repr=False)
     _all: set[Worker] = field(default_factory=set, repr=False)
     _starting: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
-    _slow: asyncio.Semaphore = field(init=False, repr=False)
-    _queued: int = 0
+    _turns: Turns = field(init=False, repr=False)
     _closed: bool = False
 
     def __post_init__(self) -> None:
-        self._slow = asyncio.Semaphore(max(1, self.workers - 1))
+        self._turns = Turns(self._idle, self.workers, self.waiting)
 
     async def open(self, first: Worker | None = None) -> None:
         """Start the first worker, unless it is given, and raise if that fails; start the others in the background."""
@@ -176,29 +177,34 @@ class Pool:
         """Whether there is a worker that is no spare, busy or not."""
         return len(self._all) > len(self._warm)
 
-    async def ask(self, operation: str, *, slow: bool = False, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """The reply of a free worker. What is slow leaves one worker, if there are several, to what is quick."""
+    async def ask(
+        self, operation: str, *, work: Work | None = None, slow: bool = False, **arguments: Any
+    ) -> tuple[dict[str, Any], bytes]:
+        """The reply of a free worker, in the asker's turn; without `work`, the service itself asks.
+
+        What is slow leaves one worker, if there are several, to what is quick.
+        """
         for _ in range(self.workers + self.spares + 1):  # all may hold an older version
-            document, content = await self._ask_one(operation, slow, arguments)
+            document, content = await self._ask_one(operation, work or Work(""), slow, arguments)
             if "superseded" not in document:
                 return document["result"], content
         raise Refused("overloaded")
 
-    async def _ask_one(self, operation: str, slow: bool, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        if self._queued >= self.waiting:
-            raise Refused("overloaded")
-        async with AsyncExitStack() as held:  # whatever comes, also if no worker becomes free, the turn is given back
-            self._queued += 1
-            try:
-                async with asyncio.timeout(self.deadline):
-                    if slow:
-                        await held.enter_async_context(self._slow)
-                    worker = await self._free()
-            except TimeoutError:
-                raise Refused("overloaded") from None
-            finally:
-                self._queued -= 1
+    async def _ask_one(
+        self, operation: str, work: Work, slow: bool, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], bytes]:
+        try:
+            async with asyncio.timeout(self.deadline):
+                worker = await self._free(work, slow)
+        except TimeoutError:
+            raise Refused("overloaded") from None
+        begun = time.monotonic()
+        try:
             document, content = await self._asked(worker, {"operation": operation, **arguments})
+        finally:
+            seconds = time.monotonic() - begun
+            work.seconds += seconds
+            self._turns.end(work, slow=slow, seconds=seconds)
         if "refused" in document:
             if document["refused"] == "internal" or document.get("defect"):
                 self.on_loss(f"{self.name}: {operation}: {document['kind']}")
@@ -209,12 +215,13 @@ class Pool:
             raise Refused(document["refused"], document["document"], why=document.get("why"), defect=defect)
         return document, content
 
-    async def _free(self) -> Worker:
+    async def _free(self, work: Work, slow: bool) -> Worker:
         """A worker that is alive; one that died while idle is replaced, and the asker does not notice."""
         while True:
-            worker = await self._idle.get()
+            worker = await self._turns.worker(work, slow=slow)
             if worker.process.returncode is None and not worker.reader.at_eof():
                 return worker
+            self._turns.end(work, slow=slow)
             await self._lose(worker, "was gone")
 
     async def _asked(self, worker: Worker, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -240,7 +247,7 @@ class Pool:
             elif reply[0].get("ends"):  # its state cannot be trusted: nobody else is to ask it
                 await self._lose(worker, "another version" if "superseded" in reply[0] else "ended")
             else:
-                self._idle.put_nowait(worker)
+                self._rest(worker)
         if lost:
             raise Refused(lost)
         return reply
@@ -253,7 +260,7 @@ class Pool:
         self._all.discard(worker)
         self.on_loss(f"{self.name}: {why}")
         if self._warm:
-            self._idle.put_nowait(self._warm.pop())
+            self._rest(self._warm.pop())
         self._start_one()
         await worker.end()
 
@@ -285,7 +292,11 @@ class Pool:
         if len(self._all) - len(self._warm) > self.workers:
             self._warm.append(worker)
         else:
-            self._idle.put_nowait(worker)
+            self._rest(worker)
+
+    def _rest(self, worker: Worker) -> None:
+        self._idle.put_nowait(worker)
+        self._turns.serve()
 
     async def close(self) -> None:
         """Close all workers."""

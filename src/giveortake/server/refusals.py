@@ -44,10 +44,12 @@ class Refused(Exception):
         without_token: bool = False,
         why: str | None = None,
         defect: bool = False,
+        retry_after: int = 1,
     ) -> None:
         self.without_token = without_token  # nobody was named: a first visit
         self.why = why  # for custodians alone
         self.defect = defect  # an error of ours, which no limit explains
+        self.retry_after = retry_after  # seconds, after too many requests
         self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
         self.document = document_of(self.cause) if document is None else document
         super().__init__(self.cause.name)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
+from giveortake.server.limits import Work
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -28,6 +30,11 @@ class Principal:
     analyst: str | None
     datasets: tuple[str, ...]
     revoked: bool = False
+
+    @property
+    def asker(self) -> str:
+        """Whose limits and turns count: all tokens of an analyst are one asker, and each of a custodian is one."""
+        return f"token {self.token}" if self.analyst is None else f"analyst {self.analyst}"
 
 
 @final
@@ -54,6 +61,7 @@ class Call:
     log_in: Callable[[str], Awaitable[str]]  # a browser, with a token; the result is for its cookie
     log_out: Callable[[], None]
     face: Face = "service"  # whose words a refusal uses
+    work: Work = field(default_factory=lambda: Work(""))  # what it takes of workers
 
     @property
     def who(self) -> Principal:

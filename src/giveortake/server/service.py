@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.engines.scratch import remove_abandoned
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.checks import LedgerCheck
+from giveortake.server.limits import Work
 from giveortake.server.logins import Logins
 from giveortake.server.metrics import Metrics
 from giveortake.server.pool import Pool
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
 _ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
-_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
+_BUSY = frozenset({"busy", "overloaded", "too_many", "worker_lost", "deadline"})  # of clerks, who are asked again
 _MOST_TROUBLES = 100  # that are told
 _PROBED = 1.0  # seconds for which it is believed that the ledger can be written, or not
 _WRITABLE = "the ledger and its mark need a disk with room that the user of the service may write to"
@@ -134,15 +135,20 @@ class Service:
 
     # -- who asks -----------------------------------------------------------------------------------------------
 
-    async def authenticate(self, token: str) -> Principal | None:
-        """Whom a token lets in; the result is kept for half a second, so a revocation holds within one."""
+    async def authenticate(self, token: str, address: str = "") -> Principal | None:
+        """Whom a token lets in; the result is kept for half a second, so a revocation holds within one.
+
+        The first look at a token waits in a queue of its address, apart from tokens that were let in before.
+        """
         name = hashlib.sha256(token.encode()).hexdigest()
         found = self._believed.get(name)
         if found is not None and time.monotonic() < found[1] + BELIEVED:
             return found[0]
         looking, doubts = self._looking.get(name), self._doubts
         if looking is None:
-            looking = self._looking[name] = asyncio.ensure_future(self._look(token))
+            looking = self._looking[name] = asyncio.ensure_future(
+                self._look(token, Work("" if found is not None or not address else f"address {address}"))
+            )
             looking.add_done_callback(lambda done: self._looked(name, done))
         principal = await asyncio.shield(looking)
         if principal is None:
@@ -173,8 +179,8 @@ class Service:
         self._looking.clear()  # nobody who comes now is told what was found before
         self._doubts += 1
 
-    async def _look(self, token: str) -> Principal | None:
-        document, _ = await self.clerks.ask("authenticate", token=token, datasets=list(self.pools))
+    async def _look(self, token: str, work: Work) -> Principal | None:
+        document, _ = await self.clerks.ask("authenticate", work=work, token=token, datasets=list(self.pools))
         found = document["principal"]
         if found is None:
             return None
@@ -205,7 +211,9 @@ class Service:
             raise Refused("not_found")
         analyst, key, begun = call.who.analyst, arguments.get("key"), datetime.now(UTC)
         try:
-            return await self.pools[name].ask(operation, slow=slow, analyst=analyst, face=call.face, **arguments)
+            return await self.pools[name].ask(
+                operation, work=call.work, slow=slow, analyst=analyst, face=call.face, **arguments
+            )
         except Refused as refused:
             if key is not None and refused.cause.name in _ENDED:
                 # Written even if nobody waits any more; the pool has kept the pace.
@@ -226,9 +234,8 @@ class Service:
 
     async def ask_clerk(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
         """Ask a clerk, and return the reply; what the clerk writes names the token that did it."""
-        document, _ = await self.clerks.ask(
-            operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, face=call.face, **arguments
-        )
+        asker = {"by": f"token {call.who.token}", "analyst": call.who.analyst, "face": call.face}
+        document, _ = await self.clerks.ask(operation, work=call.work, slow=slow, **asker, **arguments)
         return document
 
     async def ask_tables(self, operation: str, **arguments: Any) -> dict[str, Any]:

@@ -122,10 +122,9 @@ def quote(session: Session, request: Request) -> Result:
 
 
 def curve(session: Session, request: Request) -> Result:
-    """The quotes of a question at nine spends."""
-    return curve_of(
-        session, _asked(session, request["terms"], request["question"])[0], request["terms"], request.get("currency")
-    )
+    """The quotes of a question at nine spends, or the first of them and the spends that are left."""
+    query = _asked(session, request["terms"], request["question"])[0]
+    return curve_of(session, query, request["terms"], request.get("currency"), request.get("spends"))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------

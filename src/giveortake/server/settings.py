@@ -15,13 +15,13 @@ from giveortake.session.ledgers_beside import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}
-WRONG_TOKENS = (0.2, 20.0)  # each second, and at once, that one address may send
+WRONG_TOKENS = (2.0, 60.0)  # different ones, each second and at once, that one address may send
 _OF_A_QUESTION = 0.8  # of the deadline of a request: a question that is too slow fails before its worker is killed
 _CONNECTIONS = ("connections", "connections_per_address")
 KEYS = (
     *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
-    *("requests_per_second", "burst", "in_flight", "fronts", "proxies", "log", "secure_cookies", "folders"),
-    *_CONNECTIONS,
+    *("requests_per_second", "burst", "in_flight", "worker_seconds", "fronts", "proxies", "log", "secure_cookies"),
+    *("folders", *_CONNECTIONS),
 )
 
 
@@ -46,6 +46,7 @@ class Settings:
     requests_per_second: float = 20.0
     burst: float = 60.0
     in_flight: int = 8
+    worker_seconds: float = 5.0  # of one analyst's requests under way
     connections: int = 1000
     connections_per_address: int = 100  # but for proxies
     fronts: int = 1  # services of this configuration, behind one proxy: each has its part of the limits
@@ -118,7 +119,7 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
     for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "fronts", *_CONNECTIONS):
         if name in said:
             found[name] = _number(name, said[name], whole=True, least=0 if name in {"spares", "port"} else 1)
-    for name in ("seconds", "patience", "requests_per_second", "burst"):
+    for name in ("seconds", "patience", "requests_per_second", "burst", "worker_seconds"):
         if name in said:
             found[name] = float(_number(name, said[name]))
     if "address_space" in said:

@@ -11,7 +11,6 @@ import re
 import stat
 import tomllib
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from giveortake.engines.duckdb.headers import columns_of
 from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter, NotFound
+from giveortake.exact import rational
 from giveortake.plan import Kind
 from giveortake.session.configuration import SERVER, configurations
 from giveortake.session.configuration_text import section_text
@@ -35,7 +35,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".duckdb")
 _MOST_FILES = 500
 _DEEPEST = 4  # folders below a folder
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_LARGEST_EXPONENT = 300  # of a bound
+_GREATEST = 10**300  # of a bound
 _NUMBERS = frozenset({"integer", "real", "decimal"})
 _KINDS = frozenset({"text", "integer", "real", "date"})  # that cells of a CSV file may be read as
 _EXAMPLES = {"date": "2024-12-31", "timestamp": "2024-12-31", "integer": "500"}
@@ -179,12 +179,12 @@ def _plain(column: str, said: Any, kind: str) -> Any:
 
 def _number(column: str, said: Any, kind: str) -> int | float:
     try:
-        number = Decimal(str(said).strip())
-    except InvalidOperation:
+        number = rational(column, str(said).strip())
+    except InvalidParameter:
         raise _misfit(column, said, kind) from None
-    if not number.is_finite() or abs(number.adjusted()) > _LARGEST_EXPONENT:
+    if abs(number) > _GREATEST:
         raise _misfit(column, said, kind)
-    return int(number) if number == number.to_integral_value() else float(number)
+    return number.numerator if number.denominator == 1 else float(number)
 
 
 def _misfit(column: str, said: Any, kind: str) -> InvalidParameter:

@@ -140,7 +140,7 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     for request, release_id, content in stored:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:
-            again = ProfileRequest.of(mechanism, **said)
+            again = ProfileRequest.of(mechanism, **said, is_stored=True)
             drawn = stored_answers.stored_of(content, len(again.dimensions))
             found.append(again.read(drawn, release_id))
     return found

@@ -130,7 +130,7 @@ def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | N
     said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
     if said.pop("format", None) != PROFILE_FORMAT:
         return found
-    return ProfileRequest.of(mechanism, **said).table(found, place or 0)
+    return ProfileRequest.of(mechanism, **said, is_stored=True).table(found, place or 0)
 
 
 def _kind(record: ReleaseRecord) -> str:

@@ -37,7 +37,7 @@ def _interval(rows: Rows, node: exp.Expr) -> tuple[str, int]:
     function, each = UNITS[name]
     if isinstance(written, exp.Literal) and written.is_string:
         text = str(written.this).strip()
-        if not text.removeprefix("-").isdecimal() or len(text) > 15:
+        if not text.isascii() or not text.removeprefix("-").isdecimal() or len(text) > 15:
             raise QueryRefused(_WRITTEN_OUT, hint=_EXAMPLE)
         return function, each * int(text)
     count = rows.expression(written)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from giveortake.server import added_tables, custodian_routes
+from giveortake.server.console.forms import number_said
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
 from giveortake.server.guard import shaped
@@ -77,7 +77,7 @@ def _of_budget(body: Mapping[str, str]) -> Iterator[Misfit]:
         yield Misfit("Budget states several promises", "fill in ε, or ε and δ, or ρ, or μ, and leave the others empty")
     for name, sign in _SIGNS.items():
         said = body.get(name)
-        if said and not _is_number(said):
+        if said and number_said(said) is None:
             example = "1e-8" if name == "delta" else "0.5"
             yield Misfit(f"{sign} of the budget is {said!r}", f"write a number as {example}")
 
@@ -103,19 +103,13 @@ def _of_column(body: Mapping[str, str], column: Mapping[str, Any]) -> Iterator[M
 
 def _fits(said: str, kind: str) -> bool:
     if kind != "date":
-        return _is_number(said) and (kind != "integer" or Decimal(said) == Decimal(said).to_integral_value())
+        number = number_said(said)
+        return number is not None and (kind != "integer" or number.denominator == 1)
     try:
         date.fromisoformat(said)
     except ValueError:
         return False
     return True
-
-
-def _is_number(said: str) -> bool:
-    try:
-        return Decimal(said).is_finite()
-    except InvalidOperation:
-        return False
 
 
 _FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
