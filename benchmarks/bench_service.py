@@ -134,7 +134,8 @@ def alone(
     served: Served, requests: int, make: Callable[[int], tuple[str, str, Any]], numbers: Iterator[int]
 ) -> list[float]:
     """How long the other analyst's requests take, one after the other."""
-    place, times = urlsplit(served.address), []
+    place = urlsplit(served.address)
+    times: list[float] = []
     with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)) as connection:
         while len(times) < requests:
             status, seconds, content = timed(connection, served.other, *make(next(numbers)))[:3]
