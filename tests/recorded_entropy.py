@@ -38,7 +38,7 @@ def recorded_system(seed: object) -> Iterator[None]:
     def read(source: SystemEntropy, count: int) -> bytes | bytearray:
         return recorded.read(count) if os.getpid() == process else system(source, count)
 
-    SystemEntropy.read = read  # type: ignore[method-assign]  # (put back below)
+    SystemEntropy.read = read  # type: ignore[assignment, method-assign]  # (put back below)
     try:
         yield
     finally:
