@@ -134,8 +134,13 @@ class Process:
             signal.pidfd_send_signal(self._watched, signal.SIGKILL)
 
     async def wait(self) -> int | None:
-        while self.returncode is None:
-            await asyncio.sleep(0.002)
+        if self.returncode is None:  # the pool waits as long as the worker lives: nothing may be spent on that
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(self._watched, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                loop.remove_reader(self._watched)
         if self._watched >= 0:
             os.close(self._watched)
             self._watched = -1
