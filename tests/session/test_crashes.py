@@ -35,6 +35,7 @@ def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once
             session.sql(COUNT).answer(epsilon=1, key="first")
         spent = session.spent
         assert charges_of(session) == 1
+        ledger_of(session).reset_failures(session.standing(), reason="the mistake is mended")
     answers = []
     for _ in range(2):
         with small_session(ledger=where) as session:
