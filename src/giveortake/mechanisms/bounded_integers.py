@@ -78,7 +78,10 @@ class BoundedIntegers:
     @classmethod
     def public(cls, values: IntArray) -> BoundedIntegers:
         """Whole numbers that may decide their own bound: noise, or those of a caller who knows what they tell."""
-        return cls.of(values, max(-int(values.min()), int(values.max()), 0) if values.size else 0)
+        bound = max(-int(values.min()), int(values.max()), 0) if values.size else 0
+        if values.dtype == np.int64:  # nothing is beyond it
+            return cls((values,), bound, bound)
+        return cls.of(values, bound)
 
     @property
     def shape(self) -> tuple[int, ...]:
