@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("service")
 
 BROKEN = """
-import sys
+import os, sys
 if "giveortake.server.worker" in sys.orig_argv:
     from giveortake.engines.duckdb.engine import DuckDBEngine
     from giveortake.engines.failures import out_of_time
@@ -26,6 +26,8 @@ if "giveortake.server.worker" in sys.orig_argv:
     def guarded(self, *statement):
         if "7777" in str(statement):
             raise OverflowError("a row")
+        if "9999" in str(statement):
+            os.abort()
         if "8888" in str(statement):
             raise out_of_time()
         return usual(self, *statement)
@@ -82,6 +84,13 @@ def test_the_first_error_of_ours_locks_the_asker_and_is_told_to_the_custodian_wi
     level = hers["level"]
     reset = broken.call("custodian", "POST", f"/v1/failures/{level}/reset", {"reason": "mended"})
     assert (reset.status_code, asked(broken, "dora", 6)) == (200, "answered")
+
+
+def test_a_worker_that_crashes_locks_the_asker_too(broken: Running) -> None:
+    admitted(broken, "emma")
+    assert [asked(broken, "emma", amount) for amount in (9999, 6)] == ["worker_lost", "allowance"]
+    hers = failures(broken, "emma")
+    assert (hers["failed"], hers["left"], hers["defects"]) == (1, 0, 1)
 
 
 def test_a_question_that_takes_too_long_uses_up_one_failure(broken: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,78 @@ def test_one_failure_at_most_tells_the_tables_of_two_neighbours_apart(
             book.analyst("ann", datasets=["data"], budget=gt.PureDP(20))
             outcomes[name] = asked(book, table)
     assert outcomes == {"with": ["defect", "refused", "refused", "refused"], "without": ["answer"] * 4}
+
+
+def test_what_was_under_way_when_a_defect_came_looks_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many questions at once, each would tell of another person; now all that follow the first look alike."""
+    is_reading, goes_on = threading.Event(), threading.Event()
+    usual = DuckDBEngine._guarded
+
+    def broken(self: DuckDBEngine, *statement: Any) -> Any:
+        if "7777" in str(statement):
+            raise OverflowError
+        if "5555" in str(statement):
+            is_reading.set()
+            goes_on.wait()
+        return usual(self, *statement)
+
+    outcomes: list[Exception] = []
+
+    def ask(session: gt.session.Session, limit: int) -> None:
+        with pytest.raises(QueryFailed) as caught:
+            session.sql(f"SELECT r, COUNT(*) AS n FROM data WHERE x < {limit} GROUP BY r").answer(epsilon=1)
+        outcomes.append(caught.value)
+
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        small_session(ledger=book).close()
+        book.analyst("ann", datasets=["data"], budget=gt.PureDP(20))
+        monkeypatch.setattr(DuckDBEngine, "_guarded", broken)
+        with small_session(ledger=book, analyst="ann") as one, small_session(ledger=book, analyst="ann") as other:
+            sound = threading.Thread(target=ask, args=(one, 5555))
+            sound.start()
+            is_reading.wait()
+            ask(other, 7777)
+            goes_on.set()
+            sound.join()
+        assert [str(each) for each in outcomes] == [str(outcomes[0])] * 2
+        assert {each.cause for each in outcomes if isinstance(each, QueryFailed)} == {"defect"}
+        assert not any(entry.kind == "settled" for entry in book.entries(analyst="ann"))
+
+
+def test_a_defect_stops_its_asker_in_every_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        for name in ("one", "two"):
+            small_session(ledger=book, name=name, population="people").close()
+            book.analyst("ann", datasets=[name], budget=gt.PureDP(9))
+
+        def broken(*_statement: object) -> None:
+            raise OverflowError
+
+        monkeypatch.setattr(DuckDBEngine, "_guarded", broken)
+        outcomes = []
+        for name in ("one", "two"):
+            with small_session(ledger=book, name=name, analyst="ann") as session:
+                with pytest.raises((QueryFailed, AllowanceExceeded)) as caught:
+                    session.sql(f"SELECT r, COUNT(*) AS n FROM {name} GROUP BY r").answer(epsilon=1)
+                outcomes.append(caught.type)
+        assert outcomes == [QueryFailed, AllowanceExceeded]
+
+
+def test_an_error_that_is_no_exception_is_a_defect_and_an_interruption_is_none() -> None:
+    class PanicException(BaseException):
+        """As libraries in Rust raise it."""
+
+    def panic() -> None:
+        raise PanicException("a row")
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(QueryFailed) as failed:
+        sealed(panic)
+    assert (failed.value.cause, "a row" in str(failed.value)) == ("defect", False)
+    with pytest.raises(KeyboardInterrupt):
+        sealed(interrupted)
 
 
 def test_what_the_ledger_refuses_is_no_defect() -> None:

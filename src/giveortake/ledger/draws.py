@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
 from giveortake.ledger.entries import plain
+from giveortake.ledger.reservations import require_not_stopped
 
 if TYPE_CHECKING:
     from giveortake.ledger.drafts import Draft
@@ -29,6 +30,7 @@ def keep(draft: Draft, number: int, place: int, content: object) -> Any:
         raise LedgerMismatch(
             "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
         )
+    require_not_stopped(draft.book, reserved)
     kept = plain("drawn", content)
     draft.add("drawn", {"reservation": number, "place": place, "drawn": kept})
     return kept

@@ -179,9 +179,12 @@ def _failed(book: Book, number: int, content: Content) -> None:
 def _defect(book: Book, number: int, content: Content) -> None:
     """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
     _failed(book, number, content)
-    for level in book.reservations[content["reservation"]].own:
+    reserved = book.reservations[content["reservation"]]
+    for level in reserved.own:
         book.levels[level].defects += 1
         book.levels[level].stopped = True
+    for grant in () if reserved.analyst is None else book.grants_of(reserved.analyst):
+        grant.level.stopped = True  # of other data sets too: the mistake may tell of the same people there
 
 
 def _repeated(book: Book, _number: int, content: Content) -> None:

@@ -15,6 +15,7 @@ from giveortake.errors import (
     IdempotencyConflict,
     InvalidParameter,
     LedgerMismatch,
+    MechanismSpent,
     NotFound,
     PopulationClosed,
 )
@@ -67,7 +68,8 @@ class Reservation:
     def paid_before(self, version: str) -> str | None:
         """A note that nothing was charged now, and when it was; None if it was charged now.
 
-        `version` is that of the table now: the same key gives the same answer, also after the table has changed.
+        `version` is that of the table now: a key that is remembered gives the same answer, also after the table has
+        changed.
         """
         if self.charged:
             return None
@@ -229,10 +231,21 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is None:
         _require_known(reserved)
+        require_not_stopped(draft.book, reserved)
         kept = plain("answer", answer)
         draft.add("settled", {"reservation": number, "answer": kept})
         return kept
     return draft.stored(reserved.answer).content["answer"]
+
+
+def require_not_stopped(book: Book, reserved: Reserved) -> None:
+    """Refuse to store anything for an asker who has met a defect.
+
+    Sessions make the same failure of this as of a defect, so that questions which were under way at that moment look
+    alike: together they tell no more than the first one.
+    """
+    if any(book.levels[level].stopped for level in reserved.own):
+        raise MechanismSpent("a question of this asker has failed by a defect, and nothing more is stored")
 
 
 def fail(draft: Draft, number: int, *, since: datetime | None = None, defect: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _STARTED_IN = 600.0  # seconds, for loading a large table
 _CLOSED_IN = 5.0  # seconds in which a worker that is asked nothing more closes what it has opened
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start one
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM)  # from outside, as for memory; any other end is a crash of its own
 _LOST = {"deadline": "{}: deadline", "worker_lost": "{}: lost", "cancelled": "cancelled"}  # and what the log says
 
 
@@ -249,7 +251,8 @@ class Pool:
             else:
                 self._rest(worker)
         if lost:
-            raise Refused(lost)
+            crashed = lost == "worker_lost" and worker.process.returncode not in _KILLED
+            raise Refused(lost, defect=crashed)
         return reply
 
     async def _keep_pace(self, begun: float) -> None:

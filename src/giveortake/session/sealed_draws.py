@@ -33,9 +33,9 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
         failed = error
     except MemoryError as error:
         failed = failure("memory", type(error))
-    except Exception as error:  # noqa: BLE001 (raised below, without its traceback)
-        failed = failure("defect", type(error), line_of(error))
-    except BaseException as error:  # noqa: BLE001 (the same)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
         failed = error
+    except BaseException as error:  # noqa: BLE001 (raised below, without its traceback; libraries panic by such errors)
+        failed = failure("defect", type(error), line_of(error))
     failed.__context__ = None
     raise failed.with_traceback(None) from None
