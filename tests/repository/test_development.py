@@ -71,7 +71,10 @@ def test_an_unknown_package_is_refused_with_the_list() -> None:
 PYTHON = """#!/bin/sh
 # Notes its arguments instead of installing anything, and makes environments with a copy of itself.
 echo "$*" >> calls
-case "$*" in *venv*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;; --version) echo "Python 3.11" ;; esac
+case "$*" in
+*venv*) mkdir -p .venv/bin && cp "$0" .venv/bin/python && cp "$0" .venv/bin/pip ;;
+--version) echo "Python 3.11" ;;
+esac
 """
 
 
@@ -102,7 +105,8 @@ def test_an_environment_is_made_once_and_again_if_it_is_half_made_or_its_files_c
     assert installed("development") == [".[dev]"]
     (tmp_path / ".venv" / "installed").unlink()  # the last thing that is written
     assert installed("development") == [".[dev]"]
-    (tmp_path / ".venv" / "bin" / "python").unlink()
+    for name in ("python", "pip"):
+        (tmp_path / ".venv" / "bin" / name).unlink()
     assert installed("development") == [*made, ".[dev]"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import final
@@ -29,13 +30,19 @@ class ScratchFolder:
         self.lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.path = made.rename(made.with_name(made.name.removeprefix(".")))  # nobody finds it before it is locked
+        self._removal = weakref.finalize(self, _remove, self.path, os.getpid())  # at the latest when the process ends
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._removal()
         lock, self.lock = self.lock, -1
         with suppress(OSError):  # it is closed already
             os.close(lock)
+
+
+def _remove(path: Path, process: int) -> None:
+    if os.getpid() == process:  # and not in a fork of it
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_abandoned() -> None:

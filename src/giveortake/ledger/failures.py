@@ -50,13 +50,14 @@ def allowance(level: Level) -> Allowance:
     questions = level.asked if level.questions is None else level.questions
     allowed = level.failures_ever
     executions = level.asked + level.steps + level.failed_ever  # of which some may be repetitions
+    so_far = bits_of(executions, level.failed_ever)
     return Allowance(
         *(level.number, level.kind, level.name, level.failed_ever, level.failures_left, allowed, questions),
-        bits_of(questions + level.steps, allowed),
+        max(bits_of(questions + level.steps, allowed), so_far),
         level.steps,
         level.defects,
         executions,
-        bits_of(executions, level.failed_ever),
+        so_far,
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = npt.NDArray[np.int64]
 
-MOST_ROWS = 1 << 37  # 137 billion: the most with which running totals of whole rows are exact in doubles
+MOST_ROWS = 1 << 37  # 137 billion: running totals of that many rows over 1,024 bins stay below 2⁵³, exact in doubles
 _LIMB = 32  # bits of every limb but the highest
 _MASK = (1 << _LIMB) - 1
 _WORD = 1 << 62  # what a word holds, with room for one addition
