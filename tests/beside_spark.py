@@ -58,7 +58,8 @@ def opened(sensitive: Any) -> Any:
 
 def listed_units(parts: Iterator[Any]) -> list[Any]:
     """Keys and their units, in order."""
-    return sorted((pair for part in parts for pair in zip(*opened(part), strict=True)), key=repr)
+    found = [opened(part) for part in parts]
+    return sorted((pair for keys, units in found for pair in zip(keys, units.tolist(), strict=True)), key=repr)
 
 
 def one_if(condition: Expression) -> Expression:

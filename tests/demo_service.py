@@ -91,6 +91,7 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "patience": 1.0,
         "requests_per_second": 10_000.0,
         "burst": 10_000.0,
+        "worker_seconds": 10_000.0,  # a busy machine takes long for what tests ask one after the other
     }
     chosen = replace(ready.settings, **{**usual, **settings})
     with (

@@ -208,4 +208,4 @@ def test_a_free_repeat_under_a_key_of_its_own_is_told_as_free(capsys: pytest.Cap
     assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("ε = 0.1, ") == 1
-    assert "trips: free, asked before" in shown
+    assert "again, free" in shown

@@ -175,7 +175,7 @@ def test_a_hundred_thousand_keys_are_found_in_seconds(
     scan = Scan(PrivateTable("t", tuple(columns.items()), None))
     keys = Keys((KeyColumn("k", ColumnReference("k"), (None, *(f"key {n}" for n in range(100_000)))),))
     (rows,) = _open(engine.tally(Tally(scan, keys, (Summand("rows"),))))
-    assert (rows[0], rows[1:5001].min(), rows[1:5001].max(), rows[5001:].max()) == (0, 4, 4, 0)
+    assert rows.tolist() == [0] + [4] * 5000 + [0] * 95_000
 
 
 def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> None:

@@ -100,6 +100,7 @@ def test_whatever_becomes_of_a_request_and_however_long_it_takes_it_leaves_at_th
         requests_per_second=9,
         burst=9,
         in_flight=9,
+        worker_seconds=9,
         patience=9,
         fronts=1,
     )

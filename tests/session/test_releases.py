@@ -12,7 +12,7 @@ import pytest
 import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.compile import Terms
-from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, Unprovable
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
@@ -155,7 +155,7 @@ def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.Mo
     with small_session() as s:
         query = s.sql(COUNT)
         monkeypatch.setattr("giveortake.session.mechanism.InteractiveMechanism.draw", _fails)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(QueryFailed):
             query.answer(epsilon=1)
         monkeypatch.undo()
         (only,) = s.releases()
@@ -167,7 +167,7 @@ def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.Mo
 
 
 def _fails(*_: object, **__: object) -> None:
-    raise RuntimeError("stopped")
+    raise QueryFailed("stopped")
 
 
 def test_integers_are_not_read_by_other_bounds_than_they_were_drawn_by(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
+_STOPPED = "Query interrupted"  # all that DuckDB says if Ctrl-C arrives: whoever asked has decided that, and no row
 _WIDE_AT_ONCE = 1 << 10  # long rows fetched before the time is checked
 _FEW_TABLES = 8  # with few rows of each person that are kept beside those that a question needs
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
@@ -384,12 +385,12 @@ class DuckDBEngine(SQLEngine):
             try:
                 return take(self._connection.execute(text, parameters))
             except (self._error, RuntimeError, MemoryError, TimeoutError) as error:
-                kind, is_over = type(error), self._time.is_over
+                kind, is_over, is_stopped = type(error), self._time.is_over, str(error) == _STOPPED
         if is_over:
             raise out_of_time(kind)
         if issubclass(kind, (self._memory_error, MemoryError)):
             raise failure("memory", kind)
-        raise failure("other" if issubclass(kind, self._io_error) else "defect", kind)
+        raise failure("other" if is_stopped or issubclass(kind, self._io_error) else "defect", kind)
 
     def _run(self, text: str) -> None:
         self._connection.execute(text)
