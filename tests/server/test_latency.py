@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from demo_service import COUNT
 from giveortake.server.application import Application
 from giveortake.server.latency import Departure, departure
+from giveortake.server.limits import Work
 from giveortake.server.log import Log
 from giveortake.server.metrics import Metrics
 from giveortake.server.refusals import Refused
@@ -123,11 +124,14 @@ def guard_that_lets_in(body: dict[str, Any], leaves: Callable[[], None]) -> Any:
     async def read(*_: Any) -> dict[str, Any]:
         return body
 
-    in_flight = SimpleNamespace(enters=lambda _: True, leaves=lambda _: leaves())
+    async def still(*_: Any) -> None: ...
+
     return SimpleNamespace(
         principal=principal,
         require_role=lambda *_: None,
-        in_flight=in_flight,
+        require_still=still,
+        begin=lambda *_: Work("ann"),
+        end=lambda _: leaves(),
         query=lambda *_: {},
         body=read,
         log_in=lambda *_: None,
