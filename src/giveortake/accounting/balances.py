@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.accounting import partitions, prices
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.errors import InvalidParameter
-from giveortake.privacy import RenyiDP
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,13 @@ Snapshot: TypeAlias = "dict[str, JSON]"
 
 _LONGEST = 1 << 13  # characters of an exact number
 _EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
+_KINDS: dict[type[Guarantee], str] = {
+    PureDP: "PureDP",
+    ApproxDP: "ApproxDP",
+    ZCDP: "ZCDP",
+    GaussianDP: "GaussianDP",
+    RenyiDP: "RenyiDP",
+}
 _NAMED: dict[str, Currency] = {"epsilon": Epsilon(), "rho": Rho(), "squared-mu": SquaredMu(), "delta": Delta()}
 
 
@@ -123,7 +130,7 @@ def exact_number(value: object) -> Fraction:
 def budget_as_json(budget: Guarantee) -> JSON:
     """Every number of a budget, exactly, whom it protects, and its kind."""
     content: dict[str, JSON] = {
-        "kind": type(budget).__name__,
+        "kind": _KINDS[type(budget)],
         "unit": budget.unit.column,
         "neighbours": budget.neighbours,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from giveortake.accounting import partitions, prices, refusals
 from giveortake.accounting.balances import Account, Snapshot, Total, budget_as_json, written_totals
@@ -47,6 +47,7 @@ class Filter(ABC):
     (Fraction(1, 4), Fraction(3, 4))
     """
 
+    stored_name: ClassVar[str]  # in ledgers
     __slots__ = ("_budget", "_lock", "_pots", "_totals")
     __hash__ = None  # type: ignore[assignment]  # (it changes)
 
@@ -238,7 +239,7 @@ class Filter(ABC):
 
     def _written(self, totals: list[Total], pots: list[Total]) -> Snapshot:
         return {
-            "filter": type(self).__name__,
+            "filter": self.stored_name,
             "version": 1,
             "budget": budget_as_json(self.budget),
             "totals": [total.written() for total in totals],

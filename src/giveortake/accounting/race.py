@@ -39,7 +39,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, final
 
 from giveortake.accounting.amounts import Amounts, told_as_left, told_as_used
 from giveortake.accounting.balances import Account, Total
@@ -84,6 +84,7 @@ class Race(Filter):
     (Fraction(1, 1), Fraction(1, 10000000))
     """
 
+    stored_name: ClassVar[str] = "Race"
     __slots__ = ()
 
     def __init__(

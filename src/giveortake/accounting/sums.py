@@ -68,6 +68,7 @@ class PureDPFilter(SingleSum):
     (Fraction(3, 10), False)
     """
 
+    stored_name: ClassVar[str] = "PureDPFilter"
     __slots__ = ()
     currency: ClassVar[Currency] = Epsilon()
 
@@ -89,6 +90,7 @@ class ZCDPFilter(SingleSum):
     Fraction(1, 2)
     """
 
+    stored_name: ClassVar[str] = "ZCDPFilter"
     __slots__ = ()
     currency: ClassVar[Currency] = Rho()
 
@@ -115,6 +117,7 @@ class GaussianDPFilter(SingleSum):
     Fraction(3, 4)
     """
 
+    stored_name: ClassVar[str] = "GaussianDPFilter"
     __slots__ = ()
     currency: ClassVar[Currency] = SquaredMu()
 
@@ -136,6 +139,7 @@ class RenyiDPFilter(SumFilter):
     ({Fraction(2, 1): Fraction(1, 4)}, {Fraction(2, 1): Fraction(3, 4)})
     """
 
+    stored_name: ClassVar[str] = "RenyiDPFilter"
     __slots__ = ()
 
     def __init__(self, budget: RenyiDP) -> None:

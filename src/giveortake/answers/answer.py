@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, Unpack, final
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Released(ABC):
         "release_id",
     )
 
+    stored_name: ClassVar[str]  # in JSON
     guarantee: Any
     cost: Any
     release_id: str | None
@@ -134,12 +135,12 @@ class Released(ABC):
 
         In `columns`, numbers that are not finite are null, decimals and dates text.
         """
-        return documents.to_json(self, type(self).__name__.lower())
+        return documents.to_json(self, self.stored_name)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the answer that `to_json` wrote. It equals that answer, but cannot be refined."""
-        return cls.of_columns(*documents.from_json(text, cls.__name__.lower()))
+        return cls.of_columns(*documents.from_json(text, cls.stored_name))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table to a Parquet file, with the ends of intervals as columns.
@@ -283,6 +284,7 @@ class Answer(Released):
     2 rows · intervals hold with 95 % each · cost ε = 0.2
     """
 
+    stored_name: ClassVar[str] = "answer"
     __slots__ = ("_columns", "_refine")
 
     _columns: tuple[Column, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
@@ -23,6 +23,7 @@ class Estimate(Released):
     1 row · intervals hold with 95 % each
     """
 
+    stored_name: ClassVar[str] = "estimate"
     __slots__ = ("_column",)
 
     _column: Column

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 from giveortake import exact
 from giveortake.engines import Persons
@@ -36,6 +37,7 @@ class Selection(ABC):
     `decides` is the place of the measure that the deciding number also answers, if any: then keys come with it.
     """
 
+    stored_name: ClassVar[str]
     mechanism: Any
     touched: int
     sensitivity: int
@@ -79,8 +81,9 @@ class Selection(ABC):
 
     @property
     def scratch_name(self) -> str:
-        """A name for the file of found keys, until they are settled."""
-        return repr(self)
+        """A name for the file of found keys, until they are settled: everything that decides which keys are drawn."""
+        parts = [self.touched, self.sensitivity, self.decides, str(self.scale), self.least, self.event().to_json()]
+        return json.dumps([self.stored_name, *parts, *self.named()], sort_keys=True)
 
     def question(self, relation: Relation, keys: Keys) -> Persons:
         """The question to an engine."""
@@ -127,6 +130,7 @@ class _OfUnits(Selection):
 class NoisyCounts(_Counted, _OfUnits):
     """Laplace noise on the number of units; one unit moves the numbers of all keys together by `sensitivity`."""
 
+    stored_name: ClassVar[str] = "noisy counts"
     mechanism: DiscoveredHistogram
 
     def event(self) -> DiscoveredKeys:
@@ -153,13 +157,6 @@ class NoisyCounts(_Counted, _OfUnits):
     def least(self) -> int:
         return self.mechanism.threshold
 
-    @property
-    def scratch_name(self) -> str:
-        """The name that 0.1 wrote, if this is the selection of 0.1."""
-        if self.decides is not None:
-            return repr(self)
-        return f"Selection(mechanism={self.mechanism!r}, touched={self.touched!r}, sensitivity={self.sensitivity!r})"
-
     def noise(self, fineness: int) -> Laplace:
         return Laplace(self.mechanism.scale * fineness)
 
@@ -169,6 +166,7 @@ class NoisyCounts(_Counted, _OfUnits):
 class OptimalChances(_OfUnits):
     """Shows each key with the greatest probability its number of units allows; a unit touches `sensitivity` keys."""
 
+    stored_name: ClassVar[str] = "optimal chances"
     mechanism: KeySelection
 
     def event(self) -> DiscoveredKeys:
@@ -198,6 +196,7 @@ class OptimalChances(_OfUnits):
 class NoisyWeights(_Counted):
     """Gaussian noise on weights that each unit splits among its keys; `sensitivity` is 2 under change-one, else 1."""
 
+    stored_name: ClassVar[str] = "noisy weights"
     mechanism: WeightedKeys
 
     def event(self) -> GaussianKeys:

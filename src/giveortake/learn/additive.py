@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -56,6 +56,8 @@ _FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one 
 @final
 class AdditiveTask(Task):
     """The fit of an additive model: count, merge bins, count pairs, and take Newton steps."""
+
+    stored_name: ClassVar[str] = "AdditiveTask"
 
     def __init__(
         self, ground: Ground, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]

@@ -115,6 +115,8 @@ class AdditiveClassifier(_Additive, Classifier):
     which are taken as they are. The other parameters are those of every classifier.
     """
 
+    stored_name: ClassVar[str] = "AdditiveClassifier"
+
     def _task(self, data: LearningData) -> AdditiveTask:
         return self._additive(*planned(self, data, most=2))
 
@@ -138,6 +140,8 @@ class AdditiveRegressor(_Additive, Regressor):
     >>> bool(young < old)
     True
     """
+
+    stored_name: ClassVar[str] = "AdditiveRegressor"
 
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -67,6 +67,8 @@ def contingency(
 @final
 class ContingencyTask(Task):
     """One pass: the number of rows in each cell."""
+
+    stored_name: ClassVar[str] = "ContingencyTask"
 
     def __init__(self, ground: Ground, columns: tuple[Category, ...]) -> None:
         self.ground, self.columns = ground, columns

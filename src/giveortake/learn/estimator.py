@@ -58,6 +58,7 @@ class Learner(ABC):
     written: ClassVar[str | None] = None  # how to construct it, if it takes no argument by place
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
+    stored_name: ClassVar[str]  # in JSON
     target: str | None
     features: Sequence[str] | None
     domains: Any
@@ -114,7 +115,7 @@ class Learner(ABC):
         noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
         outlook = request.outlook()
         return FitQuote(
-            f"{type(self).__name__}: {task.words()}",
+            f"{self.stored_name}: {task.words()}",
             str(task.ground.spend),
             request.promise,
             task.ground.rows,
@@ -160,7 +161,7 @@ class Learner(ABC):
             model = task.learn(drawn)
         self._keep(model)
         self.provenance_ = Provenance(
-            type(self).__name__,
+            self.stored_name,
             task.words(),
             request.promise,
             str(task.ground.spend),
@@ -208,12 +209,12 @@ class Learner(ABC):
         self._require_fitted()
         kept = {name: getattr(self, name) for name in _KEPT if name in self._names()}
         kept = {name: _as_json(each) for name, each in kept.items()}
-        return written(type(self).__name__, kept, self.model_.to_dict(), self.provenance_)
+        return written(self.stored_name, kept, self.model_.to_dict(), self.provenance_)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the fitted model that `to_json` wrote."""
-        content = read(text, cls.__name__)
+        content = read(text, cls.stored_name)
         found = cls(**content["parameters"])
         found._keep(cls.made.from_dict(content["model"]))
         found.provenance_ = Provenance.from_dict(content["provenance"])

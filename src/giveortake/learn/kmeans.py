@@ -60,6 +60,8 @@ _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to ex
 class KMeansTask(Task):
     """The fit of clusters: find where to start, and take Lloyd's steps."""
 
+    stored_name: ClassVar[str] = "KMeansTask"
+
     def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
         self.ground, self.features, self.clusters = ground, features, clusters
         self.columns = [column for feature in features for column in feature.design()]
@@ -195,6 +197,7 @@ class KMeans(Learner):
     (2, 2)
     """
 
+    stored_name: ClassVar[str] = "KMeans"
     made: ClassVar[type[Model]] = ClusterModel
     written: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
     kind: ClassVar[str] = "clusterer"

@@ -54,6 +54,8 @@ class LinearTask(Task):
     that was released, and have the same bound.
     """
 
+    stored_name: ClassVar[str] = "LinearTask"
+
     def __init__(
         self,
         ground: Ground,
@@ -232,6 +234,8 @@ class LinearRegression(_Linear):
     shows is free in privacy, not in inference: intervals of coefficients that were chosen for their size do not hold.
     """
 
+    stored_name: ClassVar[str] = "LinearRegression"
+
     def __init__(
         self,
         target: str | None = None,
@@ -314,6 +318,8 @@ class Ridge(_Linear):
     >>> bool(young < old)
     True
     """
+
+    stored_name: ClassVar[str] = "Ridge"
 
     def __init__(
         self,

@@ -67,6 +67,8 @@ def logistic(slope: Expression) -> Expression:
 class LogisticTask(Task):
     """The fit of a logistic regression: standardise, add up the Gram matrix, and take Newton steps."""
 
+    stored_name: ClassVar[str] = "LogisticTask"
+
     def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category) -> None:
         self.ground, self.features, self.target = ground, features, target
         self.columns = [column for feature in features for column in feature.design()]
@@ -234,6 +236,7 @@ class LogisticRegression(Classifier):
     array([False,  True])
     """
 
+    stored_name: ClassVar[str] = "LogisticRegression"
     made: ClassVar[type[Model]] = LogisticModel
 
     def _task(self, data: LearningData) -> LogisticTask:

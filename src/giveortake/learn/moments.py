@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -73,6 +73,8 @@ def moments(
 @final
 class MomentsTask(Task):
     """One pass: all products of the columns."""
+
+    stored_name: ClassVar[str] = "MomentsTask"
 
     def __init__(self, ground: Ground, features: tuple[Feature, ...]) -> None:
         self.ground, self.features = ground, features

@@ -42,6 +42,8 @@ _LEAST = 0.02  # deviation of a number, as a part of its bounds
 class BayesTask(Task):
     """One pass: for each class its number of rows, sums of numbers, and counts of categories."""
 
+    stored_name: ClassVar[str] = "BayesTask"
+
     def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category, *, variances: bool) -> None:
         self.ground, self.features, self.target, self.variances = ground, features, target, variances
         self.numbers = [each for each in features if isinstance(each, ScaledNumber)]
@@ -163,6 +165,7 @@ class NaiveBayes(Classifier):
     [0, 1]
     """
 
+    stored_name: ClassVar[str] = "NaiveBayes"
     made: ClassVar[type[Model]] = BayesModel
 
     def _task(self, data: LearningData) -> BayesTask:
@@ -187,6 +190,7 @@ class ClassMeans(Classifier):
     [0, 1]
     """
 
+    stored_name: ClassVar[str] = "ClassMeans"
     made: ClassVar[type[Model]] = BayesModel
 
     def _task(self, data: LearningData) -> BayesTask:

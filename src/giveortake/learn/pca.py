@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class ComponentsTask(Task):
     """The moments of some columns, and the components of them."""
 
+    stored_name: ClassVar[str] = "ComponentsTask"
+
     def __init__(self, moments: MomentsTask, k: int) -> None:
         self.ground, self.shares = moments.ground, moments.shares
         self._moments, self._k = moments, k
@@ -64,6 +66,7 @@ class PCA(Learner):
     (1, 2)
     """
 
+    stored_name: ClassVar[str] = "PCA"
     made: ClassVar[type[Model]] = PrincipalComponents
     written: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
     kind: ClassVar[str] = "transformer"

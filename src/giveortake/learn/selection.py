@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final, get_args
 
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, Unprovable
@@ -127,6 +127,8 @@ def _scored(learner: Learner, data: LearningData, said: dict[str, Any], clip: in
 @final
 class _ScoreTask(Task):
     """One pass: the sum of a model's gains on held-out persons, and how many rows they have."""
+
+    stored_name: ClassVar[str] = "_ScoreTask"
 
     def __init__(self, ground: Ground, gain: Expression, target: str) -> None:
         self.ground, self._gain, self._target = ground, gain, target

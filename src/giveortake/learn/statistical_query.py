@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.answers import Answer, Estimate
 from giveortake.arguments import told_by_name
@@ -81,6 +81,8 @@ def statistical_query(
 @final
 class MeanTask(Task):
     """One pass: the number of rows, and the sum of a number between -1 and 1."""
+
+    stored_name: ClassVar[str] = "MeanTask"
 
     def __init__(self, ground: Ground, scaled: Expression, low: Fraction, high: Fraction, *, n: int) -> None:
         self.ground, self.scaled, self.low, self.high, self.n = ground, scaled, low, high, n

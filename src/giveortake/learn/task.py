@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.compile.spends import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
@@ -86,6 +86,7 @@ class Task(ABC):
     `shares` says how large a part of μ² each pass gets, by its name, in order.
     """
 
+    stored_name: ClassVar[str]  # in ledgers
     ground: Ground
     shares: dict[str, Fraction]
 
@@ -106,7 +107,7 @@ class Task(ABC):
         known = list(dict.fromkeys(self.known()))
         for each in known:
             self.ground.data.require(each)
-        said = {"learner": type(self).__name__, "rows": self.ground.rows, **self.names()}
+        said = {"learner": self.stored_name, "rows": self.ground.rows, **self.names()}
         said |= {
             "filter": self.ground.relation.to_json(),
             "shares": {name: str(each) for name, each in self.shares.items()},

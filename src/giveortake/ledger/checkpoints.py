@@ -35,7 +35,14 @@ Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 _WRITING = 5  # version of what `_written` writes, and of what a book forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
-_PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
+_PARTS = {
+    DataSet: "data set",
+    Grant: "grant",
+    Level: "level",
+    Listed: "listed release",
+    Requested: "request",
+    Token: "token",
+}  # with the names by which the shape knows them
 _WHOLE = {Level: "levels", Requested: "requests_by_id"}  # the field that holds what several fields refer to
 _NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Transaction": Transaction, "Unit": Unit}
 
@@ -109,12 +116,23 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
 @cache
 def shape() -> str:
     """A digest of a book's fields, their types and their encoding: it tells the formats of versions apart."""
-    kinds: tuple[Any, ...] = (Book, *_PARTS)
-    said: Any = [
-        _WRITING,
-        *([kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds),
+    kinds: dict[Any, str] = {Book: "book", **_PARTS}
+    fields_by_kind: Any = [
+        [stored_name, *(f"{name}: {_type_in_words(hint)}" for name, hint in _hints(kind).items())]
+        for kind, stored_name in kinds.items()
     ]
-    return digest(canonical(said))[:16]
+    return digest(canonical([_WRITING, *fields_by_kind]))[:16]
+
+
+def _type_in_words(hint: Any) -> str:
+    """A type hint, in which classes of the package have their stored names."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, parts))}"
+    if origin is not None:
+        name = "union" if origin in {Union, types.UnionType} else origin.__name__
+        return f"{name}[{', '.join(map(_type_in_words, parts))}]"
+    return str({**_PARTS, Guarantee: "promise", Unit: "unit", ...: "..."}.get(hint) or hint.__name__)
 
 
 @cache

@@ -288,7 +288,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
 def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
     present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
-    if not present or len(set(map(_identity, present))) < len(present):
+    if not present or len({(type(value), value) for value in present}) < len(present):
         raise InvalidParameter(
             f"domains[{name!r}]", said, "is empty, or lists a value twice", hint="list every key once"
         )
@@ -375,8 +375,20 @@ def _plain(name: str, value: object) -> Value:
     raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which cannot be a key")
 
 
-def _identity(value: Value) -> tuple[str, Value]:
-    return type(value).__name__, value
+_STORED_TYPES = {
+    type(None): "NoneType",
+    bool: "bool",
+    int: "int",
+    Fraction: "Fraction",
+    str: "str",
+    dt.date: "date",
+    dt.datetime: "datetime",
+}
+
+
+def stored_type(value: Value) -> str:
+    """The name by which ledgers know the type of a value."""
+    return _STORED_TYPES[type(value)]
 
 
 def _kind_of(value: Value) -> Kind:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused, meant
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.domains import Domain, Kind, Value, stored_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class Literal(Expression):
 
     def to_json(self) -> Any:
         value = self.value
-        return ["literal", type(value).__name__, None if value is None else str(value)]
+        return ["literal", stored_type(value), None if value is None else str(value)]
 
 
 @final

@@ -32,6 +32,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, 
 from giveortake.exact import open_probability, shown, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference
+from giveortake.plan.domains import stored_type
 from giveortake.privacy import ApproxDP
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Compared, Counted
@@ -127,7 +128,10 @@ class MultiplicativeWeights:
         self.plan = WeightsPlan(rho, share, asked, updates, cells, relation.most_rows or 1)
         said = {
             "multiplicative weights": 1,
-            "columns": [[column.name, [repr(value) for value in column.values or ()]] for column in self._columns],
+            "columns": [
+                [column.name, [[stored_type(value), str(value)] for value in column.values or ()]]
+                for column in self._columns
+            ],
             "accuracy": str(share),
             "queries": asked,
         }

@@ -65,10 +65,18 @@ def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cel
 def zero_to_json(zero: Zero) -> list[Any]:
     """A zero as ledgers keep it."""
     if isinstance(zero, Determines):
-        return ["determines", zero.column, zero.other, *sorted([repr(a), repr(b)] for a, b in zero.values.items())]
+        pairs = ([_stated(value), _stated(other)] for value, other in zero.values.items())
+        return ["determines", zero.column, zero.other, *sorted(pairs)]
     if not isinstance(zero, Mapping):
         raise _no_combination(zero)
-    return ["never", *sorted([str(name), repr(said)] for name, said in zero.items())]
+    return ["never", *sorted([str(name), _stated(values)] for name, values in zero.items())]
+
+
+def _stated(value: object) -> list[Any]:
+    """A value, a list of values or a pair of bounds as ledgers keep it."""
+    if isinstance(value, tuple | list):
+        return ["between" if isinstance(value, tuple) else "one of", *map(_stated, value)]
+    return ["text" if isinstance(value, str) else "value", str(value)]
 
 
 def _no_combination(zero: object) -> InvalidParameter:

@@ -79,7 +79,7 @@ class Layer:
             self.of,
             lattice,
             [list(each) for each in self.layout.marginals],
-            [repr(weight) for weight in self.weights.tolist()],
+            [str(weight) for weight in self.weights.tolist()],
         ]
 
 
@@ -160,7 +160,7 @@ class RangeTable:
             str(self.width),
             str(self.high),
             self.bins,
-            repr(self.weight),
+            str(self.weight),
         ]
 
 

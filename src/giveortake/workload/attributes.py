@@ -20,6 +20,7 @@ from giveortake.plan import (
     Measured,
     Question,
 )
+from giveortake.plan.domains import stored_type
 from giveortake.plan.moments import moment_of
 
 if TYPE_CHECKING:
@@ -136,4 +137,4 @@ def _all_of(conditions: Sequence[Expression]) -> Expression:
 
 
 def _written(value: Value) -> list[str]:
-    return [type(value).__name__, str(value)]
+    return [stored_type(value), str(value)]
