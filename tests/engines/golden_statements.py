@@ -23,7 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from giveortake import sql
-from giveortake.compile import Caps, Measurement, Rules, Spend, measurement
+from giveortake.compile import Caps, Measurement, Spend, measurement
 from giveortake.engines import (
     Bins,
     Component,
@@ -143,7 +143,7 @@ def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
     yield from ((f"[{name}]", text) for name, text in read.items())
     for shape, text in sorted(mode.shapes().items()):
         question = sql.parse(text, catalog)
-        made = measurement(question, mode.caps, "add-remove", SPEND, rules=Rules.FIRST)
+        made = measurement(question, mode.caps, "add-remove", SPEND)
         printed = list(_statements(printer, made))
         if made.selection is not None and mode.person is not None:
             printed += _weights(printer, measurement(question, mode.caps, "add-remove", GAUSSIAN))

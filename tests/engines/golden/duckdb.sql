@@ -128,14 +128,14 @@ FROM (SELECT count(*) AS t0
 
 -- correlation, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
     g.t2 - CAST(g.t3 AS HUGEINT) * (738197504) AS a2,
     g.t4 - CAST(g.t5 AS HUGEINT) * (419430400) AS a3,
     g.t6 - CAST(g.t7 AS HUGEINT) * (536870912) AS a4,
     g.t8 AS a5
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1,
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
       coalesce(sum(s1), 0) AS t2,
       count(s1) AS t3,
       coalesce(sum(s2), 0) AS t4,
@@ -174,12 +174,12 @@ FROM (SELECT count(v0) AS t0
 
 -- covariance, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
     g.t2 - CAST(g.t3 AS HUGEINT) * (147) AS a2,
     g.t4 AS a3
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1,
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
       coalesce(sum(s1), 0) AS t2,
       count(s1) AS t3,
       coalesce(sum(s2), 0) AS t4
@@ -224,11 +224,11 @@ JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- deviation, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (147) AS a1,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-5) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (300) AS a1,
     g.t2 - CAST(g.t3 AS HUGEINT) * (381030400) AS a2
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1,
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
       coalesce(sum(s1), 0) AS t2,
       count(s1) AS t3
   FROM (SELECT CAST(CASE WHEN v0 BETWEEN -5 AND 300 THEN v0 WHEN v0 < -5 THEN -5 WHEN v0 > 300 THEN 300 END AS BIGINT) AS s0,
@@ -348,14 +348,14 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0,
 
 -- functions of answers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1,
-    g.t2 AS a2,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2,
     g.t3 AS a3
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(v1) AS t2,
-      count(*) AS t3
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2,
+      count(v1) AS t3
   FROM (SELECT v1,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "x" AS v0,
@@ -374,7 +374,7 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT b,
       count(*) AS n
-  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.002' AS DOUBLE) <> 0 THEN CAST('0.002' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "y" AS v0
       FROM (SELECT "y"
         FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
@@ -397,11 +397,11 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0
 
 -- join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-268435456) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (1073741824) AS a1
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('4.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('4.0' AS DOUBLE) THEN CAST('4.0' AS DOUBLE) END * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "part" AS k0,
@@ -424,11 +424,13 @@ JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- left join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-12.00000000000001' AS DOUBLE) AND CAST('28.000000000000025' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-12.00000000000001' AS DOUBLE) THEN CAST('-12.00000000000001' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('28.000000000000025' AS DOUBLE) THEN CAST('28.000000000000025' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "part" AS k0,
@@ -454,13 +456,13 @@ FROM d0.value
 
 -- line, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (738197504) AS a1,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (805306368) AS a1,
     g.t2 - CAST(g.t3 AS HUGEINT) * (268435456) AS a2,
     g.t4 - CAST(g.t5 AS HUGEINT) * (536870912) AS a3,
     g.t6 AS a4
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1,
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
       coalesce(sum(s1), 0) AS t2,
       count(s1) AS t3,
       coalesce(sum(s2), 0) AS t4,
@@ -483,10 +485,10 @@ FROM (SELECT count(s0) AS t0,
 
 -- mean and sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-5) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (300) AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT CAST(CASE WHEN v0 BETWEEN -5 AND 300 THEN v0 WHEN v0 < -5 THEN -5 WHEN v0 > 300 THEN 300 END AS BIGINT) AS s0
     FROM (SELECT "i" AS v0
       FROM (SELECT "i"
@@ -497,11 +499,11 @@ FROM (SELECT count(s0) AS t0,
 
 -- mean by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1
 FROM (SELECT k0,
-      count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "r" AS k0,
@@ -544,11 +546,11 @@ GROUP BY ALL
 
 -- mean by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1
 FROM (SELECT k0,
-      count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "q" AS k0,
@@ -567,10 +569,10 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- mean, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t0 AS HUGEINT) * (268435456) AS a1
-FROM (SELECT count(s0) AS t0,
-      coalesce(sum(s0), 0) AS t1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "x" AS v0
       FROM (SELECT "x"
@@ -587,7 +589,7 @@ FROM (SELECT k0,
       b,
       count(*) AS n
   FROM (SELECT k0,
-        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "x" AS v0
       FROM (SELECT "x",
@@ -636,7 +638,7 @@ FROM (SELECT k0,
       b,
       count(*) AS n
   FROM (SELECT k0,
-        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "x" AS v0
       FROM (SELECT "x",
@@ -659,7 +661,7 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT b,
       count(*) AS n
-  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "x" AS v0
       FROM (SELECT "x"
         FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
@@ -727,7 +729,7 @@ FROM (SELECT k0,
       b,
       count(*) AS n
   FROM (SELECT k0,
-        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "i" AS v0
       FROM (SELECT "i",
@@ -776,7 +778,7 @@ FROM (SELECT k0,
       b,
       count(*) AS n
   FROM (SELECT k0,
-        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "i" AS v0
       FROM (SELECT "i",
@@ -799,7 +801,7 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT b,
       count(*) AS n
-  FROM (SELECT CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+  FROM (SELECT CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "i" AS v0
       FROM (SELECT "i"
         FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -811,14 +813,14 @@ FROM (SELECT b,
 
 -- ratio, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1,
-    g.t2 AS a2,
-    g.t3 AS a3
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (671088640) AS a2,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (805306368) AS a3
 FROM (SELECT coalesce(sum(s0), 0) AS t0,
-      coalesce(sum(s1), 0) AS t1,
-      count(*) AS t2,
-      count(s0) AS t3
+      count(s0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3
   FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
         CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
     FROM (SELECT "x" AS v0,
@@ -832,8 +834,8 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0,
 
 -- redefined: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (125829120) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (545259520) AS a1
 FROM (SELECT k0,
       coalesce(sum(s0), 0) AS t0,
       count(s0) AS t1
@@ -890,11 +892,13 @@ FROM (SELECT count(*) AS t0
 
 -- semi join: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "r" AS k0,
@@ -920,11 +924,13 @@ JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "b" AS k0,
@@ -942,11 +948,13 @@ FROM d0.value
 
 -- several by bucket: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
@@ -962,11 +970,13 @@ FROM d0.value
 
 -- several by case: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
@@ -982,11 +992,13 @@ FROM d0.value
 
 -- several by days: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "e" AS k0,
@@ -1004,11 +1016,13 @@ FROM d0.value
 
 -- several by days later: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
@@ -1026,11 +1040,13 @@ FROM d0.value
 
 -- several by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "r" AS k0,
@@ -1073,11 +1089,9 @@ GROUP BY ALL
 
 -- several by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 AS a0
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "q" AS k0,
@@ -1122,11 +1136,9 @@ GROUP BY ALL
 
 -- several by discovered dates: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 AS a0
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "d" AS k0,
@@ -1171,11 +1183,9 @@ GROUP BY ALL
 
 -- several by discovered integers: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 AS a0
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "w" AS k0,
@@ -1231,12 +1241,10 @@ GROUP BY ALL
 
 -- several by discovered with declared: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 AS a0
 FROM (SELECT k0,
       k1,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0
   FROM (SELECT k0,
         k1,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
@@ -1261,11 +1269,13 @@ JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER
 
 -- several by month: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
@@ -1283,11 +1293,13 @@ FROM d0.value
 
 -- several by name of the day: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
@@ -1305,11 +1317,13 @@ FROM d0.value
 
 -- several by name of the month: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
@@ -1327,12 +1341,14 @@ FROM d0.value
 
 -- several by two: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
       k1,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         k1,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
@@ -1356,11 +1372,13 @@ FROM d1.value
 
 -- several by with NULL: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "n" AS k0,
@@ -1489,11 +1507,13 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0
 
 -- union: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "r" AS k0,
@@ -1542,15 +1562,14 @@ FROM (SELECT count(v0) AS t0
 
 -- variance by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
-    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (805306368) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (536870912) AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(s0) AS t2,
-      coalesce(sum(s1), 0) AS t3,
-      count(s1) AS t4
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
         CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
@@ -1594,15 +1613,14 @@ GROUP BY ALL
 
 -- variance by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
-    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (805306368) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (536870912) AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(s0) AS t2,
-      coalesce(sum(s1), 0) AS t3,
-      count(s1) AS t4
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
         CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
@@ -1622,14 +1640,13 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- variance, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 - CAST(g.t2 AS HUGEINT) * (738197504) AS a1,
-    g.t3 - CAST(g.t4 AS HUGEINT) * (536870912) AS a2
-FROM (SELECT count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(s0) AS t2,
-      coalesce(sum(s1), 0) AS t3,
-      count(s1) AS t4
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (805306368) AS a1,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (536870912) AS a2
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      coalesce(sum(s1), 0) AS t2,
+      count(s1) AS t3
   FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('10.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('12.0' AS DOUBLE) END * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0,
         CAST(floor(CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v1 AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s1
     FROM (SELECT "y" AS v0,
@@ -1700,14 +1717,14 @@ FROM (SELECT count(*) AS t0
 
 -- windows: tally
 SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1,
-    g.t2 AS a2
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
       k1,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(s0) AS t2
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         k1,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
@@ -2149,7 +2166,7 @@ GROUP BY code
 
 -- correlation, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
     sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3,
@@ -2158,8 +2175,8 @@ SELECT code,
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a2,
       coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) - (419430400) END) AS BIGINT), 0) AS a3,
       coalesce(TRY_CAST(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a4,
@@ -2216,15 +2233,15 @@ GROUP BY code
 
 -- covariance, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
     sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(least(greatest(v2, -5), 300) AS BIGINT) - (147) END) AS BIGINT), 0) AS a2,
       coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) * CAST('1048576.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a3
   FROM (SELECT r.p AS p,
@@ -2300,8 +2317,8 @@ SELECT code,
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (147) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) - (-5) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (300) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) - (381030400) END) AS BIGINT), 0) AS a2
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
@@ -2466,7 +2483,7 @@ GROUP BY k0
 
 -- distinct rows: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0
+    sum(CASE WHEN m <= 2 THEN least(c, 1) * 1024 ELSE CAST(trunc(least(c, 1) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c
@@ -2582,24 +2599,27 @@ GROUP BY code
 
 -- functions of answers, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
-    sum(least(c, 3) * 1024) AS a3
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 * 1024 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1,
-      count(v2) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2,
+      count(v3) AS a3
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
         r.v0 AS v0,
         r.v1 AS v1,
-        r.v2 AS v2
+        r.v2 AS v2,
+        r.v3 AS v3
     FROM (SELECT "x" AS v0,
           "x" AS v1,
-          "i" AS v2,
+          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
+          "i" AS v3,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -2624,7 +2644,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(0 AS INTEGER) AS code,
-          CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.002' AS DOUBLE) <> 0 THEN CAST('0.002' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "y" AS v0,
             "p" AS p
         FROM (SELECT "p",
@@ -2723,16 +2743,19 @@ GROUP BY code
 
 -- join public: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) - (-268435456) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS BIGINT) - (1073741824) END) AS BIGINT), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
+        r.v0 AS v0,
         r.v1 AS v1
     FROM (SELECT "part" AS k0,
+          "weight" AS v0,
           "weight" AS v1,
           "p" AS p
       FROM (SELECT ours."p",
@@ -2756,17 +2779,24 @@ GROUP BY code
 
 -- left join features: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (603979776) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "r" AS k0,
+            CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v0,
             CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v1,
+            CASE WHEN (CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT ours."p",
               ours."r",
@@ -2802,17 +2832,24 @@ GROUP BY code
 
 -- left join public: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "part" AS k0,
+            CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END AS v0,
             CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END AS v1,
+            CASE WHEN (CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT ours."p",
               ours."x",
@@ -2847,7 +2884,7 @@ GROUP BY code
 
 -- line, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
     sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3,
@@ -2855,8 +2892,8 @@ SELECT code,
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a2,
       coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a3,
       coalesce(TRY_CAST(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a4
@@ -2892,8 +2929,8 @@ SELECT code,
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) - (-5) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (300) END) AS BIGINT), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
         r.v0 AS v0,
@@ -2914,13 +2951,13 @@ GROUP BY code
 
 -- mean by declared: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        count(v0) AS a0,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
           r.v0 AS v0,
@@ -2994,13 +3031,13 @@ GROUP BY code
 
 -- mean by discovered: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
         r.v0 AS v0,
@@ -3064,13 +3101,13 @@ GROUP BY k0
 
 -- mean, ungrouped: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
-      count(v0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
         r.v0 AS v0,
@@ -3099,7 +3136,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "r" AS k0,
             "x" AS v0,
             "p" AS p
@@ -3186,7 +3223,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "q" AS k0,
             "x" AS v0,
             "p" AS p
@@ -3270,7 +3307,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(0 AS INTEGER) AS code,
-          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.01' AS DOUBLE) <> 0 THEN CAST('0.01' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('999.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "x" AS v0,
             "p" AS p
         FROM (SELECT "p",
@@ -3350,9 +3387,11 @@ GROUP BY code
 -- per person: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT coalesce(sum(s0), 0) AS t0,
-      count(*) AS t1
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('20.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('20.0' AS DOUBLE) THEN CAST('20.0' AS DOUBLE) END * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "s" AS v0
       FROM (SELECT "p",
@@ -3368,13 +3407,13 @@ FROM (SELECT coalesce(sum(s0), 0) AS t0,
 
 -- per person and key: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 1 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 1) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 1 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 1) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        count(v0) AS a0,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('300.0' AS DOUBLE)) * CAST('2097152.0' AS DOUBLE) + 0.5) AS INTEGER) - (309329920) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('300.0' AS DOUBLE)) * CAST('2097152.0' AS DOUBLE) + 0.5) AS INTEGER) - (-10485760) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('300.0' AS DOUBLE)) * CAST('2097152.0' AS DOUBLE) + 0.5) AS INTEGER) - (629145600) END) AS BIGINT), 0) AS a1
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
           r.v0 AS v0,
@@ -3411,11 +3450,13 @@ GROUP BY code
 
 -- per person, counted: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-1073741824) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (1073741824) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('1.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) END * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT CASE WHEN CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) IS NULL THEN NULL ELSE CAST(floor(least(greatest((CAST(CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 50) AS BIGINT) END AS DOUBLE) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE))) AS BIGINT) * 10 END AS k0,
@@ -3437,10 +3478,9 @@ JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 -- per person, distinct: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.t0 AS a0,
-    g.t1 - CAST(g.t2 AS HUGEINT) * (4) AS a1
-FROM (SELECT count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1,
-      count(s0) AS t2
+    g.t0 - CAST(g.t1 AS HUGEINT) * (9) AS a1
+FROM (SELECT coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1
   FROM (SELECT CAST(CASE WHEN v0 BETWEEN 0 AND 9 THEN v0 WHEN v0 < 0 THEN 0 WHEN v0 > 9 THEN 9 END AS BIGINT) AS s0
     FROM (SELECT "c" AS v0
       FROM (SELECT "p",
@@ -3512,37 +3552,6 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
   GROUP BY p) AS t
-GROUP BY code
-
--- per person, having: tally
-SELECT code,
-    sum(least(c, 3) * 1024) AS a0
-FROM (SELECT p,
-      code,
-      count(*) AS c
-  FROM (SELECT r.p AS p,
-        CAST(d0.code AS INTEGER) AS code
-    FROM (SELECT "q" AS k0,
-          "p" AS p
-      FROM (SELECT *
-        FROM (SELECT "p",
-              "q",
-              count(*) AS "count"
-          FROM (SELECT "p",
-                "q"
-            FROM (SELECT "p" AS "p",
-                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-              FROM table_data AS t) AS t
-            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
-          GROUP BY "p",
-              "q") AS t
-        WHERE ("count" > 1)) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
-  GROUP BY p,
-      code) AS t
 GROUP BY code
 
 -- per person, having: weights of keys
@@ -3678,30 +3687,6 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
   GROUP BY p) AS t
 GROUP BY code
 
--- persons by discovered: tally
-SELECT code,
-    sum(1024) AS a0
-FROM (SELECT p,
-      code,
-      count(*) AS c
-  FROM (SELECT r.p AS p,
-        CAST(d0.code AS INTEGER) AS code
-    FROM (SELECT "q" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
-  GROUP BY p,
-      code) AS t
-GROUP BY code
-
 -- persons by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
@@ -3781,7 +3766,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "r" AS k0,
             "i" AS v0,
             "p" AS p
@@ -3868,7 +3853,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "q" AS k0,
             "i" AS v0,
             "p" AS p
@@ -3952,7 +3937,7 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
         count(*) AS n
     FROM (SELECT r.p AS p,
           CAST(0 AS INTEGER) AS code,
-          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('305.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "i" AS v0,
             "p" AS p
         FROM (SELECT "p",
@@ -3987,22 +3972,25 @@ GROUP BY code,
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(least(c, 3) * 1024) AS a2,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a3 * 1024 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a3
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1,
-      count(v3) AS a3
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a2,
+      coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a3
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
         r.v0 AS v0,
         r.v1 AS v1,
+        r.v2 AS v2,
         r.v3 AS v3
     FROM (SELECT "x" AS v0,
-          "y" AS v1,
-          "x" AS v3,
+          "x" AS v1,
+          "y" AS v2,
+          "y" AS v3,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -4019,12 +4007,12 @@ GROUP BY code
 -- redefined: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0,
-        count(v1) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) - (125829120) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) - (545259520) END) AS BIGINT), 0) AS a1
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
           r.v0 AS v0,
@@ -4113,17 +4101,24 @@ GROUP BY code
 
 -- semi join: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "r" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4158,17 +4153,24 @@ GROUP BY code
 
 -- several by boolean: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "b" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4194,17 +4196,24 @@ GROUP BY code
 
 -- several by bucket: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x"
@@ -4228,17 +4237,24 @@ GROUP BY code
 
 -- several by case: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x"
@@ -4262,17 +4278,24 @@ GROUP BY code
 
 -- several by days: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "e" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4298,17 +4321,24 @@ GROUP BY code
 
 -- several by days later: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4334,17 +4364,24 @@ GROUP BY code
 
 -- several by declared: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "r" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4411,17 +4448,24 @@ GROUP BY code
 
 -- several by discovered: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v1 AS v1
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
     FROM (SELECT "q" AS k0,
+          "x" AS v0,
           "x" AS v1,
+          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -4520,17 +4564,24 @@ GROUP BY code
 
 -- several by discovered dates: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v1 AS v1
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
     FROM (SELECT "d" AS k0,
+          "x" AS v0,
           "x" AS v1,
+          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -4629,17 +4680,24 @@ GROUP BY code
 
 -- several by discovered integers: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v1 AS v1
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
     FROM (SELECT "w" AS k0,
+          "x" AS v0,
           "x" AS v1,
+          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -4751,18 +4809,25 @@ GROUP BY code
 
 -- several by discovered with declared: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
   FROM (SELECT r.p AS p,
         CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-        r.v1 AS v1
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
     FROM (SELECT "q" AS k0,
           "r" AS k1,
+          "x" AS v0,
           "x" AS v1,
+          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
@@ -4833,17 +4898,24 @@ GROUP BY k0,
 
 -- several by month: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4869,17 +4941,24 @@ GROUP BY code
 
 -- several by name of the day: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4905,17 +4984,24 @@ GROUP BY code
 
 -- several by name of the month: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4941,18 +5027,25 @@ GROUP BY code
 
 -- several by two: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "r" AS k0,
             "b" AS k1,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -4981,17 +5074,24 @@ GROUP BY code
 
 -- several by with NULL: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "n" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -5248,17 +5348,24 @@ GROUP BY code
 
 -- union: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
-          r.v1 AS v1
+          r.v0 AS v0,
+          r.v1 AS v1,
+          r.v2 AS v2
       FROM (SELECT "r" AS k0,
+            "x" AS v0,
             "x" AS v1,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "r",
               "x",
@@ -5309,16 +5416,23 @@ GROUP BY code
 
 -- union of two tables: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
-        r.v1 AS v1
-    FROM (SELECT "z" AS v1,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT "z" AS v0,
+          "z" AS v1,
+          CASE WHEN ("z" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "z",
             "p"
@@ -5371,19 +5485,22 @@ GROUP BY code
 
 -- variance by declared: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a1,
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a1,
         coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a2
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
+          r.v0 AS v0,
           r.v1 AS v1,
           r.v2 AS v2
       FROM (SELECT "r" AS k0,
+            "y" AS v0,
             "y" AS v1,
             CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
             "p" AS p
@@ -5451,19 +5568,22 @@ GROUP BY code
 
 -- variance by discovered: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a2
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
+        r.v0 AS v0,
         r.v1 AS v1,
         r.v2 AS v2
     FROM (SELECT "q" AS k0,
+          "y" AS v0,
           "y" AS v1,
           CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           "p" AS p
@@ -5521,19 +5641,22 @@ GROUP BY k0
 
 -- variance, ungrouped: tally
 SELECT code,
-    sum(least(c, 3) * 1024) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a1,
       coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a2
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
         r.v1 AS v1,
         r.v2 AS v2
-    FROM (SELECT "y" AS v1,
+    FROM (SELECT "y" AS v0,
+          "y" AS v1,
           CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           "p" AS p
       FROM (SELECT "p",
@@ -5634,22 +5757,25 @@ GROUP BY code
 
 -- windows: tally
 SELECT code,
-    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / m) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a0,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a1,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) * least(m, 2) / c / m)) AS BIGINT) END) AS a2
 FROM (WITH pairs AS MATERIALIZED (SELECT p,
         code,
         count(*) AS c,
-        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1,
+        coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
         count(v2) AS a2
     FROM (SELECT r.p AS p,
           CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+          r.v0 AS v0,
           r.v1 AS v1,
           r.v2 AS v2
       FROM (SELECT "r" AS k0,
             "b" AS k1,
+            "x" AS v0,
             "x" AS v1,
-            "x" AS v2,
+            CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
             "p" AS p
         FROM (SELECT "p",
               "x",
@@ -6196,11 +6322,13 @@ WHERE "p" IS NOT NULL
 
 -- join persons: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
+    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "k" AS k0,
@@ -6226,10 +6354,12 @@ JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 -- left join persons: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.t0 AS a0,
-    g.t1 AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a1,
+    g.t2 - g.t1 AS a2
 FROM (SELECT k0,
-      count(*) AS t0,
-      coalesce(sum(s0), 0) AS t1
+      coalesce(sum(s0), 0) AS t0,
+      count(s0) AS t1,
+      count(*) AS t2
   FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('0.0' AS DOUBLE) AND CAST('5.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('0.0' AS DOUBLE) THEN CAST('0.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('5.0' AS DOUBLE) THEN CAST('5.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "k" AS k0,
