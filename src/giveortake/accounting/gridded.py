@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from giveortake.accounting.grid import GridLaw, on_grid
 from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Floats
+from giveortake.caching import cached
 
 if TYPE_CHECKING:
     from giveortake.accounting.laws import Law
@@ -80,7 +80,7 @@ class GriddedCurve:
         return GridLaw(Fraction(0), -half * apart, apart, masses, nothing, nothing, (0.0, float(values[-1])), slack)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _values(promise: ZCDP | RenyiDP, apart: Fraction, half: int) -> Floats:
     """Bounds of δ at −half·apart, …, half·apart, rounded up."""
     positive = np.array([float(promise.delta_at(apart * i)) for i in range(half + 1)]) * (1 + 4 * UNIT)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import (
     ZCDP,
@@ -91,7 +91,7 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     return _failure(event, neighbours)
 
 
-@lru_cache(maxsize=_KEPT)
+@cached(_KEPT)
 def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     match event:
         case events.Composed():
@@ -111,7 +111,7 @@ def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | No
             return None if exactly is None else grains_up(exactly)
 
 
-@lru_cache(maxsize=_KEPT)
+@cached(_KEPT)
 def _failure(event: Event, neighbours: Neighbours) -> int:
     match event:
         case events.Composed():

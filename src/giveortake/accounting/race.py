@@ -38,13 +38,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, final
 
 from giveortake.accounting.amounts import Amounts, told_as_left, told_as_used
 from giveortake.accounting.balances import Account, Total
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu, short_down
 from giveortake.accounting.guards import Filter
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.exact import LEAST, rational
 from giveortake.privacy import ApproxDP, gaussian_mu
@@ -137,7 +138,7 @@ class Race(Filter):
         return min(shares)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def lineup(epsilon: Fraction, delta: Fraction) -> tuple[Contestant, ...]:
     """The contestants of an (ε, δ) budget, after the pot is taken out; a function of the two numbers alone."""
     best = best_order(epsilon, _BEST_ORDER * delta)
@@ -169,7 +170,7 @@ def _after_pot(budget: ApproxDP) -> Fraction:
     return budget.delta - _KEYS * budget.delta
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
     """How much of a currency implies (ε, δ)-DP, rounded down.
 
@@ -192,7 +193,7 @@ def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
     raise InvalidParameter("currency", currency, "has no limit from which (ε, δ) follows")
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def best_order(epsilon: Fraction, delta: Fraction, fineness: int = 16) -> Fraction:
     """The order α = 1 + m·2^k/fineness at which the limit is worth most ρ, that is, limit/α is greatest.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 import numpy as np
 
+from giveortake.caching import cached
 from giveortake.mechanisms import laplace_sums, tails
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _crossing(difference: Floats) -> Floats:
     return crossing
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _weights(strategy: PrefixStrategy) -> Floats:
     return strategy.weights()
 
@@ -135,14 +135,14 @@ def _difference_weights(strategy: PrefixStrategy, quantile: Fraction) -> Floats:
     return difference
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _normal_reach(strategy: PrefixStrategy, quantile: Fraction) -> tuple[Floats, Floats]:
     """The standard deviation of D for noise of deviation one, and how far rounding to steps may move it."""
     weights = _difference_weights(strategy, quantile)
     return np.sqrt((weights**2).sum(axis=1)), np.abs(weights).sum(axis=1) / 2
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) -> tuple[Floats, Floats]:
     """The margin of D for noise of scale one, which is exceeded with probability `miss`, and that of rounding."""
     weights = _difference_weights(strategy, quantile)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.compile.aggregates import Measures
@@ -41,7 +41,6 @@ Squares: TypeAlias = "dict[int, Fraction]"  # by the place of the measure
 Term: TypeAlias = "tuple[float, dict[int, float]]"  # the weight of an output, and what each measure adds to its V
 
 _STEPS = 60
-_KEPT = 256  # cached choices: the search for a spend needs the same one many times
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
@@ -96,11 +95,10 @@ def design(question: Question, stability: Stability, rules: Rules, *, pure: bool
     return _Candidate(question, stability, rules, chosen, pure=pure).design(shares)
 
 
-@lru_cache(maxsize=_KEPT)
 def choice(
     question: Question, stability: Stability, rules: Rules, basis: Basis | None, *, pure: bool
 ) -> tuple[Basis, tuple[Fraction, ...]]:
-    """The basis and shares of the best design. Only these are cached: they affect accuracy, never sensitivities."""
+    """The basis and shares of the best design. They affect accuracy, never sensitivities."""
     plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
     best, shares = plain, plain.equal
     if rules is Rules.FIRST or not plain.measures or not plain.is_judged:

@@ -19,7 +19,7 @@ from giveortake.learn.passes import passes
 from giveortake.learn.task import Ground, Task
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 @told_by_name({"columns": '["region", "sex"]'}, beyond='contingency(s, ["region", "sex"], epsilon=…, delta=…)')
+@served_to_asker
 def contingency(
     s: Session | frame.Table,
     columns: Sequence[str],

@@ -105,8 +105,10 @@ class Learner(ABC):
 
     def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
-        task = self._task(LearningData.of(source))
-        return self._quoted(task, task.request(), getattr(self, "n", None) if n is None else n)
+        data = LearningData.of(source)
+        with data.serving():
+            task = self._task(data)
+            return self._quoted(task, task.request(), getattr(self, "n", None) if n is None else n)
 
     def _quoted(self, task: Task, request: RunRequest, n: int | None) -> FitQuote:
         known = list(zip(task.shares.items(), task.known(), strict=False))
@@ -154,6 +156,10 @@ class Learner(ABC):
             return self._fit(held.data, key)
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
+        with data.serving():
+            return self._fitted(data, key)
+
+    def _fitted(self, data: LearningData, key: str | None) -> Self:
         task = self._task(data)
         request = task.request()
         self._require_signal(task, request)

@@ -23,7 +23,7 @@ from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.task import Ground, Task
 from giveortake.plan import Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,7 @@ _WIDEST = 8  # columns whose correlations are shown, each with each
 
 
 @told_by_name({"s": 'gt.learn.moments(s, ["age", "fee"], epsilon="1", delta="1e-6")'})
+@served_to_asker
 def moments(
     s: Session | frame.Table,
     columns: Sequence[str] | None = None,

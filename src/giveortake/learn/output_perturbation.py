@@ -37,7 +37,7 @@ from giveortake.mechanisms.perturbed_descent import PerturbedDescent
 from giveortake.plan import Call, ColumnReference, Derive
 from giveortake.plan import Literal as Constant
 from giveortake.session.run_steps import NoisyVector
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,7 @@ _SLOPES = 1 << 12  # steps of the slopes of straight lines
 _KNOTS = (Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4), Fraction(6), Fraction(8))
 
 
+@served_to_asker
 def output_perturbation(
     s: Session | frame.Table,
     target: str,

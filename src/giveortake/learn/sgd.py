@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake.accounting.calibration import calibrate
+from giveortake.caching import cached
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
@@ -35,7 +35,7 @@ from giveortake.learn.task import Ground
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.adaptive_run import TrustedCode
 from giveortake.session.run_steps import NoisyVector
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     Reals: TypeAlias = npt.NDArray[np.float64]
 
 
+@served_to_asker
 def sgd(
     s: Session | frame.Table,
     target: str,
@@ -87,7 +88,7 @@ def sgd(
     return _Descent.of(data, target, features, loss, ground={"epsilon": epsilon, "delta": delta}).run(said, key)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _multiplier(epsilon: Fraction, delta: Fraction, steps: int, rate: Fraction) -> Fraction:
     """The least noise that is certified to keep (ε, δ) in all steps; it takes seconds to find."""
     return calibrate("gaussian", ApproxDP(epsilon, delta), releases=steps, rate=rate)

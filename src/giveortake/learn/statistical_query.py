@@ -25,7 +25,7 @@ from giveortake.learn.moments import Moments
 from giveortake.learn.passes import passes
 from giveortake.learn.task import Ground, Task
 from giveortake.plan import Call, Kind, Literal
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from giveortake import frame
@@ -41,6 +41,7 @@ _FINEST = 1 << 20  # steps of 1
 
 
 @told_by_name({"tolerance": 'tolerance="0.01"'})
+@served_to_asker
 def statistical_query(
     s: Session | frame.Table,
     expression: Expr | str,

@@ -132,7 +132,8 @@ def _type_in_words(hint: Any) -> str:
     if origin is not None:
         name = "union" if origin in {Union, types.UnionType} else origin.__name__
         return f"{name}[{', '.join(map(_type_in_words, parts))}]"
-    return str({**_PARTS, Guarantee: "promise", Unit: "unit", ...: "..."}.get(hint) or hint.__name__)
+    stored_names: dict[Any, str] = {**_PARTS, Guarantee: "promise", Unit: "unit", ...: "..."}
+    return stored_names.get(hint) or str(hint.__name__)
 
 
 @cache

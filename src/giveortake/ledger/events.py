@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, LedgerTooNew
 from giveortake.ledger.entries import UPGRADE
 from giveortake.privacy.events import event_from_json
@@ -19,7 +19,7 @@ def event_from_dict(content: Any) -> Event:
     return _event(json.dumps(content))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _event(text: str) -> Event:
     try:
         return event_from_json(text)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.additive import RoundedNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
@@ -112,6 +112,6 @@ def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: 
     return _mu_of_rho(exact.spendable("rho", 0 if rho is None else rho))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _mu_of_rho(rho: Fraction) -> Fraction:
     return exact.sqrt_down(2 * rho)

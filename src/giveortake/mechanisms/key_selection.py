@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from giveortake import exact
+from giveortake.caching import cached
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
@@ -131,7 +132,7 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         return [keys[place] for place in sorted(shown)]
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _persons_needed(mechanism: KeySelection, asked: Fraction) -> int:
     """The least number of persons whose key is shown with that probability."""
 

@@ -6,10 +6,10 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from giveortake import exact
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import shaped_numbers
 from giveortake.mechanisms.gaussian import Gaussian
@@ -82,7 +82,7 @@ class _Kind(NamedTuple):
         return cls(given.is_whole, given.is_float, given.flat.size)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _laplace_on_lattice(
     kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None
 ) -> LatticeNoise:
@@ -93,7 +93,7 @@ def _laplace_on_lattice(
     return LatticeNoise(lattice, Laplace(scale), kind.whole, kind.is_float)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _gaussian_on_lattice(
     kind: _Kind, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None
 ) -> LatticeNoise:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake.caching import cached
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms.prefix_sums import PrefixStrategy
 
@@ -85,7 +85,7 @@ class SquareRoot(PrefixStrategy):
         return [self.kind, self.size, FINENESS]
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _column(size: int) -> tuple[int, ...]:
     entries, chosen = [], 1
     for place in range(size):
@@ -94,12 +94,12 @@ def _column(size: int) -> tuple[int, ...]:
     return tuple(entries)
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _matrix(size: int) -> Floats:
     return _triangle(np.array(_column(size), dtype=np.float64))
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _decoder(size: int) -> Floats:
     """The first column of the lower triangle of ones times the inverse of B, which is constant along diagonals too."""
     column = np.array(_column(size), dtype=np.float64)

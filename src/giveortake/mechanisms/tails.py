@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
 
 import numpy as np
 
+from giveortake.caching import cached
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
@@ -98,7 +100,7 @@ def _parts(scales: Iterable[float], greatest: float) -> tuple[float, ...]:
     return tuple(math.ceil(scale / greatest * _GRID) / _GRID for scale in scales)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float, loosely: bool) -> float:
     present: list[Tail] = [LaplaceTail(np.array([scale]), loosely) for scale in laplace]
     present += [NormalTail(np.array([scale]), loosely) for scale in normal]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 
 from giveortake import exact
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.discovered_histogram import shown_keys
 from giveortake.mechanisms.gaussian import Gaussian
@@ -122,7 +122,7 @@ class WeightedKeys(Mechanism[Any, Any]):
         return shown_keys(self.noise, self.threshold, *value.open(self), entropy)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def weights(length: int, degree: int) -> tuple[int, ...]:
     """The weights that units of m = 1, 2, … `degree` keys give to each: ⌊length / √m⌋, so that m·w² ≤ length².
 
@@ -143,7 +143,7 @@ def _moved(length: int, sensitivity: Number) -> Fraction:
     raise InvalidParameter("sensitivity", sensitivity, "is neither 1 (add-remove) nor 2 (change-one)")
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _quantiles(delta: Fraction, degree: int) -> tuple[Fraction, ...]:
     """For t = 1, 2, … an upper bound of the z at which Φ(z)^t = 1 − δ."""
     with exact.precision():
@@ -153,7 +153,7 @@ def _quantiles(delta: Fraction, degree: int) -> tuple[Fraction, ...]:
         )
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _lone_key_chance(sigma: Fraction, threshold: int, length: int, degree: int) -> Fraction:
     """The greatest of 1 − Φ((threshold − ½ − w_t) / sigma)^t over t, rounded up."""
     greatest = Fraction(0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from heapq import nlargest
 from math import isqrt
 from typing import TYPE_CHECKING, final
 
+from giveortake.caching import cached
 from giveortake.exact import (
     LEAST,
     Number,
@@ -163,7 +163,7 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
     return _gaussian_mu(positive("epsilon", epsilon), open_probability("delta", delta))
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _gaussian_mu(asked: Fraction, allowed: Fraction) -> Fraction:
     """`gaussian_mu`, near a guess if the curve certainly crosses there, else by bisection: the result is the same."""
     found = _near_guess(asked, allowed)
@@ -244,7 +244,7 @@ def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
     return mu
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _gaussian_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
     """μ(a + μ/2) for the least a between −40 and 40 at which the curve, falling in a, is certainly at most δ."""
     if _certainly_implies(mu, Fraction(0), delta):

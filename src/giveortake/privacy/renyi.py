@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
     LEAST,
@@ -155,7 +155,7 @@ def epsilon_from_order(order: Fraction, divergence: Fraction, delta: Fraction) -
         return max(Fraction(0), upper(enclosure(divergence) - enclosure(1 / excess).log1p() - spread))
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def statements_on_a_grid(promise: Guarantee) -> tuple[tuple[Fraction, Fraction], ...]:
     """Pairs (ε, δ(ε)) for evenly spaced ε, up to where δ is negligible."""
     try:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from giveortake.caching import cached
 from giveortake.randomness.entropy import integer, words
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def packed_bernoulli(probability: Fraction, rows: int, columns: int, entropy: En
     return bits
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _pieces(probability: Fraction) -> _Pieces:
     chances = [probability**ones * (1 - probability) ** (8 - ones) for ones in range(9)]
     cuts, total = [], Fraction(0)

@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from giveortake.caching import serving
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.paces import Pace
 from giveortake.plan.questions import aggregates_in
@@ -71,7 +72,9 @@ class SessionDesk:
         mechanism = mechanism_of(self.session)
         if mechanism.ledger.versions(mechanism.dataset)[-1][0] != mechanism.version:
             raise Superseded
-        return operation(self.of(request["analyst"]), request)
+        session = self.of(request["analyst"])
+        with serving(mechanism_of(session).cache):
+            return operation(session, request)
 
     def of(self, analyst: str | None) -> Session:
         """The session of an analyst, or the custodian's own.

@@ -39,6 +39,7 @@ from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
 from giveortake.session.released_tables import counter_record
 from giveortake.session.sealed_draws import sealed_question
+from giveortake.session.serving import served
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def _period(column: str, domain: Domain) -> Expression:
 
 
 @final
+@served
 class Counter:
     """A running count of rows, period after period: `next` returns the count up to the next period.
 

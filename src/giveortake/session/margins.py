@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
 from giveortake.advice import Advice
+from giveortake.caching import cached
 from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
 from giveortake.compile.weights import parts_of
@@ -108,7 +108,7 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
     return at(high)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _fresh(budget: Guarantee) -> Filter:
     """A filter that has admitted nothing. It is shared: copy it before charging it."""
     return accounting.filter(budget)

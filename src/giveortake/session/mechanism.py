@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.advice import Advice
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
+from giveortake.caching import Cache
 from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
 from giveortake.compile.measurement import prepared
 from giveortake.errors import (
@@ -128,6 +129,7 @@ class InteractiveMechanism:
     as_of: int | None = None  # while an old release is read: its entry; later profiles are ignored
     paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # from the ledger, if they were read already
     questions: PreparedQuestions = field(default_factory=PreparedQuestions)  # of this asker
+    cache: Cache = field(default_factory=Cache)  # of this asker
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
     older: tuple[Rules, ...] = ()  # earlier rules that answers in the ledger follow
@@ -139,7 +141,7 @@ class InteractiveMechanism:
             raise AccessDenied(
                 "an analyst's session cannot ask as somebody else", hint="only the custodian's session has as_analyst"
             )
-        return replace(self, analyst=name, questions=PreparedQuestions(), trusted={}).as_now()
+        return replace(self, analyst=name, questions=PreparedQuestions(), cache=Cache(), trusted={}).as_now()
 
     def as_now(self) -> InteractiveMechanism:
         """This mechanism with the current budget of the ledger, which the custodian may have changed."""

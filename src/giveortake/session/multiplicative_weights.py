@@ -36,6 +36,7 @@ from giveortake.plan.domains import stored_type
 from giveortake.privacy import ApproxDP
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Compared, Counted
+from giveortake.session.serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,6 +94,7 @@ class WeightsPlan:
 
 
 @final
+@served
 class MultiplicativeWeights:
     """Counts of combinations of values, asked one after the other: `with s.multiplicative_weights(…) as w: w.count(…)`.
 
@@ -138,6 +140,7 @@ class MultiplicativeWeights:
         words = f"counts of {', '.join(columns)}"
         request = RunRequest.of_mechanism(mechanism, table, rho, said, words, stated=promise)
         request.require([self._columns])
+        self._mechanism = mechanism
         self._one_at_a_time = threading.Lock()
         self._stack = ExitStack()
         self._run: AdaptiveRun = self._stack.enter_context(request.begin(key))

@@ -15,6 +15,7 @@ from giveortake.plan.documents import question_to_json
 from giveortake.session.arguments import require_here
 from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of
+from giveortake.session.serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 @final
+@served
 class Query:
     """A question that can be answered. It is a value: asking it twice asks the same.
 

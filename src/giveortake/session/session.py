@@ -27,6 +27,7 @@ from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
 from giveortake.session.release_records import paid_release, release_of
 from giveortake.session.released_tables import released_table, released_tables
+from giveortake.session.serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +54,7 @@ _OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
 
 @final
+@served
 class Session:
     """Tables behind a budget; made by `gt.protect`.
 

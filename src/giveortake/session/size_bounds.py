@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
+from giveortake.caching import cached
 from giveortake.mechanisms.weighted_sums import reach
 from giveortake.session.size_estimates import LARGE, USUAL, groups_share, rows_left, rows_share
 
@@ -115,7 +116,7 @@ class SizeBounds:
         return float(self.kept_low[-1])
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
     families, strays = _families(sizes.edges, sizes.closed, sizes.scale, miss)
     values = [sizes.noisy(family) for family in families]
@@ -137,7 +138,7 @@ def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
     return SizeBounds(kept_low, kept_high, left_low, left_high, above_low, above_high)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -> tuple[list[Floats], list[Floats]]:
     """The weights of all sums that are bounds, one row for each cap, and how far the noise of each may stray.
 

@@ -8,10 +8,11 @@ the two doublings before.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+
+from giveortake.caching import cached
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +28,7 @@ _NOBODY = 0.05  # persons: where fewer are expected, the tail ends
 _GRID = (np.arange(16) + 0.5) / 16  # places of a person's groups, from the largest to the smallest
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def people(sizes: Sizes, miss: float, lean: float) -> Floats:
     """An estimate of the number of persons in each bin."""
     last, counts = sizes.last_seen(miss), np.array(sizes.counts, dtype=np.float64)
@@ -93,7 +94,7 @@ def groups_share(
     return float(np.clip(1.0 - (persons @ kept) / (persons @ rows), 0.0, 1.0))
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _in_order(of: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
     """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
     reached = []

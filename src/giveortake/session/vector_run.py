@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
 from giveortake import frame
+from giveortake.caching import serving
 from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
@@ -19,7 +22,8 @@ from giveortake.session.run_requests import RunRequest
 from giveortake.session.session import Session, mechanism_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from fractions import Fraction
 
     from giveortake.compile import Spend
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
 
-__all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
+__all__ = ["AdaptiveRun", "LearningData", "RunRequest", "served_to_asker"]
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 _SPLIT = "held out "  # salt of the hash that holds persons out
 _MISS = 0.05  # probability that a bound of a profile misses
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
@@ -66,6 +72,10 @@ class LearningData:
             )
         question = Question(source.relation, (), (("n", _COUNT),))
         return cls(mechanism_of_query(source.ask(question)), source.relation)
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Use the cache of whoever asks, until the block ends."""
+        return serving(self._mechanism.cache)
 
     def split(self, held_out: Fraction) -> tuple[LearningData, LearningData]:
         """Split the persons into those to learn from and those held out, by a public hash of their names.
@@ -164,3 +174,17 @@ class LearningData:
         named = (("n", _COUNT), *((f"v{place}", each) for place, each in enumerate(sums)))
         self._mechanism.origin.require(Question(asked.relation, keys, named))
         self._mechanism.engine.require_runnable([asked])
+
+
+def served_to_asker(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a function whose first argument is a session, or a table of one, use the cache of whoever asks."""
+    first = next(iter(inspect.signature(function).parameters))
+
+    @wraps(function)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        source: Any = args[0] if args else kwargs.get(first)
+        mechanism = mechanism_of(source) if isinstance(source, Session) else LearningData.of(source)._mechanism  # noqa: SLF001 (of this module)
+        with serving(mechanism.cache):
+            return function(*args, **kwargs)
+
+    return call

@@ -16,6 +16,7 @@ from giveortake.session.margins import no_price, share_of_budget
 from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.released_tables import workload_record
 from giveortake.session.sealed_draws import sealed_question
+from giveortake.session.serving import served
 from giveortake.session.stored_answers import MANY
 from giveortake.session.workload_prices import PricedWorkload, WorkloadPricing
 from giveortake.session.workload_quotes import WorkloadQuote
@@ -54,6 +55,7 @@ _OTHER_CAPS = {
 
 
 @final
+@served
 class WorkloadQuery:
     """Tables that are asked for together: quoted for free, answered under one charge.
 

@@ -18,6 +18,7 @@ from giveortake.progress import rounds_shown
 from giveortake.session.arguments import require_here
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import NoisyTable
+from giveortake.session.vector_run import served_to_asker
 from giveortake.synth.key_columns import (
     declared_edges,
     fine_edges,
@@ -66,6 +67,7 @@ _COLUMNS = {"columns": 'columns=["age", "region"]'}
 
 
 @told_by_name(_COLUMNS)
+@served_to_asker
 def synthesize(
     session: Session,
     *,
@@ -107,6 +109,7 @@ def synthesize(
 
 
 @told_by_name(_COLUMNS)
+@served_to_asker
 def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> SynthesisQuote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
     decisive = {name: said for name, said in asked.items() if name not in {"rows", "key", "progress"}}

@@ -6,11 +6,11 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.caching import cached
 from giveortake.errors import Unprovable
 from giveortake.exact import ceiling
 from giveortake.mechanisms import Gaussian
@@ -183,7 +183,7 @@ class ResidualDesign(Design):
                 yield axes, known[tuple(places[axis] for axis in axes)]
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def _known(layout: Any) -> dict[tuple[int, ...], int]:
     return {residual: place for place, residual in enumerate(layout.residuals)}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import comb
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, final, get_args
 
+from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import LEAST, Number, enclosure, positive, precision, upper
 from giveortake.privacy.approximate import ApproxDP
@@ -95,7 +95,7 @@ def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
         return min(epsilon, epsilon + upper((enclosure(rate) + enclosure(-epsilon).exp()).log()))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def sampled_gaussian_divergence(mu: Fraction, rate: Fraction, order: int) -> Fraction:
     """The Rényi divergence of whole order α of Poisson-sampled Gaussian noise, rounded up.
 

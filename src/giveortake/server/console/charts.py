@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import Unprovable
@@ -229,7 +228,6 @@ _GROUPS = range(1, 11)
 _HEIGHT = 226
 
 
-@lru_cache(maxsize=64)
 def belief_chart(promise: Guarantee) -> Markup:
     """A chart of belief after against belief before: whatever is published, it stays within the band."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
@@ -251,7 +249,6 @@ def belief_chart(promise: Guarantee) -> Markup:
     )
 
 
-@lru_cache(maxsize=64)
 def attacker_chart(promise: Guarantee) -> Markup:
     """A chart of the best that an attacker can do who guesses who is in the data: right against wrong guesses."""
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
@@ -269,7 +266,6 @@ def attacker_chart(promise: Guarantee) -> Markup:
     )
 
 
-@lru_cache(maxsize=64)
 def group_chart(promise: Guarantee) -> Markup:
     """A chart of how a belief of one half about a group may end, by the size of the group."""
     plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT, left=0.18)
