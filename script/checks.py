@@ -69,6 +69,8 @@ def main() -> int:
         record(seconds)
     elif arguments.quick is None:
         print(age_of_record())
+        print("── ", end="", flush=True)
+        subprocess.run([sys.executable, ROOT / "benchmarks" / "bench_house.py", "sizes"], check=True)
     print(f"── {'all well' if code == 0 else 'failed'} after {seconds} s", flush=True)
     return code
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Speed, beside peers and a floor": (
-        *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "path"),
+        *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "house"),
     ),
     "Answers for one budget": ("filters", "widths", "intervals", "caps", "keys"),
     "The same questions elsewhere": ("coming_from",),
