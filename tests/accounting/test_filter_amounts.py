@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from filter_strategies import BUDGETS, admitted
 from giveortake.accounting import prices
 from giveortake.accounting.currencies import Divergence, Epsilon, Rho, SquaredMu
@@ -19,8 +20,8 @@ from giveortake.accounting.filters import filter  # noqa: A004
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 
 
-@pytest.mark.parametrize("budget", [PureDP("1"), ApproxDP("1", "1e-6")], ids=repr)
-@pytest.mark.parametrize("tenth", [events.Pure(0.1), events.Laplace(10), events.AboveThreshold("1/10")], ids=repr)
+@all_cases("budget", [PureDP("1"), ApproxDP("1", "1e-6")])
+@all_cases("tenth", [events.Pure(0.1), events.Laplace(10), events.AboveThreshold("1/10")])
 def test_ten_tenths_fit_one_and_nothing_after_not_even_1e_300(budget: Guarantee, tenth: events.Event) -> None:
     guard = filter(budget)
     assert admitted(guard, tenth) == 10
@@ -34,7 +35,7 @@ def test_three_tenths_fit_three_tenths() -> None:
     assert not guard.admits(events.Pure("1e-300"))
 
 
-@pytest.mark.parametrize("denominator", [3, 7, 11, 17, 49, 64, 97, 100])
+@all_cases("denominator", [3, 7, 11, 17, 49, 64, 97, 100])
 def test_every_small_share_of_a_budget_fits_exactly_as_often(denominator: int) -> None:
     guard = filter(PureDP(1))
     assert admitted(guard, events.Pure(Fraction(1, denominator))) == denominator
@@ -70,7 +71,7 @@ def test_irrational_prices_are_multiples_of_a_small_power_of_two(epsilon: Fracti
         }
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: type(budget).__name__)
+@all_cases("budget", BUDGETS)
 def test_totals_stay_short_under_amounts_with_ever_new_denominators(budget: Guarantee) -> None:
     guard = filter(budget)
     for denominator in range(10**6 + 1, 10**6 + 400):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake.accounting import bounds, events, laws
 from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.charges import flattened
@@ -48,7 +49,7 @@ def test_narrow_intervals_are_as_accurate_as_stated() -> None:
             assert relative(c, exact) < TAIL_ERROR + 2.0**-49 * x * x
 
 
-@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p"])
+@all_cases("name", ["exp", "expm1", "log", "log1p"])
 def test_library_functions_are_within_what_is_assumed(name: str) -> None:
     random = np.random.default_rng(3)
     inputs = np.concatenate([random.uniform(0.01, 600, 400), np.exp(random.uniform(-30, 0, 400))])
@@ -146,8 +147,8 @@ def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: 
         assert inside * math.exp(factor) == pytest.approx(truth, rel=1e-9, abs=1e-14)
 
 
-@pytest.mark.parametrize("promise", [ZCDP("0.5"), ZCDP("0.01"), RenyiDP({2: "0.1", 8: "0.4", 32: "1.6"})])
-@pytest.mark.parametrize("delta", [1e-3, 1e-8])
+@all_cases("promise", [ZCDP("0.5"), ZCDP("0.01"), RenyiDP({2: "0.1", 8: "0.4", 32: "1.6"})])
+@all_cases("delta", [1e-3, 1e-8])
 def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP | RenyiDP, delta: float) -> None:
     low, high = bounds.epsilon_bounds([RepeatedLaw(GriddedCurve(promise), 1, known=False)], delta, delta)
     truth = float(promise.epsilon_at(Fraction(delta)))
@@ -162,9 +163,7 @@ def test_what_doubles_cannot_tell_is_not_told() -> None:
         bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(laws.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
 
 
-@pytest.mark.parametrize(
-    "event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")]
-)
+@all_cases("event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")])
 def test_sampled_releases_are_priced_both_for_adding_and_for_removing(event: events.Subsampled) -> None:
     bundle = flattened(events.Repeated(event, 3))
     removing, adding = _directions(bundle)

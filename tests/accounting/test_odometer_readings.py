@@ -11,6 +11,7 @@ from brute_force import Move, leaky, randomized_response, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import all_cases
 from filter_strategies import every_event, pure_events
 from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 from giveortake.errors import InvalidParameter, Unpriced, Unprovable
@@ -41,7 +42,7 @@ def excess_over_reading(fresh: Odometer, state: Hashable, ratio: Fraction) -> Fr
     return max(Fraction(0), 1 - exp_down(fresh.spent.epsilon) * ratio)
 
 
-@pytest.mark.parametrize("delta", ["0.3", "0.05", "0.001"])
+@all_cases("delta", ["0.3", "0.05", "0.001"])
 def test_no_adversary_gains_by_watching_the_reading(delta: str) -> None:
     @cache
     def reward(state: Hashable, ratio: Fraction) -> Fraction:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.accounting.guards import Filter
 from giveortake.privacy import events
 from giveortake.privacy.events import Event, InPart
@@ -69,9 +70,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert guard.spent == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(
-    "budget", [gt.PureDP(3), gt.ApproxDP(3, "1e-6"), gt.ZCDP(3), gt.GaussianDP(3), gt.RenyiDP({2: 3, 8: 4})], ids=repr
-)
+@all_cases("budget", [gt.PureDP(3), gt.ApproxDP(3, "1e-6"), gt.ZCDP(3), gt.GaussianDP(3), gt.RenyiDP({2: 3, 8: 4})])
 def test_a_snapshot_remembers_the_parts(budget: Any) -> None:
     guard = gt.accounting.filter(budget)
     for part, epsilon in enumerate(["0.1", "0.3", "0.2"]):

@@ -8,11 +8,11 @@ import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import pytest
 from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake import exact
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def test_a_probability_bound_stays_between_zero_and_one(number: Fraction) -> Non
         assert exact.probability_down(ball) <= number <= exact.probability_up(ball)
 
 
-@pytest.mark.parametrize("nothing_known", [arb("nan"), arb("+/- inf"), arb(0, 5)])
+@all_cases("nothing_known", [arb("nan"), arb("+/- inf"), arb(0, 5)])
 def test_a_probability_about_which_nothing_is_known_lies_between_zero_and_one(nothing_known: exact.Ball) -> None:
     assert exact.probability_down(nothing_known) == 0
     assert exact.probability_up(nothing_known) == 1
 
 
-@pytest.mark.parametrize("gamma", [10**4 * 2, 10**10, 10**300])
+@all_cases("gamma", [10**4 * 2, 10**10, 10**300])
 def test_a_probability_too_small_to_write_down_is_rounded_outwards(gamma: int) -> None:
     ball = (-exact.enclosure(gamma)).exp()
     assert exact.probability_down(ball) == 0

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake import exact
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
@@ -120,7 +121,7 @@ def test_a_short_float_means_its_own_shortest_decimal(number: float) -> None:
     assert np.float32(float(parsed)) == np.float32(number)
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+@all_cases("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_a_numpy_integer_means_itself(kind: Callable[[int], np.integer[Any]]) -> None:
     assert exact.rational("x", kind(7)) == 7  # type: ignore[arg-type]
 
@@ -150,8 +151,8 @@ def test_zero_with_an_enormous_exponent_is_zero() -> None:
     assert exact.rational("x", "0e999999999") == exact.rational("x", Decimal("0e-999999")) == 0
 
 
-@pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NOT_FINITE, *NOT_WRITTEN_AS_NUMBERS, *BEYOND_ALL_RANGES], ids=repr)
+@all_cases("parse", PARSERS)
+@all_cases("value", [*NOT_NUMBERS, *NOT_FINITE, *NOT_WRITTEN_AS_NUMBERS, *BEYOND_ALL_RANGES])
 def test_what_is_no_plain_number_is_refused_with_the_name_of_the_parameter(
     parse: Callable[[str, Any], object], value: object
 ) -> None:
@@ -162,18 +163,18 @@ def test_what_is_no_plain_number_is_refused_with_the_name_of_the_parameter(
     assert str(caught.value).startswith("sensitivity = ")
 
 
-@pytest.mark.parametrize("value", [0, -1, "-1/3", -0.0, Decimal("-0.1"), "1e-301", "1e301", 10**300 + 1])
+@all_cases("value", [0, -1, "-1/3", -0.0, Decimal("-0.1"), "1e-301", "1e301", 10**300 + 1])
 def test_what_is_not_positive_and_representable_is_refused(value: exact.Number) -> None:
     with pytest.raises(InvalidParameter, match=r"^scale = "):
         exact.positive("scale", value)
 
 
-@pytest.mark.parametrize("value", ["1e-300", "1e300", 1e300, 1e-300, 1, 10**300])
+@all_cases("value", ["1e-300", "1e300", 1e300, 1e-300, 1, 10**300])
 def test_both_ends_of_the_supported_range_are_accepted(value: exact.Number) -> None:
     assert exact.LEAST <= exact.positive("scale", value) <= exact.GREATEST
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0", "0/7", Decimal(0), Fraction(0)])
+@all_cases("zero", [0, 0.0, -0.0, "0", "0/7", Decimal(0), Fraction(0)])
 def test_zero_is_non_negative_but_not_positive(zero: exact.Number) -> None:
     assert exact.non_negative("rho", zero) == 0
     assert exact.closed_probability("delta", zero) == 0
@@ -192,7 +193,7 @@ def test_probabilities_are_kept_exactly(number: Fraction) -> None:
             exact.open_probability("p", number)
 
 
-@pytest.mark.parametrize("value", [-1, "-1e-300", "1.0000000000000000000000000000001", 2, "1e300"])
+@all_cases("value", [-1, "-1e-300", "1.0000000000000000000000000000001", 2, "1e300"])
 def test_what_is_no_probability_is_refused(value: exact.Number) -> None:
     for parse in (exact.open_probability, exact.closed_probability):
         with pytest.raises(InvalidParameter, match="between 0 and 1"):
@@ -221,7 +222,7 @@ def test_a_broken_number_is_not_whole(number: Fraction) -> None:
         exact.whole("k", number, least=-(10**40))
 
 
-@pytest.mark.parametrize("said", ["four", ""])
+@all_cases("said", ["four", ""])
 def test_who_writes_something_else_is_told_to_write_a_whole_number(said: str) -> None:
     with pytest.raises(InvalidParameter, match=r"is not a whole number\n\n  hint: write a whole number, such as 10"):
         exact.whole("k", said)
@@ -269,8 +270,8 @@ LONG: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
-@pytest.mark.parametrize("number", LONG, ids=lambda number: f"{type(number).__name__}")
+@all_cases("parser", PARSERS)
+@all_cases("number", LONG)
 def test_numbers_of_thousands_of_digits_are_refused(parser: Callable[..., object], number: Any) -> None:
     with pytest.raises(InvalidParameter) as refused:
         parser("epsilon", number)
@@ -284,7 +285,7 @@ def test_the_longest_numbers_that_are_read_can_be_written() -> None:
         assert exact.rational("x", str(number)) == number
 
 
-@pytest.mark.parametrize("zero", ["0e-999999999", Decimal("0e-999999999"), "0e999999999", "-0.0"], ids=repr)
+@all_cases("zero", ["0e-999999999", Decimal("0e-999999999"), "0e999999999", "-0.0"])
 def test_zero_is_zero_whatever_its_exponent(zero: Any) -> None:
     assert exact.rational("x", zero) == 0
 
@@ -305,14 +306,14 @@ def test_a_release_spends_at_most_a_billion() -> None:
 OTHER_DIGITS = ["1_0", "1_0/3", "\uff11", "\u0663", "1\uff10", "1/\u0663", "1e\uff11", "0.\u0661", "\u00b2", "1\u00a0"]
 
 
-@pytest.mark.parametrize("text", OTHER_DIGITS)
-@pytest.mark.parametrize("parse", PARSERS)
+@all_cases("text", OTHER_DIGITS)
+@all_cases("parse", PARSERS)
 def test_what_python_alone_reads_as_a_number_is_none(parse: Callable[..., Any], text: str) -> None:
     with pytest.raises(InvalidParameter, match=r"is not a (whole )?number"):
         parse("epsilon", text)
 
 
-@pytest.mark.parametrize("text", [*OTHER_DIGITS, "", " 1", "1 ", "1.0", "+-1", "0x1"])
+@all_cases("text", [*OTHER_DIGITS, "", " 1", "1 ", "1.0", "+-1", "0x1"])
 def test_an_integer_is_written_in_plain_digits(text: str) -> None:
     assert exact.integer("-12") == -12
     with pytest.raises(ValueError, match="integer"):

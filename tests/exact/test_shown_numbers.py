@@ -5,16 +5,16 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake import exact
 
 positive_numbers = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("number", "text"),
     [
         (Fraction(0), "0"),

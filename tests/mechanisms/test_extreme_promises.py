@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import (
     AboveThreshold,
@@ -52,7 +53,7 @@ EXTREMES = ["1e-300", "1e-290", "1e-150", "1e-20", "1e-9", 1, 10**9, 10**10, "1e
 PAIRS = list(itertools.product(EXTREMES, EXTREMES))
 
 
-@pytest.mark.parametrize("release", SPENDING.values(), ids=SPENDING)
+@all_cases("release", SPENDING.values(), ids=SPENDING)
 def test_a_billion_works_and_more_is_refused_by_name(release: Callable[[Any], object]) -> None:
     release(10**9)
     for beyond in (10**9 + 1, "1e10", "1e300"):
@@ -61,7 +62,7 @@ def test_a_billion_works_and_more_is_refused_by_name(release: Callable[[Any], ob
         assert refused.value.name in {"epsilon", "mu", "rho"}
 
 
-@pytest.mark.parametrize("release", SPENDING.values(), ids=SPENDING)
+@all_cases("release", SPENDING.values(), ids=SPENDING)
 def test_a_promise_too_strong_for_any_noise_is_refused_by_name_or_kept(release: Callable[[Any], object]) -> None:
     for tiny in ("1e-9", "1e-150", "1e-299", "1e-300"):
         try:
@@ -81,7 +82,7 @@ def test_a_histogram_without_bound_is_refused_by_the_name_that_was_given() -> No
         assert refused.value.name == "epsilon"
 
 
-@pytest.mark.parametrize(("sensitivity", "promise"), PAIRS)
+@all_cases(("sensitivity", "promise"), PAIRS)
 def test_no_pair_of_extremes_makes_a_release_or_its_margin_fail_otherwise(sensitivity: Any, promise: Any) -> None:
     for value, granularity in itertools.product((5, 5.5), (None, "1e-290", 1, 10**10, "1e290")):
         for call in (
@@ -93,7 +94,7 @@ def test_no_pair_of_extremes_makes_a_release_or_its_margin_fail_otherwise(sensit
             works_or_is_refused(call)
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
+@all_cases(("first", "second"), PAIRS)
 def test_no_pair_of_extremes_makes_another_mechanism_fail_otherwise(first: Any, second: Any) -> None:
     for call in (
         lambda: gt.exponential(["a", "b"], [0, 1e300], sensitivity=first, epsilon=second),
@@ -132,7 +133,7 @@ def test_a_weak_promise_keeps_an_integer_as_it_is() -> None:
     assert Laplace(Fraction(1, 10**9)).release(5) == 5
 
 
-@pytest.mark.parametrize("law", [DiscreteGaussian, Gaussian, Laplace])
+@all_cases("law", [DiscreteGaussian, Gaussian, Laplace])
 def test_noise_of_a_scale_whose_square_no_double_holds_is_drawn_or_refused_by_name(law: Any) -> None:
     """Its square is zero as a double: a sampler that divides by it never ends."""
     for scale in (Fraction(1, 10**20), Fraction(1, 10**200)):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 import laws
+from cases import all_cases
 from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice, shaped_numbers
 
@@ -65,7 +66,7 @@ def test_integers_keep_their_sensitivity_and_quantised_numbers_do_not() -> None:
     assert Lattice(5).l1_steps(F(3, 2), whole=True, size=10) == 1 + 9, "a coarser lattice moves integers too"
 
 
-@pytest.mark.parametrize("value", [0.1, 1.1, 123456.789, -1e-300, 5e-324, 1e15 + 0.125])
+@all_cases("value", [0.1, 1.1, 123456.789, -1e-300, 5e-324, 1e15 + 0.125])
 def test_every_float_release_is_a_multiple_of_the_same_granularity(value: float) -> None:
     unit = F(1, 2**20)
     for _ in range(50):
@@ -74,7 +75,7 @@ def test_every_float_release_is_a_multiple_of_the_same_granularity(value: float)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1.1, 3.3])
+@all_cases("value", [0.0, 1.0, 0.1, 1.1, 3.3])
 def test_the_low_bits_of_a_float_release_are_uniform_whatever_the_value(value: float) -> None:
     draws = gt.laplace(np.full(40_000, value), sensitivity=1, epsilon="0.5", granularity="1/1048576")
     low_bits = (draws * 2**20).astype(np.int64) % 64
@@ -82,7 +83,7 @@ def test_the_low_bits_of_a_float_release_are_uniform_whatever_the_value(value: f
     assert not laws.looks_like(low_bits, lambda k: 1 / 83 if 0 <= k < 83 else 0.0)
 
 
-@pytest.mark.parametrize("granularity", ["0.01", "1/3", 1, "2.5"])
+@all_cases("granularity", ["0.01", "1/3", 1, "2.5"])
 def test_a_granularity_of_the_users_choice_is_kept(granularity: str | int) -> None:
     unit = F(granularity)
     exactly = gt.laplace(F(22, 7), sensitivity=1, epsilon=1, granularity=granularity)
@@ -92,7 +93,7 @@ def test_a_granularity_of_the_users_choice_is_kept(granularity: str | int) -> No
     assert all(F(x) % unit == 0 for x in several)
 
 
-@pytest.mark.parametrize("value", [7, F(1, 3), Decimal("2.50"), 2.5])
+@all_cases("value", [7, F(1, 3), Decimal("2.50"), 2.5])
 def test_a_number_comes_back_as_a_number_of_its_kind(value: object) -> None:
     expected = {int: int, F: F, Decimal: F, float: float}[type(value)]
     assert isinstance(gt.laplace(value, sensitivity=1, epsilon=1), expected)

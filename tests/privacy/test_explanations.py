@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake import cli
 from giveortake.privacy import Guarantee
 from giveortake.privacy.explaining import beliefs, percent_down, percent_up
@@ -22,7 +23,7 @@ PROMISES: list[Guarantee] = [
 ]
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+@all_cases("promise", PROMISES)
 def test_every_kind_of_promise_explains_itself(promise: Guarantee) -> None:
     told = str(promise.explain(prior="0.1", group=3))
     assert told.startswith(str(promise))
@@ -77,7 +78,7 @@ def test_percentages_are_rounded_against_the_promise() -> None:
     assert percent_up(Fraction(99999, 100000)) == "99.999 %"
 
 
-@pytest.mark.parametrize("options", [["--epsilon", "1"], ["--epsilon", "1", "--delta", "1e-6"], ["--rho", "1/2"]])
+@all_cases("options", [["--epsilon", "1"], ["--epsilon", "1", "--delta", "1e-6"], ["--rho", "1/2"]])
 def test_the_command_prints_words_and_tables(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", *options, "--prior", "0.1", "--group", "4"]) == 0
     out = capsys.readouterr().out
@@ -92,9 +93,7 @@ def test_the_command_saves_charts(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "saved" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "options", [[], ["--epsilon", "1", "--mu", "1"], ["--mu", "1", "--delta", "0.1"], ["--epsilon", "0"]]
-)
+@all_cases("options", [[], ["--epsilon", "1", "--mu", "1"], ["--mu", "1", "--delta", "0.1"], ["--epsilon", "0"]])
 def test_a_promise_that_is_none_is_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", *options]) == 2
     assert "error" in capsys.readouterr().err

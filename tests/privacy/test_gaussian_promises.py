@@ -14,6 +14,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP, gaussian_delta, gaussian_mu
 from giveortake.privacy.gaussian import _bisected_mu, _bisected_step, _near_guess, _near_guessed_step, rough_mu
@@ -26,8 +27,8 @@ def curve(mu: float, epsilon: float) -> float:
     return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
 
 
-@pytest.mark.parametrize("mu", [0.1, 0.5, 1, 2, 5])
-@pytest.mark.parametrize("delta", [1e-10, 1e-6, 1e-3, 0.03])
+@all_cases("mu", [0.1, 0.5, 1, 2, 5])
+@all_cases("delta", [1e-10, 1e-6, 1e-3, 0.03])
 def test_epsilon_at_solves_the_curve_as_a_root_finder_does(mu: float, delta: float) -> None:
     solved = brentq(lambda epsilon: curve(mu, epsilon) - delta, 0, 60, xtol=1e-13)
     assert float(GaussianDP(mu).epsilon_at(delta)) == pytest.approx(solved, rel=1e-6)
@@ -45,7 +46,7 @@ def test_the_curve_agrees_with_floats(mu: float, epsilon: float) -> None:
     assert float(exact) == pytest.approx(curve(mu, epsilon), rel=1e-6, abs=1e-13)
 
 
-@pytest.mark.parametrize(("mu", "epsilon"), [(0.5, 0.3), (1, 1), (2, 0), (3, 4)])
+@all_cases(("mu", "epsilon"), [(0.5, 0.3), (1, 1), (2, 0), (3, 4)])
 def test_the_curve_is_the_integral_that_defines_it(mu: float, epsilon: float) -> None:
     """∫ max(0, p − e^ε q) over the whole line, p and q the two normal densities."""
     excess, _ = quad(lambda x: max(0.0, norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x)), -12, 15, limit=400)

@@ -16,6 +16,7 @@ from flint import arb, arf, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake.randomness import certified
 from giveortake.randomness.entropy import words
 
@@ -87,7 +88,7 @@ def test_arithmetic_alone_takes_little_of_the_bound_of_exponentials(entropy: Rec
     assert worst(certified.exponential(chosen), truths) < certified.EXPONENTIAL_ERROR / 8
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("approximate", "exactly", "bound"),
     [
         (np.sqrt, lambda e: e.sqrt(), certified.ROOT_ERROR),
@@ -186,7 +187,7 @@ def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> Non
         assert (narrow.dtype == np.int64) == fit
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**64, 10**300, -(10**300)])
+@all_cases("value", [2**63, -(2**63) - 1, 2**64, 10**300, -(10**300)])
 def test_an_array_widens_rather_than_wraps(value: int) -> None:
     before = np.array([1, -(2**63), 2**63 - 1, 4])
     after = certified.put(before, 3, value)
@@ -195,7 +196,7 @@ def test_an_array_widens_rather_than_wraps(value: int) -> None:
     assert certified.put(after, 2, 5).tolist() == [7, 8, 5, value]
 
 
-@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 0])
+@all_cases("value", [2**63 - 1, -(2**63), 0])
 def test_an_array_stays_narrow_while_its_integers_fit(value: int) -> None:
     after = certified.put(np.zeros(2, dtype=np.int64), 1, value)
     assert after.dtype == np.int64

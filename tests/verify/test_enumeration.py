@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.verify import Flip, Table, family, program
 from giveortake.verify.polynomials import Polynomial, never_negative
@@ -244,7 +245,7 @@ def _with_attribute(x: object) -> Labelled:
     return made
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "make",
     [
         lambda x: complex(float("nan"), x),
@@ -276,7 +277,7 @@ def test_outputs_that_may_hold_more_than_can_be_compared_are_refused(make: Any) 
         program(lambda x, flip: x, [0, 1]).post_process(make)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "make",
     [
         lambda x: None if x else "a",
@@ -298,7 +299,7 @@ def test_outputs_of_known_kinds_are_told_apart(make: Any) -> None:
     assert t.delta(5) == 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "pair",
     [
         (True, 1),
@@ -316,7 +317,6 @@ def test_outputs_of_known_kinds_are_told_apart(make: Any) -> None:
         (frozenset([0.0]), frozenset([-0.0])),
         (1, Colour.RED),
     ],
-    ids=repr,
 )
 def test_outputs_that_only_python_calls_equal_are_refused(pair: tuple[object, object]) -> None:
     with pytest.raises(InvalidParameter, match="calls equal"):
