@@ -152,14 +152,13 @@ def test_the_threshold_is_the_least_that_keeps_delta(epsilon: F, delta: F) -> No
 
 
 @pytest.mark.statistical
-@all_cases(("off_by", "plausible"), [(0, True), (1, False), (-1, False)])
-def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(
-    off_by: int, plausible: bool, entropy: RecordedEntropy
-) -> None:
+def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(entropy: RecordedEntropy) -> None:
     mechanism = DiscoveredHistogram(scale=2, threshold=5)
-    shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(20_000)]).astype(int)
-    chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
-    assert laws.looks_like(shown, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
+    shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(10_000)]).astype(int)
+    for off_by, plausible in ((0, True), (1, False), (-1, False)):
+        chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
+        law = {0: 1 - chance, 1: chance}
+        assert laws.looks_like(shown, lambda k, law=law: law.get(k, 0.0)) is plausible
 
 
 def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:

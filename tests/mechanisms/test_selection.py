@@ -94,7 +94,7 @@ def test_a_selection_keeps_its_promise_when_every_utility_moves_by_the_sensitivi
 def selected(mechanism: type[Exponential]) -> list[int]:
     """What was selected in many turns; all claims are about the same draws."""
     selector, entropy = mechanism(F(3)), RecordedEntropy(mechanism.__name__)
-    return [selector.release(EXAMPLE_10, entropy) for _ in range(15_000)]
+    return [selector.release(EXAMPLE_10, entropy) for _ in range(12_000)]
 
 
 @pytest.mark.statistical
