@@ -269,7 +269,7 @@ def test_an_epsilon_that_is_none_is_refused(asked: Any) -> None:
 
 
 def test_unknown_methods_and_missing_deltas_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="basic, advanced, optimal, tight"):
+    with pytest.raises(InvalidParameter, match=r"method.*tight"):
         gt.compose([tenth], delta="1e-6", method="best")  # type: ignore[arg-type]
     for method in get_args(Method)[1:3]:
         with pytest.raises(InvalidParameter, match="delta"):
@@ -285,7 +285,7 @@ def test_mismatched_promises_are_refused() -> None:
 
 @all_cases("method", get_args(Method))
 def test_a_delta_below_the_charges_own_is_refused(method: Method) -> None:
-    with pytest.raises(Unprovable, match="of their own"):
+    with pytest.raises(Unprovable, match="1e-6"):
         gt.compose([gt.ApproxDP("0.1", "1e-6")] * 3, delta="1e-6", method=method)
 
 

@@ -95,7 +95,7 @@ def test_an_event_in_a_part_survives_json_and_refuses_parts_of_parts() -> None:
     event = InPart(events.Laplace(3), events.Laplace(6), 77, 2, 3)
     assert Event.from_json(event.to_json()) == event
     assert event.guarantee() == gt.PureDP(Fraction(1, 3))
-    with pytest.raises(gt.errors.InvalidParameter, match="in a part already"):
+    with pytest.raises(gt.errors.InvalidParameter):
         InPart(event, event, 1, 1)
 
 

@@ -241,16 +241,16 @@ def test_what_is_live_is_refused(what: str, tmp_path: Path) -> None:
             with pytest.raises(InvalidParameter):
                 replace(PLAIN, public={"zones": given})([])
         for look in (audit.replay, audit.observations):
-            with pytest.raises(InvalidParameter, match="makes nothing of generated tables"):
+            with pytest.raises(InvalidParameter, match="generated"):
                 look(live[what], asked)
             with pytest.raises(GiveOrTakeError):
                 look(lambda _: live[what], asked)
 
 
 def test_a_row_of_no_declared_table_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="is not declared"):
+    with pytest.raises(InvalidParameter, match="elsewhere"):
         PLAIN([{"table": "elsewhere", "user_id": 1}])
-    with pytest.raises(InvalidParameter, match="has no rows"):
+    with pytest.raises(InvalidParameter, match="zones"):
         replace(PLAIN, public={"zones": []})([])
 
 

@@ -84,7 +84,7 @@ def test_it_refuses_to_answer_after_the_first_true() -> None:
     alarm = AboveThreshold(0, epsilon=10)
     assert alarm.release(10**9)
     for _ in range(3):
-        with pytest.raises(MechanismSpent, match="may not answer again"):
+        with pytest.raises(MechanismSpent):
             alarm.release(-(10**9))
 
 
@@ -159,5 +159,5 @@ def test_threads_get_one_true_between_them() -> None:
 
 
 def test_it_answers_about_one_value_at_a_time() -> None:
-    with pytest.raises(InvalidParameter, match="not one integer"):
+    with pytest.raises(InvalidParameter, match="value"):
         AboveThreshold(0, epsilon=1).release([1, 2])

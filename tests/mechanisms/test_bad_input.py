@@ -221,9 +221,9 @@ def test_mechanisms_on_integers_do_not_take_real_numbers() -> None:
 def test_noise_that_vanishes_because_no_step_is_protected_is_refused(
     value: Any, sensitivity: Any, epsilon: Any
 ) -> None:
-    with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
+    with pytest.raises(InvalidParameter, match=r"no noise|range"):
         gt.laplace(value, sensitivity=sensitivity, epsilon=epsilon)
-    with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
+    with pytest.raises(InvalidParameter, match=r"no noise|range"):
         gt.gaussian(value, sensitivity=sensitivity, mu=epsilon)
 
 

@@ -78,7 +78,7 @@ def test_a_histogram_without_bound_is_refused_by_the_name_that_was_given() -> No
         lambda: gt.histogram(["a"], epsilon="1e-300", delta="1e-6"),
         lambda: gt.exponential(["a"], [1], sensitivity=1, epsilon="1e-300"),
     ):
-        with pytest.raises(InvalidParameter, match="beyond the supported range") as refused:
+        with pytest.raises(InvalidParameter, match="range") as refused:
             call()
         assert refused.value.name == "epsilon"
 
@@ -122,7 +122,7 @@ def works_or_is_refused(call: Callable[[], object]) -> None:
 
 
 def test_noise_that_no_double_bounds_has_no_margin() -> None:
-    with pytest.raises(InvalidParameter, match="no bound that a double holds") as refused:
+    with pytest.raises(InvalidParameter, match="double") as refused:
         gt.margin(5.5, sensitivity="1e-300", epsilon="1e-300", granularity=10**10)
     assert refused.value.name == "noise"
 

@@ -86,7 +86,7 @@ def test_a_models_counts_are_put_on_the_lattice_before_they_meet_exact_ones() ->
 
 @all_cases("counts", [[np.nan], [np.inf], [2.0**60]])
 def test_what_is_no_number_of_rows_is_refused(counts: list[float]) -> None:
-    with pytest.raises(InvalidParameter, match="not numbers of rows"):
+    with pytest.raises(InvalidParameter, match="rows"):
         Candidate.of(np.array(counts))
     with pytest.raises(InvalidParameter, match="is empty"):
         Misfits((), 1)

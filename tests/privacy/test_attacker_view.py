@@ -15,9 +15,10 @@ from scipy.stats import norm
 from cases import all_cases
 from giveortake.exact import exp_down, exp_up, log_up
 from giveortake.privacy import ZCDP, ApproxDP, ComputationalDP, GaussianDP, Guarantee, ProbabilisticDP, PureDP, RenyiDP
+from tiers import tiered
 
 NOTHING_KNOWN = (Fraction(0), Fraction(1))
-checked = settings(max_examples=60, deadline=None)
+checked = settings(max_examples=tiered(30, 60), deadline=None)
 open_rates = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
 
 

@@ -228,7 +228,7 @@ def test_bad_fields_are_refused_at_construction(make: Any, value: Any) -> None:
 
 
 def test_a_number_too_long_to_be_written_down_is_not_kept() -> None:
-    with pytest.raises(InvalidParameter, match="too many digits"):
+    with pytest.raises(InvalidParameter, match="digits"):
         events.Pure(1 + Fraction(1, 3**6000))
 
 

@@ -186,5 +186,5 @@ def test_only_promises_compose(other: Any) -> None:
 
 @all_cases("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
 def test_a_delta_that_is_missing_is_named_with_the_promise_that_needs_it(kind: Any) -> None:
-    with pytest.raises(InvalidParameter, match=f"delta is missing: {kind.__name__} promises an ε and a δ"):
+    with pytest.raises(InvalidParameter, match=f"delta.*{kind.__name__}"):
         kind("1")

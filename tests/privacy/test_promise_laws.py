@@ -27,9 +27,11 @@ from cases import all_cases
 from giveortake.errors import MismatchedPromises, Unprovable
 from giveortake.exact import exp_up
 from giveortake.privacy import ApproxDP, GaussianDP, Guarantee, PureDP, parallel, sequential, unit
+from tiers import tiered
 
 ROUNDING = Fraction(1, 2**150)
-laws = settings(max_examples=60, deadline=None)
+laws = settings(max_examples=tiered(30, 60), deadline=None)
+short = settings(max_examples=tiered(10, 60), deadline=None)  # for each kind of promise
 
 
 def close(first: Fraction, second: Fraction) -> bool:
@@ -37,7 +39,7 @@ def close(first: Fraction, second: Fraction) -> bool:
 
 
 @all_cases("kind", adding_exactly)
-@laws
+@short
 @given(data=st.data())
 def test_composition_commutes_and_associates(kind: st.SearchStrategy[Guarantee], data: st.DataObject) -> None:
     first, second, third = (data.draw(kind) for _ in range(3))
