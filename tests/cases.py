@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
+from hypothesis import settings
+
+from tiers import tiered
 
 Test: TypeAlias = Callable[..., None]
 Named = type(pytest.param())
+
+some_examples = settings(max_examples=tiered(40, 100))  # of a law that is simple
 
 
 def all_cases(names: str | Sequence[str], cases: Iterable[Any], *, ids: Iterable[str] = ()) -> Callable[[Test], Test]:

@@ -18,6 +18,7 @@ from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.gridded import GriddedLaw
 from giveortake.exact import precision
 from giveortake.privacy import GaussianDP
+from tiers import tiered
 
 small = st.fractions(Fraction(1, 40), Fraction(3, 2), max_denominator=40)
 leaks = st.fractions(Fraction(1, 10**6), Fraction(1, 10), max_denominator=10**6)
@@ -49,7 +50,7 @@ def few_charges(draw: st.DrawFn) -> tuple[list[events.Event], exact_losses.Atoms
     return listed, exact_losses.composed(parts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(few_charges(), st.fractions(0, 3, max_denominator=50))
 def test_delta_of_discrete_releases_lies_in_its_interval(
     charges: tuple[list[events.Event], exact_losses.Atoms], epsilon: Fraction
@@ -61,7 +62,7 @@ def test_delta_of_discrete_releases_lies_in_its_interval(
     assert exact_losses.ball(found.high) >= truth - 1e-60
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(few_charges(), st.integers(1, 60))
 def test_epsilon_of_discrete_releases_lies_in_its_interval(
     charges: tuple[list[events.Event], exact_losses.Atoms], digits: int
@@ -187,7 +188,7 @@ def test_many_responses_agree_with_the_binomial_law(k: int) -> None:
     assert found.width < Fraction(1, 10**4) * found.high
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(
     st.fractions(Fraction(1, 10), 2, max_denominator=20),
     st.lists(st.fractions(0, 1, max_denominator=12), min_size=1, max_size=4),
@@ -216,7 +217,7 @@ def test_one_mechanism_of_bounded_range_attains_its_curve() -> None:
     assert float(found.width) < 0.02 * truth
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(
     small, st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20), st.integers(1, 5), st.integers(0, 20)
 )

@@ -13,6 +13,7 @@ from giveortake.accounting import delta_interval, epsilon_interval, events, leas
 from giveortake.accounting.composition import Method
 from giveortake.accounting.grid import GridLaw
 from giveortake.accounting.tilted_sums import TiltedSum
+from tiers import tiered
 
 
 def primes(count: int, start: int) -> list[int]:
@@ -48,12 +49,12 @@ def test_one_exponential_mechanism_is_known_from_below_and_two_are_not(charge: e
     assert epsilon_interval([charge, charge], "0.01").low == 0
 
 
-@all_cases("method", ["tight", "optimal"])
+@all_cases("method", tiered(["tight"], ["tight", "optimal"]))
 def test_many_distinct_epsilons_have_no_common_lattice(method: Method) -> None:
-    charges = [gt.PureDP(Fraction(1, prime)) for prime in primes(200, 101)]
+    charges = [gt.PureDP(Fraction(1, prime)) for prime in primes(tiered(100, 200), 101)]
     promise = gt.compose(charges, delta="1e-6", method=method)
     assert isinstance(promise, gt.ApproxDP)
-    assert Fraction(1, 100) < promise.epsilon < sum(charge.epsilon for charge in charges) / 2
+    assert Fraction(1, 100) < promise.epsilon < sum(charge.epsilon for charge in charges) * Fraction(3, 4)
 
 
 @all_cases(

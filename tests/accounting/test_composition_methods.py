@@ -15,6 +15,7 @@ from cases import all_cases
 from giveortake.accounting import Interval, advanced_epsilon, delta_interval, epsilon_interval, events
 from giveortake.accounting.composition import Method
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
+from tiers import tiered
 
 tenth = gt.PureDP("0.1")
 sizes = st.fractions(Fraction(1, 40), 1, max_denominator=40)
@@ -113,7 +114,7 @@ def test_a_tiny_delta_is_resolved_because_errors_are_relative() -> None:
 # -- relations ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=tiered(12, 30))
 @given(lists, deltas)
 def test_tight_is_never_above_basic_and_its_interval_is_one(charges: list[events.Event], delta: str) -> None:
     found = epsilon_interval(charges, delta)
@@ -124,7 +125,7 @@ def test_tight_is_never_above_basic_and_its_interval_is_one(charges: list[events
     assert found.high <= basic.epsilon * Fraction("1.001")
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(lists, st.randoms(use_true_random=False))
 def test_neither_order_nor_nesting_matters(charges: list[events.Event], random: Any) -> None:
     shuffled = charges.copy()
@@ -135,13 +136,13 @@ def test_neither_order_nor_nesting_matters(charges: list[events.Event], random: 
     assert flat.low <= nested.high
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(lists, releases)
 def test_one_more_release_costs_something(charges: list[events.Event], more: events.Event) -> None:
     assert epsilon_interval(charges, "1e-6").low <= epsilon_interval([*charges, more], "1e-6").high
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(lists, st.fractions(0, 3, max_denominator=30))
 def test_delta_falls_with_epsilon_and_the_two_questions_agree(charges: list[events.Event], asked: Fraction) -> None:
     found = delta_interval(charges, asked)
@@ -269,7 +270,7 @@ def test_an_epsilon_that_is_none_is_refused(asked: Any) -> None:
 
 
 def test_unknown_methods_and_missing_deltas_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match=r"method.*tight"):
+    with pytest.raises(InvalidParameter, match=r"(?s)method.*tight"):
         gt.compose([tenth], delta="1e-6", method="best")  # type: ignore[arg-type]
     for method in get_args(Method)[1:3]:
         with pytest.raises(InvalidParameter, match="delta"):
@@ -285,7 +286,7 @@ def test_mismatched_promises_are_refused() -> None:
 
 @all_cases("method", get_args(Method))
 def test_a_delta_below_the_charges_own_is_refused(method: Method) -> None:
-    with pytest.raises(Unprovable, match="1e-6"):
+    with pytest.raises(Unprovable, match=r"3e-6|0\.000003"):
         gt.compose([gt.ApproxDP("0.1", "1e-6")] * 3, delta="1e-6", method=method)
 
 
@@ -324,7 +325,7 @@ def test_methods_for_pairs_refuse_curves(method: Method) -> None:
         [events.Repeated(events.Subsampled(events.Laplace("0.01"), "0.5"), 5)],
     ],
 )
-@all_cases("delta", ["1e-8", "0.5", "1e-250"])
+@all_cases("delta", tiered(["1e-8", "1e-250"], ["1e-8", "0.5", "1e-250"]))
 def test_extreme_charges_are_priced_soundly_or_refused_by_name(charges: list[events.Event], delta: str) -> None:
     try:
         found = epsilon_interval(charges, delta)

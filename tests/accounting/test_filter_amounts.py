@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from filter_strategies import BUDGETS, admitted
 from giveortake.accounting import prices
 from giveortake.accounting.currencies import Divergence, Epsilon, Rho, SquaredMu
@@ -48,18 +48,21 @@ def test_the_smallest_amount_is_counted() -> None:
     assert guard.spent == Fraction(1, 10**300)
 
 
+@some_examples
 @given(st.fractions(min_value=0, max_value=10))
 def test_grains_round_prices_up_and_limits_down(number: Fraction) -> None:
     assert number <= prices.amount(prices.grains_up(number)) <= number + Fraction(1, 2**100)
     assert number - Fraction(1, prices.GRAINS) < prices.amount(prices.grains_down(number)) <= number
 
 
+@some_examples
 @given(st.fractions(min_value=0, max_value=1, max_denominator=100))
 def test_short_fractions_and_their_squares_are_exact(number: Fraction) -> None:
     for exactly in (number, number**2 / 2, number / 10**20):
         assert prices.amount(prices.grains_up(exactly)) == exactly
 
 
+@some_examples
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=3))
 def test_irrational_prices_are_multiples_of_a_small_power_of_two(epsilon: Fraction) -> None:
     for currency in (SquaredMu(), Divergence(Fraction(23))):
@@ -120,6 +123,7 @@ def test_parallel_parts_spend_the_largest_deltas() -> None:
     )
 
 
+@some_examples
 @given(
     st.fractions(min_value=Fraction(1, 100), max_value=5, max_denominator=100),
     st.sampled_from([Fraction(3, 2), Fraction(2), Fraction(8), Fraction(64)]),
@@ -135,6 +139,7 @@ def test_laplace_noise_costs_the_integral_that_defines_its_divergence(epsilon: F
     assert Divergence(order).laplace(epsilon) <= Divergence(order).pure(epsilon)
 
 
+@some_examples
 @given(st.fractions(min_value=Fraction(1, 50), max_value=2, max_denominator=50), st.integers(2, 40))
 def test_randomized_response_attains_the_pure_price(epsilon: Fraction, order: int) -> None:
     truth, lie = exp(epsilon) / (1 + exp(epsilon)), 1 / (1 + exp(epsilon))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.accounting import bounds, events, laws
 from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.charges import flattened
@@ -23,6 +23,7 @@ from giveortake.accounting.rounding import FUNCTION_ERROR, NotResolved
 from giveortake.accounting.tilted_sums import TiltedSum
 from giveortake.exact import enclosure, normal_cdf, precision
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP
+from tiers import tiered
 
 POINTS = np.concatenate([np.linspace(-36.9, 36.9, 701), np.random.default_rng(1).uniform(-9, 9, 700)])
 
@@ -75,7 +76,7 @@ def normal_delta(mu: float, epsilon: float) -> float:
     return float(GaussianDP(Fraction(mu)).delta_at(Fraction(epsilon)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(
     st.floats(0.05, 6),
     st.floats(1e-3, 0.5),
@@ -92,7 +93,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
     assert truth <= grid_delta(grid, exact, epsilon, above=True) * (1 + 1e-9) + 1e-15
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(
     st.fractions(Fraction(1, 20), 3, max_denominator=60),
     st.fractions(Fraction(1, 100), Fraction(1, 2), max_denominator=100),
@@ -113,6 +114,7 @@ def test_ramps_on_any_grid_lie_between_their_two_sides(
     assert truth <= grid_delta(grid, step, epsilon, above=True) + 1e-12
 
 
+@some_examples
 @given(st.fractions(Fraction(1, 20), 3, max_denominator=60), st.fractions(Fraction(1, 99), 1, max_denominator=99))
 def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fraction) -> None:
     """Connecting the dots keeps Σ P = 1 and Σ P e^−L = 1; merging keeps them with the merged losses."""
@@ -130,7 +132,7 @@ def test_atoms_on_the_grid_stay_where_they_are() -> None:
     assert np.max(np.abs(grid.excess)) < 1e-12
 
 
-@settings(max_examples=20)
+@settings(max_examples=tiered(8, 20))
 @given(st.integers(2, 12), st.floats(0.01, 3))
 def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: float) -> None:
     law = laws.categorical(Fraction(1, 3), 4)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.accounting.guards import Filter
 from giveortake.privacy import events
 from giveortake.privacy.events import Event, InPart
@@ -104,6 +104,7 @@ CHARGES = st.lists(
 )
 
 
+@some_examples
 @given(CHARGES, st.integers(1, 4))
 def test_no_neighbour_pays_more_than_the_filter_says(charges: list[tuple[int, Fraction]], touched: int) -> None:
     """Brute force: a unit in any `touched` parts pays the sum of what those parts cost."""
@@ -115,6 +116,7 @@ def test_no_neighbour_pays_more_than_the_filter_says(charges: list[tuple[int, Fr
     assert guard.spent == worst
 
 
+@some_examples
 @given(CHARGES, CHARGES)
 def test_under_change_one_no_moving_row_pays_more_either(
     changed: list[tuple[int, Fraction]], added: list[tuple[int, Fraction]]

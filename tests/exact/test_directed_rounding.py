@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import Unprovable
 
@@ -38,16 +38,19 @@ def encloses_narrowly(low: Fraction, truth: Decimal, high: Fraction) -> bool:
     return low <= middle + slack and middle - slack <= high and 0 <= high - low <= abs(middle) * NEAR
 
 
+@some_examples
 @given(thousandths)
 def test_exp_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.exp_down(x), FINE.exp(decimal(x)), exact.exp_up(x))
 
 
+@some_examples
 @given(magnitudes)
 def test_the_logarithm_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.log_down(x), FINE.ln(decimal(x)), exact.log_up(x))
 
 
+@some_examples
 @given(magnitudes)
 def test_the_square_root_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.sqrt_down(x), FINE.sqrt(decimal(x)), exact.sqrt_up(x))

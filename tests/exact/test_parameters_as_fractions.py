@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
@@ -85,18 +85,21 @@ BEYOND_ALL_RANGES = ["1e401", "1e999999999", "-1e999999999", "1e-999999999", Dec
 probabilities = st.fractions(min_value=0, max_value=1, max_denominator=10**40)
 
 
+@some_examples
 @given(st.integers())
 def test_an_integer_means_itself(number: int) -> None:
     assert exact.rational("x", number) == number
     assert exact.rational("x", str(number)) == number
 
 
+@some_examples
 @given(st.fractions())
 def test_a_fraction_means_itself(number: Fraction) -> None:
     assert exact.rational("x", number) == number
     assert exact.rational("x", f"{number.numerator}/{number.denominator}") == number
 
 
+@some_examples
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**300), max_value=10**300))
 def test_a_decimal_means_itself(number: Decimal) -> None:
     if number == 0 or abs(number.adjusted()) <= 400:
@@ -107,6 +110,7 @@ def test_a_decimal_means_itself(number: Decimal) -> None:
             exact.rational("x", number)
 
 
+@some_examples
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_means_its_shortest_decimal(number: float) -> None:
     assert exact.rational("x", number) == Fraction(repr(number))
@@ -114,6 +118,7 @@ def test_a_float_means_its_shortest_decimal(number: float) -> None:
     assert exact.rational("x", np.float64(number)) == Fraction(repr(number))
 
 
+@some_examples
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_a_short_float_means_its_own_shortest_decimal(number: float) -> None:
     parsed = exact.rational("x", np.float32(number))  # type: ignore[arg-type]
@@ -183,6 +188,7 @@ def test_zero_is_non_negative_but_not_positive(zero: exact.Number) -> None:
             parse("rho", zero)
 
 
+@some_examples
 @given(probabilities)
 def test_probabilities_are_kept_exactly(number: Fraction) -> None:
     assert exact.closed_probability("p", number) == number
@@ -206,6 +212,7 @@ def test_a_probability_too_small_to_support_is_refused() -> None:
             parse("delta", Fraction(1, 10**301))
 
 
+@some_examples
 @given(st.integers(-(10**30), 10**30), st.integers(-100, 100))
 def test_whole_numbers_are_at_least_what_is_asked(number: int, least: int) -> None:
     if number >= least:
@@ -216,6 +223,7 @@ def test_whole_numbers_are_at_least_what_is_asked(number: int, least: int) -> No
             exact.whole("k", number, least=least)
 
 
+@some_examples
 @given(st.fractions().filter(lambda number: number.denominator > 1))
 def test_a_broken_number_is_not_whole(number: Fraction) -> None:
     with pytest.raises(InvalidParameter, match=r"k = .* whole"):

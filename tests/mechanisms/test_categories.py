@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 import laws
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import DiscoveredHistogram, Histogram, KeySelection, Laplace, RandomizedResponse
@@ -258,6 +258,7 @@ def test_the_values_of_optimal_key_selection() -> None:
     assert chances == pytest.approx([0, 0.1, 0.3, 0.7, 0.9, 1, 1], abs=1e-12)
 
 
+@some_examples
 @given(st.sampled_from(["0.01", "0.3", "1", "2.5"]), st.sampled_from(["1e-9", "1e-3", "0.2", "0.9"]))
 def test_key_selection_follows_its_recursion_and_keeps_its_promise(epsilon: str, delta: str) -> None:
     selection = KeySelection(epsilon, delta)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 import laws
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice, shaped_numbers
 
@@ -21,6 +21,7 @@ finite = st.floats(-1e9, 1e9)
 granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])
 
 
+@some_examples
 @given(finite, finite, granularities)
 def test_one_number_moves_at_most_the_declared_steps(x: float, y: float, granularity: F) -> None:
     lattice = Lattice(granularity)
@@ -31,6 +32,7 @@ def test_one_number_moves_at_most_the_declared_steps(x: float, y: float, granula
     assert moved <= lattice.l2_steps(change, whole=False, size=1)
 
 
+@some_examples
 @given(st.lists(st.tuples(finite, st.floats(-5, 5)), min_size=1, max_size=6), granularities)
 def test_several_numbers_move_at_most_the_declared_steps_together(
     pairs: list[tuple[float, float]], granularity: F
@@ -46,6 +48,7 @@ def test_several_numbers_move_at_most_the_declared_steps_together(
     assert sum(m * m for m in moved) <= lattice.l2_steps(euclidean, whole=False, size=len(pairs)) ** 2
 
 
+@some_examples
 @given(st.lists(finite, min_size=1, max_size=20), st.integers(-20, 20))
 def test_the_fast_way_to_the_lattice_agrees_with_exact_arithmetic(numbers: list[float], exponent: int) -> None:
     lattice = Lattice(F(2) ** exponent)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -24,6 +24,7 @@ from statistics_of_draws import ALPHA
 phi = stats.norm.cdf
 
 
+@some_examples
 @given(st.integers(10, 10**9), st.integers(1, 100))
 def test_weights_are_the_greatest_whole_numbers_within_the_length(length: int, degree: int) -> None:
     found = weights(length, degree)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import ApproxDP, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event
@@ -22,6 +22,7 @@ rates = st.fractions(Fraction(1, 50), 1, max_denominator=50)
 sizes = st.fractions(Fraction(1, 50), 5, max_denominator=50)
 
 
+@some_examples
 @given(sizes, rates)
 def test_sampled_randomized_response_attains_the_amplified_epsilon(epsilon: Fraction, rate: Fraction) -> None:
     """Present with probability q: P = qR + (1−q)R′ against Q = R′; the largest ratio is 1 + q(e^ε − 1)."""
@@ -34,6 +35,7 @@ def test_sampled_randomized_response_attains_the_amplified_epsilon(epsilon: Frac
     assert promise.epsilon <= epsilon
 
 
+@some_examples
 @given(sizes, rates)
 def test_amplified_epsilons_are_rounded_up_and_grow_with_the_rate(epsilon: Fraction, rate: Fraction) -> None:
     assert amplified(epsilon, rate) <= amplified(epsilon, min(Fraction(1), rate * 2))

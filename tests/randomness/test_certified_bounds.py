@@ -16,7 +16,7 @@ from flint import arb, arf, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.randomness import certified
 from giveortake.randomness.entropy import words
 
@@ -152,6 +152,7 @@ def test_the_quarter_turn_is_covered_from_end_to_end() -> None:
     assert second == pytest.approx([0, radius / math.sqrt(2), radius], abs=1e-12)
 
 
+@some_examples
 @given(st.floats(-(2.0**40), 2.0**40), st.integers(2, 50))
 def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_differently(
     value: float, bits: int
@@ -166,6 +167,7 @@ def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_d
             assert abs(neighbour - int(nearest[0])) <= Fraction(1, 2)
 
 
+@some_examples
 @given(st.integers(0, 2**30), st.integers(-60, 60), st.integers(3, 20))
 def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: int) -> None:
     value = whole + 0.5 + offset * 2.0**-30
@@ -173,12 +175,14 @@ def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: in
     assert undecided.all()
 
 
+@some_examples
 @given(st.integers(-(2**52), 2**52), st.booleans())
 def test_a_sign_is_put_on_a_whole_magnitude(whole: int, negative: bool) -> None:
     signs = np.array([-1 if negative else 0])
     assert certified.with_sign(np.array([float(whole)]), signs).tolist() == [-whole if negative else whole]
 
 
+@some_examples
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(-(2**63) - 1, -(2**63)) | st.integers(2**63 - 1, 2**63)))
 def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> None:
     fit = all(-(2**63) <= value < 2**63 for value in values)

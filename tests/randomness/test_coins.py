@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.randomness import bernoulli, bernoulli_exp, bernoulli_real, uniform_integers
 from giveortake.randomness.bernoulli import survives
@@ -29,6 +29,7 @@ ZEROS, ONES = 0x00, 0xFF
 NEVER_READ = 0x55
 
 
+@some_examples
 @given(st.fractions(min_value=0, max_value=1, max_denominator=2**70), st.lists(st.integers(0, 2**63 - 1), min_size=1))
 def test_a_coin_is_true_exactly_when_its_uniform_lies_below_the_probability(
     probability: Fraction, uniforms: list[int]

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import all_cases
+from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.verify import Flip, Table, family, program
 from giveortake.verify.polynomials import Polynomial, never_negative
@@ -93,6 +93,7 @@ def test_what_cannot_be_enumerated_is_said() -> None:
 small = st.lists(st.integers(-3, 3), min_size=1, max_size=6).map(Polynomial)
 
 
+@some_examples
 @given(small)
 def test_a_polynomial_is_called_never_negative_only_if_it_is(polynomial: Polynomial) -> None:
     values = [polynomial.at(Fraction(k, 400)) for k in range(1, 400)]
@@ -104,6 +105,7 @@ def test_a_polynomial_is_called_never_negative_only_if_it_is(polynomial: Polynom
         assert min(values) < 0 or min(abs(value) for value in values) < Fraction(1, 10)
 
 
+@some_examples
 @given(small, small.filter(bool))
 def test_dividing_polynomials_leaves_a_smaller_rest(a: Polynomial, b: Polynomial) -> None:
     quotient, rest = divmod(a, b)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import PureDP
 from giveortake.verify import Log, LogSum, Table
@@ -19,6 +20,7 @@ ratios = st.fractions(1, 8, max_denominator=6)
 deltas = st.fractions(0, 1, max_denominator=12)
 
 
+@some_examples
 @given(tables())
 def test_the_tight_epsilon_is_the_greatest_over_every_set_of_outputs(t: Table) -> None:
     found = max(every_set.greatest_ratio(t.law(x), t.law(y)) for x, y in t.neighbours)
@@ -26,12 +28,14 @@ def test_the_tight_epsilon_is_the_greatest_over_every_set_of_outputs(t: Table) -
     assert t.epsilon() == Log(found)
 
 
+@some_examples
 @given(tables(), ratios)
 def test_delta_is_the_greatest_excess_over_every_set_of_outputs(t: Table, ratio: Fraction) -> None:
     found = max(every_set.excess(t.law(x), t.law(y), ratio) for x, y in t.neighbours)
     assert t.delta(Log(ratio)) == found
 
 
+@some_examples
 @given(tables(), deltas)
 def test_the_approximate_max_divergence_is_that_of_rot11_definition_2(t: Table, delta: Fraction) -> None:
     found = every_set.greatest_ratio(t.law(0), t.law(1), delta)
@@ -40,6 +44,7 @@ def test_the_approximate_max_divergence_is_that_of_rot11_definition_2(t: Table, 
         assert t.delta(Log(found)) >= every_set.excess(t.law(0), t.law(1), Fraction(found))
 
 
+@some_examples
 @given(tables(), deltas)
 def test_epsilon_at_a_delta_is_the_least_that_holds(t: Table, delta: Fraction) -> None:
     tight = t.epsilon(delta)
@@ -48,6 +53,7 @@ def test_epsilon_at_a_delta_is_the_least_that_holds(t: Table, delta: Fraction) -
         assert not t.check(Log(1 + (tight.ratio - 1) * Fraction(99, 100)), delta)
 
 
+@some_examples
 @given(tables(inputs=3), ratios, deltas)
 def test_a_false_claim_gets_a_counterexample_of_as_few_outputs_as_there_can_be(
     t: Table, ratio: Fraction, delta: Fraction
@@ -63,6 +69,7 @@ def test_a_false_claim_gets_a_counterexample_of_as_few_outputs_as_there_can_be(
         assert case.p > ratio * case.q + delta
 
 
+@some_examples
 @given(tables(inputs=3), ratios)
 def test_the_whole_curve_is_straight_between_its_bends(t: Table, ratio: Fraction) -> None:
     bends = t.curve()
@@ -75,6 +82,7 @@ def test_the_whole_curve_is_straight_between_its_bends(t: Table, ratio: Fraction
     assert t.delta(Log(ratio)) == a + (b - a) * (ratio - low) / (high - low)
 
 
+@some_examples
 @given(tables(), st.fractions(0, 1, max_denominator=12))
 def test_the_tradeoff_and_the_curve_say_the_same(t: Table, fpr: Fraction) -> None:
     """f(α) = max over e^ε ≥ 0 of 1 − δ(P, Q) − e^ε·α, so no point of the curve may lie above it."""
@@ -85,6 +93,7 @@ def test_the_tradeoff_and_the_curve_say_the_same(t: Table, fpr: Fraction) -> Non
     assert 0 <= found <= 1 - fpr
 
 
+@some_examples
 @given(tables())
 def test_kullback_and_leibler_stay_below_the_bound_of_rot11_lemma_7(t: Table) -> None:
     found, bound = t.kl(0, 1), t.kl_bound(0, 1)
@@ -98,6 +107,7 @@ def test_kullback_and_leibler_stay_below_the_bound_of_rot11_lemma_7(t: Table) ->
         assert bound == math.inf
 
 
+@some_examples
 @given(tables(inputs=3), ratios)
 def test_post_processing_never_loses_privacy(t: Table, ratio: Fraction) -> None:
     merged = t.post_process(lambda output: output // 2)
@@ -107,6 +117,7 @@ def test_post_processing_never_loses_privacy(t: Table, ratio: Fraction) -> None:
     assert noisy.remainder() == 0
 
 
+@some_examples
 @given(tables(outputs=3), tables(outputs=3))
 def test_composition_adds_epsilons_at_most(t: Table, u: Table) -> None:
     both = t.compose(u)
@@ -115,6 +126,7 @@ def test_composition_adds_epsilons_at_most(t: Table, u: Table) -> None:
         assert both.epsilon() <= t.epsilon() + u.epsilon()
 
 
+@some_examples
 @given(tables(outputs=3), tables(outputs=3), tables(outputs=3))
 def test_adaptive_composition_costs_the_first_and_the_worse_of_the_seconds(a: Table, b: Table, c: Table) -> None:
     """[PDP21, L1.1]: the second mechanism is chosen by the first one's output."""
@@ -123,6 +135,7 @@ def test_adaptive_composition_costs_the_first_and_the_worse_of_the_seconds(a: Ta
         assert both.ratio() <= a.ratio() * max(b.ratio(), c.ratio())
 
 
+@some_examples
 @given(tables(outputs=3), ratios)
 def test_merging_outputs_that_tell_the_same_changes_nothing(t: Table, ratio: Fraction) -> None:
     twice = t.compose(t)
@@ -146,6 +159,7 @@ def test_k_runs_of_randomized_response_follow_the_binomial_law() -> None:
     assert fifty.epsilon("1e-6").down() <= exactly.high
 
 
+@some_examples
 @given(tables(), st.fractions("1/10", "9/10", max_denominator=20))
 def test_posteriors_follow_bayes_and_stay_within_lal20_equation_5(t: Table, prior: Fraction) -> None:
     ratio = t.ratio()
@@ -157,6 +171,7 @@ def test_posteriors_follow_bayes_and_stay_within_lal20_equation_5(t: Table, prio
             assert prior / (prior + ratio * (1 - prior)) <= after[0] <= ratio * prior / (1 - prior + ratio * prior)
 
 
+@some_examples
 @given(tables(inputs=4, outputs=3), st.lists(st.integers(1, 5), min_size=4, max_size=4))
 def test_beliefs_with_and_without_a_person_stay_within_two_epsilon(t: Table, prior: list[int]) -> None:
     """[PDP21, Theorem 2.1], for every prior: persons are the two bits of the input, and the first is left out."""
