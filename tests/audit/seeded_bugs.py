@@ -347,7 +347,7 @@ BUGS: dict[str, Audit] = {
     "an engine that raises": observed(pipelines.FailsOnInfinity),
     # budgets
     "refund on failure": played(Repeater(Fraction(1, 2)), lambda: Counting("refund"), trials=6000),
-    "check, then charge": played(Repeater(Fraction(1, 2)), lambda: Counting("check-then-charge"), trials=4000),
+    "check, then charge": played(Repeater(Fraction(1, 2)), lambda: Counting("check-then-charge"), trials=6000),
     "only the largest charge counts": played(Repeater(Fraction(1, 2)), lambda: Counting("largest")),
     "the average counts": played(Repeater(Fraction(1, 2)), lambda: Counting("average")),
     "small charges are free": played(Repeater(Fraction(1, 5)), lambda: Counting("crumbs"), rounds=40, trials=3000),

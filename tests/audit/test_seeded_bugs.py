@@ -8,7 +8,7 @@ from seeded_bugs import BEGINNING, BUGS, DICE, SPARSE, TELLING, TWINS, sparse, s
 
 from cases import all_cases
 from statistics_of_draws import ALPHA
-from tiers import tiered
+from tiers import is_long, tiered
 
 pytestmark = pytest.mark.statistical
 
@@ -20,7 +20,7 @@ def _same_dice() -> None:
 
 
 def test_at_least_95_percent_of_the_planted_mistakes_are_found() -> None:
-    planted = tiered(list(TELLING), list(BUGS))
+    planted = list(BUGS if is_long() else TELLING)
     missed = [name for name in planted if not BUGS[name]()]
     assert len(BUGS) >= 30
     assert len(missed) <= len(planted) * 0.05, missed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction as F
@@ -157,8 +158,8 @@ def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(entropy: Reco
     shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(10_000)]).astype(int)
     for off_by, plausible in ((0, True), (1, False), (-1, False)):
         chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
-        law = {0: 1 - chance, 1: chance}
-        assert laws.looks_like(shown, lambda k, law=law: law.get(k, 0.0)) is plausible
+        law = defaultdict(float, {0: 1 - chance, 1: chance})
+        assert laws.looks_like(shown, law.__getitem__) is plausible
 
 
 def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:
