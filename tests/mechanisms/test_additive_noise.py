@@ -121,7 +121,7 @@ VALUES: list[Any] = [0, 7.3, [0.5] * 50, 0.0, [1] * 50]
 @all_cases(
     "promise", [{"epsilon": "0.5"}, {"epsilon": 1, "delta": "1e-5"}, {"mu": 3}], ids=["laplace", "gaussian", "mu"]
 )
-@all_cases("sensitivity", tiered(["0.4"], ["0.4", 3]))
+@all_cases("sensitivity", tiered(["0.4"], ["0.4", "3"]))
 def test_the_margin_of_a_call_covers_and_is_not_much_too_wide(value: Any, promise: Any, sensitivity: Any) -> None:
     release = gt.laplace if set(promise) == {"epsilon"} else gt.gaussian
     margin = gt.margin(value, sensitivity=sensitivity, confidence="0.9", **promise)
