@@ -19,8 +19,9 @@ from filter_strategies import admitted, every_event, pure_events
 from giveortake.accounting import Filter, Snapshot
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.privacy import PureDP, events
+from tiers import tiered
 
-few = settings(max_examples=25)  # per filter
+few = settings(max_examples=tiered(8, 25))  # per filter
 histories = st.lists(every_event, max_size=12)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache
 from typing import TypeAlias
+
+import numpy as np
 
 from giveortake import exact
 from statistics_of_draws import counts_are_plausible
@@ -13,29 +15,40 @@ from statistics_of_draws import counts_are_plausible
 Law: TypeAlias = Callable[[int], Fraction]
 
 
+@cache
 def rounded_laplace(scale: Fraction) -> Law:
-    def probability(k: int) -> Fraction:
-        if k == 0:
+    @cache
+    def probability(distance: int) -> Fraction:
+        if distance == 0:
             return 1 - exact.exp_up(-1 / (2 * scale))
-        far, near = -(abs(k) + Fraction(1, 2)) / scale, -(abs(k) - Fraction(1, 2)) / scale
+        far, near = -(distance + Fraction(1, 2)) / scale, -(distance - Fraction(1, 2)) / scale
         return (exact.exp_up(near) - exact.exp_up(far)) / 2
 
-    return probability
+    return lambda k: probability(abs(k))
 
 
+@cache
 def rounded_normal(sigma: Fraction) -> Law:
-    def probability(k: int) -> Fraction:
-        near, far = (abs(k) - Fraction(1, 2)) / sigma, (abs(k) + Fraction(1, 2)) / sigma
+    @cache
+    def probability(distance: int) -> Fraction:
+        near, far = (distance - Fraction(1, 2)) / sigma, (distance + Fraction(1, 2)) / sigma
         return exact.normal_cdf_up(-near) - exact.normal_cdf_up(-far)
 
-    return probability
+    return lambda k: probability(abs(k))
 
 
+@cache
 def two_sided_geometric(scale: Fraction) -> Law:
     q = exact.exp_up(-1 / scale)
-    return lambda k: (1 - q) / (1 + q) * q ** abs(k)
+
+    @cache
+    def probability(distance: int) -> Fraction:
+        return (1 - q) / (1 + q) * q**distance
+
+    return lambda k: probability(abs(k))
 
 
+@cache
 def discrete_gaussian(sigma: Fraction) -> Law:
     reach = int(40 * sigma) + 2
     weights = {k: exact.exp_up(-Fraction(k * k) / (2 * sigma * sigma)) for k in range(reach)}
@@ -44,13 +57,16 @@ def discrete_gaussian(sigma: Fraction) -> Law:
 
 
 def looks_like(draws: Iterable[int], law: Callable[[int], float | Fraction], reach: int = 400) -> bool:
-    """Whether integers look drawn from a law given by its probabilities; what lies beyond `reach` is one cell."""
-    found = Counter(max(-reach - 1, min(reach + 1, int(draw))) for draw in draws)
-    inner = list(range(-reach, reach + 1))
-    probabilities = [float(law(k)) for k in inner]
-    observed = [found[k] for k in inner]
-    beyond = found[-reach - 1] + found[reach + 1]
-    return counts_are_plausible([*observed, beyond], [*probabilities, max(1e-300, 1 - sum(probabilities))])
+    """Whether integers look drawn from a law given by its probabilities.
+
+    What lies beyond `reach` is one cell, and so is what lies beyond all draws.
+    """
+    values = np.clip(np.asarray(list(draws)), -reach - 1, reach + 1).astype(np.int64)
+    end = min(reach, int(np.abs(values).max()))
+    counts = np.bincount(np.clip(values, -end - 1, end + 1) + end + 1, minlength=2 * end + 3).tolist()
+    probabilities = [float(law(k)) for k in range(-end, end + 1)]
+    beyond = max(1e-300, 1 - sum(probabilities))
+    return counts_are_plausible([*counts[1:-1], counts[0] + counts[-1]], [*probabilities, beyond])
 
 
 def excess(law: Law, shift: int, epsilon: Fraction, reach: int) -> Fraction:

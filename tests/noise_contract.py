@@ -53,7 +53,7 @@ def has_the_stated_law_and_no_other(
     noise: AdditiveNoise, law: Callable[[Fraction], laws.Law], scale: Fraction, entropy: RecordedEntropy
 ) -> None:
     """Draws look like the law at its scale, and not like the law at a scale 30 % off."""
-    value = np.full(60_000, 1000, dtype=np.int64)
+    value = np.full(20_000, 1000, dtype=np.int64)
     draws = noise.release(value, entropy) - 1000
     for claim, plausible in ((Fraction(1), True), (Fraction(7, 10), False), (Fraction(13, 10), False)):
         assert laws.looks_like(draws, law(scale * claim)) is plausible

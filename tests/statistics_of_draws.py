@@ -16,14 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from scipy import special, stats
 
 ALPHA = 1e-9  # false alarms of one statistical test; the suite's total is their sum
 
-CLAIMS = pytest.mark.parametrize(
-    ("claim", "plausible"), [(Fraction(1), True), (Fraction("0.7"), False), (Fraction("1.3"), False)]
-)
+CLAIMS = [(Fraction(1), True), (Fraction("0.7"), False), (Fraction("1.3"), False)]  # about a scale, and their truth
 
 Draws: TypeAlias = npt.NDArray[Any]
 Cdf: TypeAlias = Callable[[int], float]  # P[X ≤ k]

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.accounting import calibrate, epsilon_interval, events, least_miss_rate
 from giveortake.errors import InvalidParameter, Unprovable
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("noise", "releases", "rate", "budget"),
     [
         ("laplace", 100, 1, gt.ApproxDP(1, "1e-6")),
@@ -53,7 +54,7 @@ def test_exact_calibrations_compose_to_exactly_the_budget() -> None:
     assert approx.epsilon <= 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("noise", "budget", "keywords"),
     [
         ("uniform", gt.PureDP(1), {}),
@@ -67,20 +68,20 @@ def test_bad_calibrations_are_refused(noise: Any, budget: gt.PureDP, keywords: d
         calibrate(noise, budget, **keywords)
 
 
-@pytest.mark.parametrize("budget", [gt.PureDP(1), gt.ZCDP(1), gt.RenyiDP({2: 1})])
+@all_cases("budget", [gt.PureDP(1), gt.ZCDP(1), gt.RenyiDP({2: 1})])
 def test_budgets_without_a_route_are_refused(budget: Any) -> None:
     with pytest.raises(Unprovable, match="ApproxDP"):
         calibrate("gaussian", budget, rate="0.1")
 
 
-@pytest.mark.parametrize("fpr", ["0.01", "0.1", "0.5", "0.9"])
+@all_cases("fpr", ["0.01", "0.1", "0.5", "0.9"])
 def test_the_miss_rate_after_gaussian_releases_is_close_to_the_exact_curve(fpr: str) -> None:
     exact = gt.GaussianDP("0.5").tradeoff(fpr)
     found = least_miss_rate([events.Repeated(events.Gaussian(6), 9)], fpr)
     assert exact * Fraction(97, 100) < found <= exact
 
 
-@pytest.mark.parametrize("fpr", [0, 1, "0.05", "0.3"])
+@all_cases("fpr", [0, 1, "0.05", "0.3"])
 def test_the_miss_rate_of_one_response_is_never_overstated(fpr: Any) -> None:
     exact = gt.PureDP("0.5").tradeoff(fpr)
     found = least_miss_rate([events.RandomizedResponse("0.5", 2)], fpr)

@@ -7,17 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 import exact_losses
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from cases import all_cases
 from giveortake.accounting import Interval, bounds, delta_interval, epsilon_interval, events, laws
 from giveortake.accounting.bounds import RepeatedLaw
 from giveortake.accounting.gridded import GriddedLaw
 from giveortake.exact import precision
 from giveortake.privacy import GaussianDP
+from tiers import tiered
 
 small = st.fractions(Fraction(1, 40), Fraction(3, 2), max_denominator=40)
 leaks = st.fractions(Fraction(1, 10**6), Fraction(1, 10), max_denominator=10**6)
@@ -49,7 +50,7 @@ def few_charges(draw: st.DrawFn) -> tuple[list[events.Event], exact_losses.Atoms
     return listed, exact_losses.composed(parts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(few_charges(), st.fractions(0, 3, max_denominator=50))
 def test_delta_of_discrete_releases_lies_in_its_interval(
     charges: tuple[list[events.Event], exact_losses.Atoms], epsilon: Fraction
@@ -61,7 +62,7 @@ def test_delta_of_discrete_releases_lies_in_its_interval(
     assert exact_losses.ball(found.high) >= truth - 1e-60
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiered(24, 60))
 @given(few_charges(), st.integers(1, 60))
 def test_epsilon_of_discrete_releases_lies_in_its_interval(
     charges: tuple[list[events.Event], exact_losses.Atoms], digits: int
@@ -78,7 +79,7 @@ def test_epsilon_of_discrete_releases_lies_in_its_interval(
         assert exact_losses.delta(atoms, found.low * (1 - Fraction(1, 10**12))) >= exact_losses.ball(allowed)
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 40])
+@all_cases("k", [1, 2, 7, 40])
 def test_the_interval_of_equal_responses_is_narrow(k: int) -> None:
     found = epsilon_interval(events.Repeated(events.RandomizedResponse("1.1", 3), k), "1e-6")
     assert found.width < Fraction(1, 10**3) * found.high
@@ -89,9 +90,9 @@ def grid_only(law: laws.Law, times: int, delta: float) -> Interval:
     return Interval(Fraction(low), Fraction(high))
 
 
-@pytest.mark.parametrize("mu", [0.02, 0.6, 3.0, 12.0])
-@pytest.mark.parametrize("times", [1, 5, 1000])
-@pytest.mark.parametrize("delta", [1e-3, 1e-10, 1e-80])
+@all_cases("mu", [0.02, 0.6, 3.0, 12.0])
+@all_cases("times", [1, 5, 1000])
+@all_cases("delta", [1e-3, 1e-10, 1e-80])
 def test_gaussian_losses_on_a_grid_contain_the_exact_curve(mu: float, times: int, delta: float) -> None:
     truth = GaussianDP(Fraction(mu)).epsilon_at(Fraction(delta))
     found = grid_only(laws.Normal(mu / math.sqrt(times)), times, delta)
@@ -99,7 +100,7 @@ def test_gaussian_losses_on_a_grid_contain_the_exact_curve(mu: float, times: int
     assert found.width < Fraction(2, 1000) * max(found.high, Fraction(1, 100))
 
 
-@pytest.mark.parametrize("epsilon", ["0", "0.3", "0.9", "0.999"])
+@all_cases("epsilon", ["0", "0.3", "0.9", "0.999"])
 def test_one_laplace_release_follows_its_closed_form(epsilon: str) -> None:
     asked = Fraction(epsilon)
     truth = -math.expm1(float(asked - 1) / 2)
@@ -109,7 +110,7 @@ def test_one_laplace_release_follows_its_closed_form(epsilon: str) -> None:
     assert float(found.width) < 0.02 * truth
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.4])
+@all_cases("epsilon", [0.1, 0.7, 1.4])
 def test_two_laplace_releases_follow_the_integral(epsilon: float) -> None:
     """δ of two = E[δ of one at ε − L] over the first loss L: atoms at ±1, density e^((t−1)/2)/4 between."""
 
@@ -137,8 +138,8 @@ def sampled_gaussian_delta(rate: float, sigma: float, epsilon: float, *, removin
     return float((1 - without) - math.exp(epsilon) * (1 - mixed))
 
 
-@pytest.mark.parametrize(("rate", "sigma"), [(0.01, 1.0), (0.3, 0.7), (0.9, 2.0)])
-@pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0])
+@all_cases(("rate", "sigma"), [(0.01, 1.0), (0.3, 0.7), (0.9, 2.0)])
+@all_cases("epsilon", [0.01, 0.2, 1.0])
 def test_one_sampled_gaussian_release_follows_its_closed_form(rate: float, sigma: float, epsilon: float) -> None:
     truth = max(0.0, *(sampled_gaussian_delta(rate, sigma, epsilon, removing=way) for way in (True, False)))
     found = delta_interval(events.Subsampled(events.Gaussian(sigma), rate), epsilon)
@@ -146,8 +147,8 @@ def test_one_sampled_gaussian_release_follows_its_closed_form(rate: float, sigma
     assert float(found.high) >= truth * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("removing", [True, False])
-@pytest.mark.parametrize(("rate", "sigma", "epsilon"), [(0.2, 1.0, 0.3), (0.05, 0.8, 0.5)])
+@all_cases("removing", [True, False])
+@all_cases(("rate", "sigma", "epsilon"), [(0.2, 1.0, 0.3), (0.05, 0.8, 0.5)])
 def test_two_sampled_gaussian_releases_follow_the_integral(
     rate: float, sigma: float, epsilon: float, removing: bool
 ) -> None:
@@ -178,7 +179,7 @@ def full_delta(rate: float, sigma: float, epsilon: float, removing: bool) -> flo
     return 0.0 if epsilon >= top else sampled_gaussian_delta(rate, sigma, epsilon, removing=removing)
 
 
-@pytest.mark.parametrize("k", [10**4, 10**6])
+@all_cases("k", [10**4, 10**6])
 def test_many_responses_agree_with_the_binomial_law(k: int) -> None:
     found = epsilon_interval(events.Repeated(events.Pure("0.1"), k), "1e-6")
     allowed = exact_losses.ball(Fraction(1, 10**6))
@@ -187,7 +188,7 @@ def test_many_responses_agree_with_the_binomial_law(k: int) -> None:
     assert found.width < Fraction(1, 10**4) * found.high
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(
     st.fractions(Fraction(1, 10), 2, max_denominator=20),
     st.lists(st.fractions(0, 1, max_denominator=12), min_size=1, max_size=4),
@@ -216,7 +217,7 @@ def test_one_mechanism_of_bounded_range_attains_its_curve() -> None:
     assert float(found.width) < 0.02 * truth
 
 
-@settings(max_examples=25)
+@settings(max_examples=tiered(10, 25))
 @given(
     small, st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20), st.integers(1, 5), st.integers(0, 20)
 )

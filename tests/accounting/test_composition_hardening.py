@@ -6,13 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.accounting import delta_interval, epsilon_interval, events, least_miss_rate
 from giveortake.accounting.composition import Method
 from giveortake.accounting.grid import GridLaw
 from giveortake.accounting.tilted_sums import TiltedSum
+from tiers import tiered
 
 
 def primes(count: int, start: int) -> list[int]:
@@ -25,7 +26,7 @@ def primes(count: int, start: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("epsilon", "truth"), [(1, 0.152452), (3, 0.519282)])
+@all_cases(("epsilon", "truth"), [(1, 0.152452), (3, 0.519282)])
 def test_two_exponential_mechanisms_are_not_overstated_from_below(epsilon: int, truth: float) -> None:
     """The truths are maxima over the pairs of both rounds; the product of the maxima is above them."""
     twice = events.Repeated(events.Exponential(epsilon), 2)
@@ -39,7 +40,7 @@ def test_what_is_composed_with_an_exponential_mechanism_still_counts_from_below(
     assert epsilon_interval(together, "1e-3").low >= epsilon_interval(events.Laplace(1), "1e-3").low > 0
 
 
-@pytest.mark.parametrize("charge", [events.Exponential(1), events.Subsampled(events.Exponential(1), "0.5")])
+@all_cases("charge", [events.Exponential(1), events.Subsampled(events.Exponential(1), "0.5")])
 def test_one_exponential_mechanism_is_known_from_below_and_two_are_not(charge: events.Event) -> None:
     one, two = delta_interval(charge, "0.2"), delta_interval([charge, charge], "0.2")
     assert one.width < one.high / 50
@@ -48,15 +49,15 @@ def test_one_exponential_mechanism_is_known_from_below_and_two_are_not(charge: e
     assert epsilon_interval([charge, charge], "0.01").low == 0
 
 
-@pytest.mark.parametrize("method", ["tight", "optimal"])
+@all_cases("method", tiered(["tight"], ["tight", "optimal"]))
 def test_many_distinct_epsilons_have_no_common_lattice(method: Method) -> None:
-    charges = [gt.PureDP(Fraction(1, prime)) for prime in primes(200, 101)]
+    charges = [gt.PureDP(Fraction(1, prime)) for prime in primes(tiered(100, 200), 101)]
     promise = gt.compose(charges, delta="1e-6", method=method)
     assert isinstance(promise, gt.ApproxDP)
-    assert Fraction(1, 100) < promise.epsilon < sum(charge.epsilon for charge in charges) / 2
+    assert Fraction(1, 100) < promise.epsilon < float(sum(charge.epsilon for charge in charges)) * tiered(0.75, 0.5)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "charge",
     [
         events.Subsampled(events.Gaussian("0.01"), "0.5"),
@@ -75,7 +76,7 @@ def test_sampled_losses_beyond_doubles_are_bounded_without_a_grid(charge: events
     assert 0 <= delta.low <= delta.high <= 1
 
 
-@pytest.mark.parametrize("own", ["0.9999999999999999", "0.99999999999999999999"])
+@all_cases("own", ["0.9999999999999999", "0.99999999999999999999"])
 def test_a_delta_next_to_one_is_stated(own: str) -> None:
     charge = gt.ApproxDP(1, own)
     assert Fraction(own) in delta_interval(charge, 1)
@@ -109,7 +110,7 @@ def test_the_miss_rate_of_a_promise_with_a_delta_of_its_own() -> None:
     assert 0 < least_miss_rate(gt.ApproxDP(1, "0.6"), "0.05") <= gt.ApproxDP(1, "0.6").tradeoff(Fraction(1, 20))
 
 
-@pytest.mark.parametrize("noise", ["1e-299", "1e-151", "1e-149"])
+@all_cases("noise", ["1e-299", "1e-151", "1e-149"])
 def test_gaussian_noise_whose_square_is_no_double_hides_nothing_and_raises_nothing(noise: str) -> None:
     assert delta_interval([events.Gaussian(noise), events.Laplace(3)], 1).high == 1
     assert delta_interval(events.Gaussian(noise), 1).high == 1

@@ -21,6 +21,7 @@ from brute_force import (
     worst,
 )
 
+from cases import all_cases
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import Filter, filter  # noqa: A004
 from giveortake.accounting.race import Race
@@ -51,8 +52,8 @@ def contestants(delta: Fraction) -> dict[str, list[tuple[Currency, Fraction]]]:
     }
 
 
-@pytest.mark.parametrize(("odds", "rounds"), FAMILIES)
-@pytest.mark.parametrize("delta", DELTAS)
+@all_cases(("odds", "rounds"), FAMILIES)
+@all_cases("delta", DELTAS)
 def test_no_adversary_beats_a_race(odds: list[Fraction], rounds: int, delta: Fraction) -> None:
     moves = [randomized_response(each) for each in odds]
     budget = ApproxDP(EPSILON, delta)
@@ -61,7 +62,7 @@ def test_no_adversary_beats_a_race(odds: list[Fraction], rounds: int, delta: Fra
         assert worst(Guarded(guard), moves, excess_over(EPSILON), rounds=rounds) <= delta
 
 
-@pytest.mark.parametrize(("odds", "rounds"), FAMILIES)
+@all_cases(("odds", "rounds"), FAMILIES)
 def test_no_adversary_beats_the_pure_filter(odds: list[Fraction], rounds: int) -> None:
     moves = [randomized_response(each) for each in odds]
     guard = Guarded(filter(PureDP(EPSILON)))
@@ -69,8 +70,8 @@ def test_no_adversary_beats_the_pure_filter(odds: list[Fraction], rounds: int) -
     assert worst(guard, moves, excess_over(Fraction(4, 5)), rounds=rounds) > 0
 
 
-@pytest.mark.parametrize("order", [2, 3, 6])
-@pytest.mark.parametrize("kind", ["Rényi", "concentrated"])
+@all_cases("order", [2, 3, 6])
+@all_cases("kind", ["Rényi", "concentrated"])
 def test_no_adversary_beats_the_divergence_that_is_promised(order: int, kind: str) -> None:
     """E_P[(P/Q)^(α−1)] ≤ e^((α−1)·ε_α), exactly."""
     moves = [randomized_response(Fraction(odds)) for odds in ("5/4", "3/2", "2")]
@@ -80,7 +81,7 @@ def test_no_adversary_beats_the_divergence_that_is_promised(order: int, kind: st
     assert 1 < moment <= exp_up((order - 1) * order * rho)
 
 
-@pytest.mark.parametrize("epsilon", ["1/4", "1/2", "1"])
+@all_cases("epsilon", ["1/4", "1/2", "1"])
 def test_no_adversary_beats_the_gaussian_curve(epsilon: str) -> None:
     moves = [randomized_response(Fraction(odds)) for odds in ("5/4", "3/2", "2")]
     mu = Fraction(4, 5)

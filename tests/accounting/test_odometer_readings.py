@@ -11,11 +11,13 @@ from brute_force import Move, leaky, randomized_response, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import all_cases
 from filter_strategies import every_event, pure_events
 from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 from giveortake.errors import InvalidParameter, Unpriced, Unprovable
 from giveortake.exact import exp_down
 from giveortake.privacy import ApproxDP, PureDP, events, unit
+from tiers import tiered
 
 MOVES = [randomized_response(Fraction(odds)) for odds in ("5/4", "3/2", "2")]
 
@@ -41,7 +43,7 @@ def excess_over_reading(fresh: Odometer, state: Hashable, ratio: Fraction) -> Fr
     return max(Fraction(0), 1 - exp_down(fresh.spent.epsilon) * ratio)
 
 
-@pytest.mark.parametrize("delta", ["0.3", "0.05", "0.001"])
+@all_cases("delta", tiered(["0.05"], ["0.3", "0.05", "0.001"]))
 def test_no_adversary_gains_by_watching_the_reading(delta: str) -> None:
     @cache
     def reward(state: Hashable, ratio: Fraction) -> Fraction:
@@ -127,7 +129,7 @@ def test_deltas_that_events_spend_are_part_of_the_reading_until_nothing_is_promi
         _ = meter.spent
 
 
-@settings(max_examples=30)
+@settings(max_examples=tiered(12, 30))
 @given(st.lists(every_event, max_size=6))
 def test_readings_never_fall(history: list[events.Event]) -> None:
     meter, before = ApproxOdometer("1e-6"), Fraction(0)
@@ -138,7 +140,7 @@ def test_readings_never_fall(history: list[events.Event]) -> None:
         before = meter.spent.epsilon
 
 
-@settings(max_examples=30)
+@settings(max_examples=tiered(12, 30))
 @given(st.lists(pure_events, min_size=1, max_size=6))
 def test_a_reading_with_delta_is_never_above_the_pure_one(history: list[events.Event]) -> None:
     with_delta, without = ApproxOdometer("1e-6"), PureOdometer()

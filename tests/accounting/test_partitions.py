@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import all_cases, some_examples
 from giveortake.accounting.guards import Filter
 from giveortake.privacy import events
 from giveortake.privacy.events import Event, InPart
@@ -69,9 +70,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert guard.spent == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(
-    "budget", [gt.PureDP(3), gt.ApproxDP(3, "1e-6"), gt.ZCDP(3), gt.GaussianDP(3), gt.RenyiDP({2: 3, 8: 4})], ids=repr
-)
+@all_cases("budget", [gt.PureDP(3), gt.ApproxDP(3, "1e-6"), gt.ZCDP(3), gt.GaussianDP(3), gt.RenyiDP({2: 3, 8: 4})])
 def test_a_snapshot_remembers_the_parts(budget: Any) -> None:
     guard = gt.accounting.filter(budget)
     for part, epsilon in enumerate(["0.1", "0.3", "0.2"]):
@@ -96,7 +95,7 @@ def test_an_event_in_a_part_survives_json_and_refuses_parts_of_parts() -> None:
     event = InPart(events.Laplace(3), events.Laplace(6), 77, 2, 3)
     assert Event.from_json(event.to_json()) == event
     assert event.guarantee() == gt.PureDP(Fraction(1, 3))
-    with pytest.raises(gt.errors.InvalidParameter, match="in a part already"):
+    with pytest.raises(gt.errors.InvalidParameter):
         InPart(event, event, 1, 1)
 
 
@@ -105,6 +104,7 @@ CHARGES = st.lists(
 )
 
 
+@some_examples
 @given(CHARGES, st.integers(1, 4))
 def test_no_neighbour_pays_more_than_the_filter_says(charges: list[tuple[int, Fraction]], touched: int) -> None:
     """Brute force: a unit in any `touched` parts pays the sum of what those parts cost."""
@@ -116,6 +116,7 @@ def test_no_neighbour_pays_more_than_the_filter_says(charges: list[tuple[int, Fr
     assert guard.spent == worst
 
 
+@some_examples
 @given(CHARGES, CHARGES)
 def test_under_change_one_no_moving_row_pays_more_either(
     changed: list[tuple[int, Fraction]], added: list[tuple[int, Fraction]]

@@ -15,6 +15,7 @@ from fractions import Fraction
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.exact import log_up
 from giveortake.privacy import Guarantee, events
 from giveortake.privacy.events import Composed, Event, InPart, Repeated
@@ -112,8 +113,8 @@ PRICES = [
 ]
 
 
-@pytest.mark.parametrize("price", PRICES)
-@pytest.mark.parametrize(
+@all_cases("price", PRICES)
+@all_cases(
     ("charged", "parts"),
     [
         (IN_BOTH[0], (0,)),

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from cases import all_cases
 from filter_strategies import admitted
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import Filter, filter  # noqa: A004
@@ -35,7 +36,7 @@ def test_the_basic_filter_admits_100_or_10() -> None:
     assert admitted(alone(Epsilon(), Fraction(0)), events.Pure("0.1")) == 10
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("event", "least", "most"),
     [
         (events.Pure("0.01"), 460, 487),
@@ -47,7 +48,6 @@ def test_the_basic_filter_admits_100_or_10() -> None:
         (events.DiscreteGaussian(100, 1), 460, 487),
         (events.ZCDP("0.00005"), 460, 487),
     ],
-    ids=repr,
 )
 def test_the_race_serves_many_small_and_few_large_charges(event: events.Event, least: int, most: int) -> None:
     assert least <= admitted(filter(BUDGET), event) <= most
@@ -65,8 +65,8 @@ def test_the_filter_at_the_best_order_admits_what_the_concentrated_one_admits() 
         assert admitted(alone(Divergence(order)), event) >= admitted(alone(Rho()), event)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "1e-300", "0.01", "1", "20", "1e6", "1e300"])
-@pytest.mark.parametrize("delta", ["1e-300", "1e-12", "0.1", "0.999"])
+@all_cases("epsilon", ["0", "1e-300", "0.01", "1", "20", "1e6", "1e300"])
+@all_cases("delta", ["1e-300", "1e-12", "0.1", "0.999"])
 def test_the_deltas_of_a_race_add_up_to_the_budget_whatever_its_size(epsilon: str, delta: str) -> None:
     budget = ApproxDP(epsilon, delta)
     race = Race(budget)
@@ -77,7 +77,7 @@ def test_the_deltas_of_a_race_add_up_to_the_budget_whatever_its_size(epsilon: st
     race.admits(events.Pure("0.001"))
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("8", "0.01")])
+@all_cases(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("8", "0.01")])
 def test_each_limit_implies_the_budget(epsilon: str, delta: str) -> None:
     target, allowed = Fraction(epsilon), Fraction(delta)
     slack = 1 + Fraction(1, 10**30)
@@ -166,7 +166,7 @@ def _steps_of_a_charge(guard: Filter, event: events.Event) -> int:
     return steps
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-9"), ("1/10", "1e-6"), ("8", "1e-12")])
+@all_cases(("epsilon", "delta"), [("1", "1e-9"), ("1/10", "1e-6"), ("8", "1e-12")])
 def test_the_admitted_rho_is_the_greatest_that_a_fresh_race_takes(epsilon: str, delta: str) -> None:
     budget = ApproxDP(epsilon, delta)
     rho = admitted_rho(budget)

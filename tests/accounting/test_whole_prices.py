@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import some_examples
 from giveortake.accounting.prices import amount, grains_up
 from giveortake.accounting.whole_prices import noise_multiplier, priced_within
 from giveortake.privacy import events
@@ -16,6 +17,7 @@ FINEST = Fraction(1, 2**100)
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**20), max_value=1000, max_denominator=10**20)
 
 
+@some_examples
 @given(AMOUNTS)
 def test_an_amount_that_is_priced_within_costs_no_more_and_loses_no_more_than_the_finest_step(spent: Fraction) -> None:
     within = priced_within(spent)
@@ -23,6 +25,7 @@ def test_an_amount_that_is_priced_within_costs_no_more_and_loses_no_more_than_th
     assert 0 <= spent - within < FINEST
 
 
+@some_examples
 @given(AMOUNTS)
 def test_gaussian_noise_for_a_squared_mu_is_admitted_by_filters_of_just_that(square: Fraction) -> None:
     multiplier = noise_multiplier(square)
@@ -31,6 +34,7 @@ def test_gaussian_noise_for_a_squared_mu_is_admitted_by_filters_of_just_that(squ
     assert 1 / multiplier**2 <= square < 1 / multiplier**2 + 2 * FINEST + square / 2**90
 
 
+@some_examples
 @given(st.fractions(min_value=Fraction(1, 500), max_value=100, max_denominator=500), st.integers(1, 7))
 def test_gaussian_noise_in_equal_parts_is_admitted_by_the_filter_of_mu(mu: Fraction, parts: int) -> None:
     guard = gt.accounting.filter(gt.GaussianDP(mu))

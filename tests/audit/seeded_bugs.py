@@ -1,6 +1,7 @@
 """Mistakes that shipped in the field, planted one by one; each comes with the sound twin it was made from.
 
 Every entry is a function that audits and says whether something was found. `BUGS` must be found, `TWINS` must not.
+`TELLING` has one mistake of each class, and its twin.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ Audit: TypeAlias = Callable[[], bool]  # whether a problem was found
 CONFIDENCE = 1 - ALPHA
 QUERIES = ("sum", "count", "mean")
 DICE = np.random.default_rng(20240917)
+BEGINNING = DICE.bit_generator.state
 
 
 def sampled(
@@ -250,8 +252,19 @@ def reseeded(x: int) -> float:
     return x + random.Random(1).gauss(0, 1)  # noqa: S311 (the mistake itself)
 
 
-def slow_path(x: int) -> int:
-    return sum(range(2000 * (1 + 4 * x)))
+def timed(steps: Callable[[int], int]) -> Audit:
+    """Audits how long an answer takes, by a clock that counts steps; some answers take a few more by chance."""
+    clock = [0.0]
+
+    def answer(x: int) -> int:
+        clock[0] += steps(x) + DICE.integers(0, 3)
+        return 0
+
+    def found() -> bool:
+        bound = audit.timing(answer, 0, 1, samples=1200, confidence=CONFIDENCE, clock=lambda: clock[0])
+        return bool(bound > 1)
+
+    return found
 
 
 def low_bits(mechanism: Any, x: float, y: float) -> Audit:
@@ -334,7 +347,7 @@ BUGS: dict[str, Audit] = {
     "an engine that raises": observed(pipelines.FailsOnInfinity),
     # budgets
     "refund on failure": played(Repeater(Fraction(1, 2)), lambda: Counting("refund"), trials=6000),
-    "check, then charge": played(Repeater(Fraction(1, 2)), lambda: Counting("check-then-charge")),
+    "check, then charge": played(Repeater(Fraction(1, 2)), lambda: Counting("check-then-charge"), trials=6000),
     "only the largest charge counts": played(Repeater(Fraction(1, 2)), lambda: Counting("largest")),
     "the average counts": played(Repeater(Fraction(1, 2)), lambda: Counting("average")),
     "small charges are free": played(Repeater(Fraction(1, 5)), lambda: Counting("crumbs"), rounds=40, trials=3000),
@@ -344,7 +357,7 @@ BUGS: dict[str, Audit] = {
     "low bits of a double": low_bits(doubles, 0.0, 1.0),
     "noise repeats after a fork": lambda: not audit.repetition(forked, 0),
     "noise seeded by the query": lambda: not audit.repetition(reseeded, 0),
-    "time depends on the data": lambda: bool(audit.timing(slow_path, 0, 1, samples=1200, confidence=CONFIDENCE) > 1),
+    "time depends on the data": timed(lambda x: 2 * (1 + 4 * x)),
 }
 
 TWINS: dict[str, Audit] = {
@@ -366,7 +379,18 @@ TWINS: dict[str, Audit] = {
     "race against scraping": played(Scraper(), gt.ApproxDP(1, "1e-3")),
     "low bits on a lattice": low_bits(on_lattice, 0.0, 1.0),
     "noise after a fork": lambda: not audit.repetition(Laplace(1000), 0),
-    "time that does not depend on the data": lambda: bool(
-        audit.timing(lambda _: slow_path(0), 0, 1, samples=1200, confidence=CONFIDENCE) > 1
-    ),
+    "time that does not depend on the data": timed(lambda _: 2),
+}
+
+TELLING = {
+    "noise 30 % too small": "Laplace",
+    "standard deviation used as variance": "Gaussian",
+    "one draw of noise for two counts": "Laplace on a vector",
+    "exponential mechanism without the factor two": "exponential mechanism",
+    "thresholding rows instead of persons": "thresholding persons",
+    "sparse vector without noise on queries": "sparse vector",
+    "rows instead of persons": "pipeline replayed",
+    "error texts quote a row": "pipeline observed",
+    "check, then charge": "pure filter against repetition",
+    "low bits of a double": "low bits on a lattice",
 }

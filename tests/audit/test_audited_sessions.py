@@ -26,6 +26,7 @@ from giveortake.privacy.events import Repeated
 from giveortake.session import Session
 from giveortake.session.mechanism import InteractiveMechanism
 from inside import engine_of, ledger_of
+from tiers import tiered
 
 SUSPECTS = ["declared keys", "sum", "number of rows", "found keys", "median", "distinct text by key"]
 
@@ -49,7 +50,7 @@ def test_every_shape_moves_by_no_more_than_is_declared(mode: str) -> None:
     persons = list(shapes.OF_PERSONS) if shapes.DECLARATIONS[mode].by_person else []
     names = [*shapes.OF_ROWS, *persons]
     assert len(names) >= 35
-    report = _replayed(mode, names, pairs=2, seed=7)
+    report = _replayed(mode, names, pairs=tiered(1, 2), seed=7)
     assert report.excesses == ()
     assert len(report.nearest) == len(names)
     assert max(report.nearest.values()) == 1  # and some reach it
@@ -57,14 +58,15 @@ def test_every_shape_moves_by_no_more_than_is_declared(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", shapes.DECLARATIONS)
 def test_status_text_charge_and_shape_are_equal_on_neighbours(mode: str) -> None:
-    report = _observed(mode, [*SUSPECTS, *shapes.REFUSED], pairs=2)
+    pairs = tiered(1, 2)
+    report = _observed(mode, [*SUSPECTS, *shapes.REFUSED], pairs=pairs)
     assert report.differences == ()
-    assert report.asked == 2 * (len(SUSPECTS) + len(shapes.REFUSED))
+    assert report.asked == pairs * (len(SUSPECTS) + len(shapes.REFUSED))
 
 
 def test_a_missing_key_that_noise_may_hide_is_no_difference_between_neighbours() -> None:
     base = [{"user_id": row, "group": None if row < 12 else "a", "value": 1.0} for row in range(60)]
-    pairs = [audit.Neighbours(base, base[1:], "one person more")] * 12
+    pairs = [audit.Neighbours(base, base[1:], "one person more")] * tiered(4, 12)
     made = Sessions(caps={"groups_per_person": 1, "rows_per_group": 1})
     seen = audit.observations(made, ['SELECT "group", COUNT(*) AS n FROM data GROUP BY "group"'], tables=pairs)
     assert not seen.differences
@@ -96,7 +98,7 @@ def test_trees_are_recorded_level_by_level_and_found_keys_with_their_units() -> 
 
 def test_a_factory_works_with_the_usual_generated_tables() -> None:
     made = Sessions(domains={"value": (0, 10)}, caps={"groups_per_person": 1, "rows_per_group": 1})
-    tables = list(audit.random_neighbours(6))
+    tables = list(audit.random_neighbours(3))
     assert audit.replay(made, ["SELECT SUM(value) AS s FROM data"], tables=tables)
     assert audit.observations(made, ["SELECT SUM(value) AS s FROM data"], tables=tables)
 
@@ -158,7 +160,10 @@ MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize(
+    "name",
+    tiered(["sensitivities are halved, for rows", "caps are ignored", "numbers are not clamped"], list(MISTAKES)),
+)
 def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mode, plant = MISTAKES[name]
     plant(monkeypatch)
@@ -181,7 +186,7 @@ def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
         raise QueryRefused(f"the table has {_number_of_rows(self)} rows")
 
     monkeypatch.setattr(Session, "sql", talkative)
-    assert "the table has" in str(_observed("rows, add-remove", ["sum"]))
+    assert "text is" in str(_observed("rows, add-remove", ["sum"]))
 
 
 def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,16 +246,16 @@ def test_what_is_live_is_refused(what: str, tmp_path: Path) -> None:
             with pytest.raises(InvalidParameter):
                 replace(PLAIN, public={"zones": given})([])
         for look in (audit.replay, audit.observations):
-            with pytest.raises(InvalidParameter, match="makes nothing of generated tables"):
+            with pytest.raises(InvalidParameter, match="generated"):
                 look(live[what], asked)
             with pytest.raises(GiveOrTakeError):
                 look(lambda _: live[what], asked)
 
 
 def test_a_row_of_no_declared_table_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="is not declared"):
+    with pytest.raises(InvalidParameter, match="elsewhere"):
         PLAIN([{"table": "elsewhere", "user_id": 1}])
-    with pytest.raises(InvalidParameter, match="has no rows"):
+    with pytest.raises(InvalidParameter, match="public"):
         replace(PLAIN, public={"zones": []})([])
 
 

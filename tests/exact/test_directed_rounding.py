@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import Unprovable
 
@@ -37,16 +38,19 @@ def encloses_narrowly(low: Fraction, truth: Decimal, high: Fraction) -> bool:
     return low <= middle + slack and middle - slack <= high and 0 <= high - low <= abs(middle) * NEAR
 
 
+@some_examples
 @given(thousandths)
 def test_exp_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.exp_down(x), FINE.exp(decimal(x)), exact.exp_up(x))
 
 
+@some_examples
 @given(magnitudes)
 def test_the_logarithm_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.log_down(x), FINE.ln(decimal(x)), exact.log_up(x))
 
 
+@some_examples
 @given(magnitudes)
 def test_the_square_root_lies_between_its_bounds(x: Fraction) -> None:
     assert encloses_narrowly(exact.sqrt_down(x), FINE.sqrt(decimal(x)), exact.sqrt_up(x))
@@ -96,7 +100,7 @@ def test_the_normal_quantile_inverts_the_distribution_function(p: Fraction) -> N
     assert Fraction(phi(high)) >= p - SLACK
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("down", "up", "x", "value"),
     [
         (exact.exp_down, exact.exp_up, Fraction(0), 1),
@@ -113,7 +117,7 @@ def test_what_is_rational_is_not_rounded_away(
     assert up(x) - down(x) <= NEAR
 
 
-@pytest.mark.parametrize("x", [Fraction(200), Fraction(10**6), Fraction(10**300)])
+@all_cases("x", [Fraction(200), Fraction(10**6), Fraction(10**300)])
 def test_far_tails_of_the_normal_law_are_bounded_without_ever_becoming_impossible(x: Fraction) -> None:
     assert 0 < exact.normal_cdf_up(-x) <= Fraction(1, 2**16384)
     assert exact.normal_cdf_down(-x) == 0
@@ -121,7 +125,7 @@ def test_far_tails_of_the_normal_law_are_bounded_without_ever_becoming_impossibl
     assert 1 - Fraction(1, 2**150) <= exact.normal_cdf_down(x) <= 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("bound", "x"),
     [
         (exact.log_up, Fraction(0)),

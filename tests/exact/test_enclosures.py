@@ -8,11 +8,11 @@ import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import pytest
 from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases, some_examples
 from giveortake import exact
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def ball_between(low: Fraction, high: Fraction) -> exact.Ball:
     return exact.enclosure(low).union(exact.enclosure(high))
 
 
+@some_examples
 @given(numbers, st.integers(2, 400))
 def test_an_enclosure_contains_its_number_at_every_precision(number: Fraction, bits: int) -> None:
     with exact.precision(bits):
@@ -36,6 +37,7 @@ def test_an_enclosure_contains_its_number_at_every_precision(number: Fraction, b
     assert high - low <= abs(number) * Fraction(8, 2**bits)
 
 
+@some_examples
 @given(st.integers())
 def test_an_integer_is_enclosed_without_width(number: int) -> None:
     with exact.precision(max(2, number.bit_length())):
@@ -43,6 +45,7 @@ def test_an_integer_is_enclosed_without_width(number: int) -> None:
         assert exact.lower(ball) == exact.upper(ball) == number
 
 
+@some_examples
 @given(st.data(), st.integers(1, 2000), st.integers(2, 300))
 def test_a_dyadic_ball_contains_both_ends_and_hardly_more(data: st.DataObject, bits: int, working: int) -> None:
     numerator = data.draw(st.integers(0, 2**bits - 1))
@@ -55,6 +58,7 @@ def test_a_dyadic_ball_contains_both_ends_and_hardly_more(data: st.DataObject, b
     assert high - low <= Fraction(1, 2**bits) * (1 + Fraction(1, 2**20))
 
 
+@some_examples
 @given(st.integers(1, 2000))
 def test_a_dyadic_ball_of_a_positive_numerator_has_a_logarithm(bits: int) -> None:
     with exact.precision(bits + 32):
@@ -68,6 +72,7 @@ def test_the_circle_s_number_lies_between_archimedes_bounds() -> None:
         assert abs(exact.lower(exact.pi()) - Fraction("3.14159265358979323846264338327950288")) < Fraction(1, 10**34)
 
 
+@some_examples
 @given(numbers)
 def test_a_probability_bound_stays_between_zero_and_one(number: Fraction) -> None:
     ball = exact.enclosure(number)
@@ -77,13 +82,13 @@ def test_a_probability_bound_stays_between_zero_and_one(number: Fraction) -> Non
         assert exact.probability_down(ball) <= number <= exact.probability_up(ball)
 
 
-@pytest.mark.parametrize("nothing_known", [arb("nan"), arb("+/- inf"), arb(0, 5)])
+@all_cases("nothing_known", [arb("nan"), arb("+/- inf"), arb(0, 5)])
 def test_a_probability_about_which_nothing_is_known_lies_between_zero_and_one(nothing_known: exact.Ball) -> None:
     assert exact.probability_down(nothing_known) == 0
     assert exact.probability_up(nothing_known) == 1
 
 
-@pytest.mark.parametrize("gamma", [10**4 * 2, 10**10, 10**300])
+@all_cases("gamma", [10**4 * 2, 10**10, 10**300])
 def test_a_probability_too_small_to_write_down_is_rounded_outwards(gamma: int) -> None:
     ball = (-exact.enclosure(gamma)).exp()
     assert exact.probability_down(ball) == 0
@@ -96,6 +101,7 @@ def test_an_impossible_event_is_never_rounded_up_to_impossible() -> None:
     assert exact.probability_up(exact.enclosure(1)) == exact.probability_down(exact.enclosure(1)) == 1
 
 
+@some_examples
 @given(numbers, numbers, numbers, numbers)
 def test_a_difference_is_positive_negative_or_unknown(a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:
     with exact.precision(300):
@@ -113,6 +119,7 @@ def test_equal_exact_numbers_do_not_differ() -> None:
     assert exact.difference_is_positive(arb("nan"), exact.enclosure(1)) is None
 
 
+@some_examples
 @given(numbers, st.fractions(min_value=0, max_value=3))
 def test_a_floor_is_given_only_if_the_whole_ball_agrees(low: Fraction, width: Fraction) -> None:
     with exact.precision(1000):
@@ -133,6 +140,7 @@ def test_the_floor_of_an_exact_integer_is_certain() -> None:
     assert exact.floor_if_certain(arb("nan")) is None
 
 
+@some_examples
 @given(st.fractions(min_value=-(10**6), max_value=10**6), st.integers(1, 60), st.integers(1, 60))
 def test_a_double_is_given_only_if_all_of_the_ball_is_near(number: Fraction, width: int, error: int) -> None:
     with exact.precision(300):
@@ -150,6 +158,7 @@ def test_a_ball_without_bounds_has_no_double() -> None:
     assert exact.float_if_within(arb("+/- inf"), 1.0) is None
 
 
+@some_examples
 @given(numbers)
 def test_the_positive_part_and_the_midpoint_are_what_they_say(number: Fraction) -> None:
     with exact.precision(1000):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases, some_examples
 from giveortake import exact
 
 positive_numbers = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("number", "text"),
     [
         (Fraction(0), "0"),
@@ -34,6 +34,7 @@ def test_a_number_is_shown_briefly(number: Fraction, text: str) -> None:
     assert exact.shown(number) == text
 
 
+@some_examples
 @given(st.integers(-999_999, 999_999), st.integers(-20, 20))
 def test_a_short_decimal_is_shown_exactly(digits: int, exponent: int) -> None:
     number = digits * Fraction(10) ** exponent
@@ -41,17 +42,20 @@ def test_a_short_decimal_is_shown_exactly(digits: int, exponent: int) -> None:
     assert Fraction(exact.shown_up(number)) == number
 
 
+@some_examples
 @given(positive_numbers, st.integers(2, 12))
 def test_a_shown_number_is_within_half_a_unit_of_its_last_digit(number: Fraction, digits: int) -> None:
     assert abs(Fraction(exact.shown(number, digits)) - number) <= number * Fraction(10) ** (1 - digits) / 2
 
 
+@some_examples
 @given(positive_numbers, st.integers(2, 12))
 def test_a_number_shown_upwards_is_never_below_and_hardly_above(number: Fraction, digits: int) -> None:
     up = Fraction(exact.shown_up(number, digits))
     assert number <= up <= number * (1 + Fraction(10) ** (1 - digits))
 
 
+@some_examples
 @given(positive_numbers)
 def test_the_reader_s_decimal_context_does_not_matter(number: Fraction) -> None:
     usual = exact.shown(number), exact.shown_up(number)

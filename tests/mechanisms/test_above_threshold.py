@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import laws
+from cases import all_cases
 from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
 from giveortake.mechanisms import AboveThreshold
 from giveortake.privacy import PureDP
@@ -38,8 +39,8 @@ def first_true(values: list[int], threshold: int, epsilon: F) -> np.ndarray:
     return chances
 
 
-@pytest.mark.parametrize("epsilon", [F(1), F(1, 2)])
-@pytest.mark.parametrize(
+@all_cases("epsilon", [F(1), F(1, 2)])
+@all_cases(
     ("first", "second"),
     [
         ([0] * 8, [1] * 8),
@@ -73,7 +74,7 @@ def positions() -> list[int]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
+@all_cases(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
 def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(claim: F, plausible: bool) -> None:
     law = first_true(VALUES, 6, F(1, 2) * claim)
     assert laws.looks_like(positions(), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
@@ -83,7 +84,7 @@ def test_it_refuses_to_answer_after_the_first_true() -> None:
     alarm = AboveThreshold(0, epsilon=10)
     assert alarm.release(10**9)
     for _ in range(3):
-        with pytest.raises(MechanismSpent, match="may not answer again"):
+        with pytest.raises(MechanismSpent):
             alarm.release(-(10**9))
 
 
@@ -158,5 +159,5 @@ def test_threads_get_one_true_between_them() -> None:
 
 
 def test_it_answers_about_one_value_at_a_time() -> None:
-    with pytest.raises(InvalidParameter, match="not one integer"):
+    with pytest.raises(InvalidParameter, match="value"):
         AboveThreshold(0, epsilon=1).release([1, 2])

@@ -12,12 +12,14 @@ import pytest
 import giveortake as gt
 import laws
 import noise_contract
+from cases import all_cases
 from giveortake import exact
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
 from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.privacy import GaussianDP, PureDP
 from noise_contract import SLACK
 from recorded_entropy import RecordedEntropy
+from tiers import tiered
 
 FAMILIES = [
     pytest.param(Laplace, laws.rounded_laplace, id="laplace"),
@@ -27,8 +29,8 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("scale", [F(1, 3), F(1), F(7, 2), F(20)])
-@pytest.mark.parametrize("shift", [1, 2, 5])
+@all_cases("scale", [F(1, 3), F(1), F(7, 2), F(20)])
+@all_cases("shift", [1, 2, 5])
 def test_laplace_and_geometric_keep_their_pure_promise_on_every_outcome(scale: F, shift: int) -> None:
     for mechanism, law in (
         (Laplace(scale), laws.rounded_laplace(scale)),
@@ -47,8 +49,8 @@ def test_laplace_attains_its_promise_so_that_none_is_given_away() -> None:
     assert law(10) / law(11) > exact.exp_down(F(1, 2)) - SLACK / law(11)
 
 
-@pytest.mark.parametrize("sigma", [F(1, 2), F(2), F("3.7306"), F(10)])
-@pytest.mark.parametrize("epsilon", [F(0), F(1, 10), F(1), F(3)])
+@all_cases("sigma", [F(1, 2), F(2), F("3.7306"), F(10)])
+@all_cases("epsilon", [F(0), F(1, 10), F(1), F(3)])
 def test_gaussian_keeps_the_exact_curve(sigma: F, epsilon: F) -> None:
     promise = Gaussian(sigma).event(1).guarantee()
     assert promise == GaussianDP(1 / sigma)
@@ -64,9 +66,9 @@ def test_discrete_gaussian_breaks_the_continuous_curve_and_is_not_priced_by_it()
     assert spent <= DiscreteGaussian(sigma).event(1).guarantee().delta_at(1)
 
 
-@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize("scale", [F(3, 10), F(1), F(4), F(33, 2)])
-@pytest.mark.parametrize("confidence", [F(1, 2), F(95, 100), F(999, 1000)])
+@all_cases(("mechanism", "law"), FAMILIES)
+@all_cases("scale", [F(3, 10), F(1), F(4), F(33, 2)])
+@all_cases("confidence", [F(1, 2), F(95, 100), F(999, 1000)])
 def test_a_margin_covers_and_laplace_and_normal_margins_are_the_least(
     mechanism: type[Laplace | DiscreteGaussian], law: Callable[[F], laws.Law], scale: F, confidence: F
 ) -> None:
@@ -74,8 +76,8 @@ def test_a_margin_covers_and_laplace_and_normal_margins_are_the_least(
     noise_contract.has_a_margin_that_covers(mechanism(scale), law(scale), confidence, spare)
 
 
-@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize("shift", [1, 3])
+@all_cases(("mechanism", "law"), FAMILIES)
+@all_cases("shift", [1, 3])
 def test_every_noise_keeps_its_promise_on_every_set_of_outcomes(
     mechanism: type[Laplace], law: Callable[[F], laws.Law], shift: int
 ) -> None:
@@ -83,15 +85,15 @@ def test_every_noise_keeps_its_promise_on_every_set_of_outcomes(
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize("scale", [F(3, 4), F(6)])
+@all_cases(("mechanism", "law"), FAMILIES)
+@all_cases("scale", tiered([F(6)], [F(3, 4), F(6)]))
 def test_releases_have_the_stated_law_and_a_wrong_scale_is_caught(
     mechanism: type[Laplace], law: Callable[[F], laws.Law], scale: F, entropy: RecordedEntropy
 ) -> None:
     noise_contract.has_the_stated_law_and_no_other(mechanism(scale), law, scale, entropy)
 
 
-EVERY = pytest.mark.parametrize("mechanism", [Laplace(5), Gaussian(5), Geometric(5), DiscreteGaussian(5)], ids=repr)
+EVERY = all_cases("mechanism", [Laplace(5), Gaussian(5), Geometric(5), DiscreteGaussian(5)])
 
 
 @EVERY
@@ -111,12 +113,15 @@ def test_a_stream_releases_chunk_by_chunk() -> None:
     assert sizes == [1000] * 5
 
 
+VALUES: list[Any] = [0, 7.3, [0.5] * 50, 0.0, [1] * 50]
+
+
 @pytest.mark.statistical
-@pytest.mark.parametrize("value", [0, 0.0, 7.3, [0.5] * 50, [1] * 50], ids=repr)
-@pytest.mark.parametrize(
+@all_cases("value", tiered(VALUES[:3], VALUES))
+@all_cases(
     "promise", [{"epsilon": "0.5"}, {"epsilon": 1, "delta": "1e-5"}, {"mu": 3}], ids=["laplace", "gaussian", "mu"]
 )
-@pytest.mark.parametrize("sensitivity", ["0.4", 3])
+@all_cases("sensitivity", tiered(["0.4"], ["0.4", "3"]))
 def test_the_margin_of_a_call_covers_and_is_not_much_too_wide(value: Any, promise: Any, sensitivity: Any) -> None:
     release = gt.laplace if set(promise) == {"epsilon"} else gt.gaussian
     margin = gt.margin(value, sensitivity=sensitivity, confidence="0.9", **promise)

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake import randomness
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import (
@@ -68,7 +69,7 @@ def refused(call: Callable[[], object], name: str) -> InvalidParameter:
     return caught.value
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE + NOT_NUMBERS, ids=repr)
+@all_cases("bad", NOT_POSITIVE + NOT_NUMBERS)
 def test_epsilon_must_be_a_positive_number(bad: Any) -> None:
     for call in (
         lambda: gt.laplace(1, sensitivity=1, epsilon=bad),
@@ -85,7 +86,7 @@ def test_epsilon_must_be_a_positive_number(bad: Any) -> None:
         refused(lambda: gt.gaussian(1, sensitivity=1, epsilon=bad, delta="1e-6"), "epsilon")
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE + NOT_NUMBERS, ids=repr)
+@all_cases("bad", NOT_POSITIVE + NOT_NUMBERS)
 def test_sensitivity_must_be_a_positive_number(bad: Any) -> None:
     for call in (
         lambda: gt.laplace(1, sensitivity=bad, epsilon=1),
@@ -102,7 +103,7 @@ def test_sensitivity_must_be_a_positive_number(bad: Any) -> None:
         refused(call, "sensitivity")
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE + NOT_NUMBERS, ids=repr)
+@all_cases("bad", NOT_POSITIVE + NOT_NUMBERS)
 def test_scales_and_granularities_must_be_positive_numbers(bad: Any) -> None:
     for scaled in (Laplace, Geometric, Exponential, PermuteAndFlip, ReportNoisyMax):
         refused(partial(scaled, bad), "scale")
@@ -116,7 +117,7 @@ def test_scales_and_granularities_must_be_positive_numbers(bad: Any) -> None:
         refused(lambda: gt.gaussian(1, sensitivity=1, mu=bad), "mu")
 
 
-@pytest.mark.parametrize("bad", BAD_PROBABILITIES, ids=repr)
+@all_cases("bad", BAD_PROBABILITIES)
 def test_delta_and_confidence_lie_strictly_between_zero_and_one(bad: Any) -> None:
     refused(lambda: gt.gaussian(1, sensitivity=1, epsilon=1, delta=bad), "delta")
     refused(lambda: gt.histogram(["a"], epsilon=1, delta=bad), "delta")
@@ -137,7 +138,7 @@ def test_a_gaussian_promise_is_stated_once() -> None:
     refused(lambda: gt.gaussian(1, sensitivity=1, rho=1, delta="1e-6"), "delta")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "bad",
     [
         float("nan"),
@@ -165,7 +166,6 @@ def test_a_gaussian_promise_is_stated_once() -> None:
         {"a": 1},
         {1, 2},
     ],
-    ids=repr,
 )
 def test_values_that_are_not_finite_numbers_are_refused(bad: Any) -> None:
     refused(lambda: gt.laplace(bad, sensitivity=1, epsilon=1), "value")
@@ -184,7 +184,7 @@ SECRETS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("secret", SECRETS, ids=repr)
+@all_cases("secret", SECRETS)
 def test_an_error_tells_nothing_about_the_value(secret: Any) -> None:
     for call in (
         lambda: gt.laplace(secret, sensitivity=1, epsilon=1),
@@ -197,7 +197,7 @@ def test_an_error_tells_nothing_about_the_value(secret: Any) -> None:
         assert not any(part in told for part in ("123456", "more", "True", "-Inf", "352", "480", "15"))
 
 
-@pytest.mark.parametrize("secret", [3.14159, F(314159, 2), np.array([3.14159])], ids=repr)
+@all_cases("secret", [3.14159, F(314159, 2), np.array([3.14159])])
 def test_a_mechanism_on_integers_does_not_quote_what_is_none(secret: Any) -> None:
     for mechanism in (Laplace(1), AboveThreshold(1, 1)):
         assert "314159" not in str(refused(partial(mechanism.release, secret), "value")).replace(".", "")
@@ -214,16 +214,16 @@ def test_mechanisms_on_integers_do_not_take_real_numbers() -> None:
         assert "lattice" in str(refused(partial(Laplace(1).release, value), "value"))
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("value", "sensitivity", "epsilon"),
     [(1, "1e-200", 1), (1, "1/1000", 10**6), (1.5, "1e-300", 1), (1, F(1, 10**299), 10), (1, "0.1", 1500)],
 )
 def test_noise_that_vanishes_because_no_step_is_protected_is_refused(
     value: Any, sensitivity: Any, epsilon: Any
 ) -> None:
-    with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
+    with pytest.raises(InvalidParameter, match=r"no noise|range"):
         gt.laplace(value, sensitivity=sensitivity, epsilon=epsilon)
-    with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
+    with pytest.raises(InvalidParameter, match=r"no noise|range"):
         gt.gaussian(value, sensitivity=sensitivity, mu=epsilon)
 
 

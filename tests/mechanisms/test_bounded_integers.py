@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import giveortake
+from cases import all_cases
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 
 BITS = [3, 30, 31, 40, 61, 62, 63, 64, 66, 93, 94, 100, 110, 124, 127]
@@ -21,7 +21,7 @@ def _any(luck: random.Random, bound: int, count: int) -> list[int]:
     return [luck.choice([luck.randint(-bound, bound), bound, -bound, bound - 1, 0, 1, -1]) for _ in range(count)]
 
 
-@pytest.mark.parametrize("bits", BITS)
+@all_cases("bits", BITS)
 def test_all_arithmetic_is_that_of_pythons_integers(bits: int) -> None:
     luck = random.Random(bits)  # noqa: S311 (which numbers are tried need not be secret)
     for _ in range(60):
@@ -47,7 +47,7 @@ def test_all_arithmetic_is_that_of_pythons_integers(bits: int) -> None:
         assert made.distance(expected) == sum(abs(a - b) for a, b in zip(plain, expected.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("bits", BITS)
+@all_cases("bits", BITS)
 def test_what_is_beyond_the_bound_is_moved_to_it_and_no_two_integers_move_apart(bits: int) -> None:
     luck, bound = random.Random(bits), 2**bits  # noqa: S311 (as above)
     one, other = _any(luck, 4 * bound, 200), _any(luck, 4 * bound, 200)
@@ -56,7 +56,7 @@ def test_what_is_beyond_the_bound_is_moved_to_it_and_no_two_integers_move_apart(
     assert all(abs(p - q) <= abs(x - y) for p, q, x, y in zip(a, b, one, other, strict=True))
 
 
-@pytest.mark.parametrize("bits", BITS)
+@all_cases("bits", BITS)
 def test_types_limbs_and_shapes_depend_on_the_bound_alone(bits: int) -> None:
     def form(values: list[int]) -> list[Any]:
         made = BoundedIntegers.of(values, 2**bits)
@@ -154,7 +154,7 @@ def test_no_opened_value_is_computed_with_but_by_its_own_methods() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         "table = opened(value, self); return table * 3",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction as F
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 import laws
+from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import DiscoveredHistogram, Histogram, KeySelection, Laplace, RandomizedResponse
@@ -37,7 +39,7 @@ def test_a_histogram_costs_its_sensitivity_under_both_relations() -> None:
     assert histogram.event(2).guarantee(neighbours="change-one") == PureDP("0.2", neighbours="change-one")
 
 
-@pytest.mark.parametrize("counts", [2, 10, 1000])
+@all_cases("counts", [2, 10, 1000])
 def test_splitting_the_budget_over_k_counts_costs_k_times_the_noise_of_one_histogram(counts: int) -> None:
     """[PDP21], exercises 1.4 and 1.5: k counts of sensitivity 1 at ε/k each, or one histogram of sensitivity 2."""
     epsilon = F(1, 2)
@@ -48,8 +50,8 @@ def test_splitting_the_budget_over_k_counts_costs_k_times_the_noise_of_one_histo
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("neighbours", "scale"), [("add-remove", F(2)), ("change-one", F(4))])
-@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
+@all_cases(("neighbours", "scale"), [("add-remove", F(2)), ("change-one", F(4))])
+@all_cases(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
 def test_histogram_noise_has_the_scale_that_the_relation_asks_for(
     neighbours: gt.privacy.Neighbours, scale: F, claim: F, plausible: bool
 ) -> None:
@@ -60,7 +62,7 @@ def test_histogram_noise_has_the_scale_that_the_relation_asks_for(
     assert laws.looks_like(np.array(list(released.values())), lambda k: float(law(k))) is plausible
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "values",
     [
         ["a", "b", "a", None, "z", float("nan")],
@@ -95,9 +97,9 @@ def exceeding(first: dict[str, int], second: dict[str, int], mechanism: Discover
     return sum((gap for gap in gaps if gap > 0), F(0))
 
 
-@pytest.mark.parametrize("epsilon", [F(1), F(3)])
-@pytest.mark.parametrize("delta", [F(1, 100), F(1, 10)])
-@pytest.mark.parametrize(
+@all_cases("epsilon", [F(1), F(3)])
+@all_cases("delta", [F(1, 100), F(1, 10)])
+@all_cases(
     ("first", "second", "sensitivity"),
     [
         ({"escargots": 1}, {}, 1),
@@ -142,7 +144,7 @@ def test_a_person_who_changes_keys_costs_key_selection_twice() -> None:
     assert spent <= changed.delta_at(2)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(F(1), F(1, 10**6)), (F(1, 10), F(1, 10**8)), (F(5), F(3, 4))])
+@all_cases(("epsilon", "delta"), [(F(1), F(1, 10**6)), (F(1, 10), F(1, 10**8)), (F(5), F(3, 4))])
 def test_the_threshold_is_the_least_that_keeps_delta(epsilon: F, delta: F) -> None:
     mechanism = DiscoveredHistogram.calibrated(epsilon=epsilon, delta=delta)
     assert mechanism.lone_value_chance() <= delta
@@ -151,14 +153,13 @@ def test_the_threshold_is_the_least_that_keeps_delta(epsilon: F, delta: F) -> No
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("off_by", "plausible"), [(0, True), (1, False), (-1, False)])
-def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(
-    off_by: int, plausible: bool, entropy: RecordedEntropy
-) -> None:
+def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(entropy: RecordedEntropy) -> None:
     mechanism = DiscoveredHistogram(scale=2, threshold=5)
-    shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(20_000)]).astype(int)
-    chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
-    assert laws.looks_like(shown, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
+    shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(10_000)]).astype(int)
+    for off_by, plausible in ((0, True), (1, False), (-1, False)):
+        chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
+        law = defaultdict(float, {0: 1 - chance, 1: chance})
+        assert laws.looks_like(shown, law.__getitem__) is plausible
 
 
 def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:
@@ -174,14 +175,14 @@ def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:
         ]
 
 
-@pytest.mark.parametrize("strange", [True, 1.0, Decimal(1), np.float64(1), (1,), None, float("nan"), [1]], ids=repr)
+@all_cases("strange", [True, 1.0, Decimal(1), np.float64(1), (1,), None, float("nan"), [1]])
 def test_one_strange_row_cannot_choose_how_a_frequent_value_is_shown(strange: Any) -> None:
     for rows in ([strange] + [1] * 5000, pd.Series([strange] + [1] * 5000)):
         released = gt.histogram(rows, epsilon=1, delta="1e-9")
         assert [type(key) for key in released] == [int]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "row",
     [
         10**5000,
@@ -258,6 +259,7 @@ def test_the_values_of_optimal_key_selection() -> None:
     assert chances == pytest.approx([0, 0.1, 0.3, 0.7, 0.9, 1, 1], abs=1e-12)
 
 
+@some_examples
 @given(st.sampled_from(["0.01", "0.3", "1", "2.5"]), st.sampled_from(["1e-9", "1e-3", "0.2", "0.9"]))
 def test_key_selection_follows_its_recursion_and_keeps_its_promise(epsilon: str, delta: str) -> None:
     selection = KeySelection(epsilon, delta)
@@ -273,7 +275,7 @@ def test_key_selection_follows_its_recursion_and_keeps_its_promise(epsilon: str,
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("persons", "plausible"), [(3, True), (2, False), (4, False)])
+@all_cases(("persons", "plausible"), [(3, True), (2, False), (4, False)])
 def test_keys_are_selected_as_often_as_stated(persons: int, plausible: bool, entropy: RecordedEntropy) -> None:
     selection = KeySelection("0.7", "0.05")
     kept = len(selection.release({f"key {i}": 3 for i in range(20_000)}, entropy))
@@ -283,7 +285,7 @@ def test_keys_are_selected_as_often_as_stated(persons: int, plausible: bool, ent
     assert laws.looks_like(coins, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
 
 
-@pytest.mark.parametrize("confidence", ["0.05", "0.5", "0.95", "0.999"])
+@all_cases("confidence", ["0.05", "0.5", "0.95", "0.999"])
 def test_the_margin_of_key_selection_is_the_least_number_of_persons(confidence: str) -> None:
     selection = KeySelection("0.3", "1e-4")
     needed = selection.margin(confidence)
@@ -298,8 +300,8 @@ def test_key_selection_copes_with_the_smallest_epsilon_and_with_empty_keys() -> 
     assert 9 * 10**8 < selection.margin("0.95") < 10**9
 
 
-@pytest.mark.parametrize("categories", [2, 3, 10])
-@pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(4)])
+@all_cases("categories", [2, 3, 10])
+@all_cases("epsilon", [F(1, 10), F(1), F(4)])
 def test_randomized_response_attains_exactly_its_epsilon(categories: int, epsilon: F) -> None:
     response = RandomizedResponse(epsilon, range(categories))
     with exact.precision():
@@ -318,8 +320,8 @@ def test_at_epsilon_ln_3_three_answers_in_four_are_true() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
-@pytest.mark.parametrize("categories", [(False, True), ("a", "b", "c", "d")])
+@all_cases(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
+@all_cases("categories", [(False, True), ("a", "b", "c", "d")])
 def test_reports_have_the_stated_law_and_a_wrong_epsilon_is_caught(
     claim: float, plausible: bool, categories: tuple[object, ...], entropy: RecordedEntropy
 ) -> None:
@@ -330,7 +332,7 @@ def test_reports_have_the_stated_law_and_a_wrong_epsilon_is_caught(
     assert laws.looks_like(codes, lambda k: float(law.get(k, 0.0))) is plausible
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "answers",
     [["no", "yes"], ("no", "yes"), np.array(["no", "yes"]), pl.Series(["no", "yes"]), pd.Series(["no", "yes"])],
     ids=["list", "tuple", "numpy", "polars", "pandas"],
@@ -348,7 +350,7 @@ def test_reports_keep_their_python_types() -> None:
     assert gt.randomized_response(3, epsilon=100, categories=[1, 2, 3]) == 3
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("answer", "categories", "name"),
     [
         ("maybe", ["yes", "no"], "answer"),
@@ -381,9 +383,9 @@ def test_estimates_from_reports_stay_within_the_margin(entropy: RecordedEntropy)
 
 
 def test_a_discovered_histogram_needs_delta_and_a_known_one_refuses_it() -> None:
-    with pytest.raises(InvalidParameter, match="delta is missing"):
+    with pytest.raises(InvalidParameter, match="delta"):
         gt.histogram(["a"], epsilon=1)
-    with pytest.raises(InvalidParameter, match="not needed"):
+    with pytest.raises(InvalidParameter, match="delta"):
         gt.histogram(["a"], categories=["a"], epsilon=1, delta="1e-6")
     assert DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").event().guarantee().epsilon == 1
     assert isinstance(DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").event().guarantee(), ApproxDP)

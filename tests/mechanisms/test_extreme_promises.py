@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import (
     AboveThreshold,
@@ -24,6 +25,7 @@ from giveortake.mechanisms import (
     RandomizedResponse,
     ReportNoisyMax,
 )
+from tiers import tiered
 
 SPENDING: dict[str, Callable[[Any], object]] = {
     "laplace of an integer": lambda e: gt.laplace(5, sensitivity=1, epsilon=e),
@@ -49,10 +51,10 @@ SPENDING: dict[str, Callable[[Any], object]] = {
     "AboveThreshold": lambda e: AboveThreshold(3, e).release(5),
 }
 EXTREMES = ["1e-300", "1e-290", "1e-150", "1e-20", "1e-9", 1, 10**9, 10**10, "1e150", "1e290", "1e300"]
-PAIRS = list(itertools.product(EXTREMES, EXTREMES))
+PAIRS = list(itertools.product(tiered(EXTREMES[::2], EXTREMES), repeat=2))
 
 
-@pytest.mark.parametrize("release", SPENDING.values(), ids=SPENDING)
+@all_cases("release", SPENDING.values(), ids=SPENDING)
 def test_a_billion_works_and_more_is_refused_by_name(release: Callable[[Any], object]) -> None:
     release(10**9)
     for beyond in (10**9 + 1, "1e10", "1e300"):
@@ -61,7 +63,7 @@ def test_a_billion_works_and_more_is_refused_by_name(release: Callable[[Any], ob
         assert refused.value.name in {"epsilon", "mu", "rho"}
 
 
-@pytest.mark.parametrize("release", SPENDING.values(), ids=SPENDING)
+@all_cases("release", SPENDING.values(), ids=SPENDING)
 def test_a_promise_too_strong_for_any_noise_is_refused_by_name_or_kept(release: Callable[[Any], object]) -> None:
     for tiny in ("1e-9", "1e-150", "1e-299", "1e-300"):
         try:
@@ -76,12 +78,12 @@ def test_a_histogram_without_bound_is_refused_by_the_name_that_was_given() -> No
         lambda: gt.histogram(["a"], epsilon="1e-300", delta="1e-6"),
         lambda: gt.exponential(["a"], [1], sensitivity=1, epsilon="1e-300"),
     ):
-        with pytest.raises(InvalidParameter, match="beyond the supported range") as refused:
+        with pytest.raises(InvalidParameter, match="range") as refused:
             call()
         assert refused.value.name == "epsilon"
 
 
-@pytest.mark.parametrize(("sensitivity", "promise"), PAIRS)
+@all_cases(("sensitivity", "promise"), PAIRS)
 def test_no_pair_of_extremes_makes_a_release_or_its_margin_fail_otherwise(sensitivity: Any, promise: Any) -> None:
     for value, granularity in itertools.product((5, 5.5), (None, "1e-290", 1, 10**10, "1e290")):
         for call in (
@@ -93,7 +95,7 @@ def test_no_pair_of_extremes_makes_a_release_or_its_margin_fail_otherwise(sensit
             works_or_is_refused(call)
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
+@all_cases(("first", "second"), PAIRS)
 def test_no_pair_of_extremes_makes_another_mechanism_fail_otherwise(first: Any, second: Any) -> None:
     for call in (
         lambda: gt.exponential(["a", "b"], [0, 1e300], sensitivity=first, epsilon=second),
@@ -120,7 +122,7 @@ def works_or_is_refused(call: Callable[[], object]) -> None:
 
 
 def test_noise_that_no_double_bounds_has_no_margin() -> None:
-    with pytest.raises(InvalidParameter, match="no bound that a double holds") as refused:
+    with pytest.raises(InvalidParameter, match="double") as refused:
         gt.margin(5.5, sensitivity="1e-300", epsilon="1e-300", granularity=10**10)
     assert refused.value.name == "noise"
 
@@ -132,7 +134,7 @@ def test_a_weak_promise_keeps_an_integer_as_it_is() -> None:
     assert Laplace(Fraction(1, 10**9)).release(5) == 5
 
 
-@pytest.mark.parametrize("law", [DiscreteGaussian, Gaussian, Laplace])
+@all_cases("law", [DiscreteGaussian, Gaussian, Laplace])
 def test_noise_of_a_scale_whose_square_no_double_holds_is_drawn_or_refused_by_name(law: Any) -> None:
     """Its square is zero as a double: a sampler that divides by it never ends."""
     for scale in (Fraction(1, 10**20), Fraction(1, 10**200)):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.interactions import Interactions, projected
@@ -32,7 +33,7 @@ def _without_noise(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.asarray(projected(table * table.size))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@all_cases("shape", SHAPES)
 def test_single_columns_and_the_total_are_taken_out(shape: tuple[int, ...]) -> None:
     released = Interactions(shape, 5).release(np.arange(math.prod(shape)).reshape(shape))
     for axis in range(len(shape)):
@@ -40,7 +41,7 @@ def test_single_columns_and_the_total_are_taken_out(shape: tuple[int, ...]) -> N
         assert not released.sum(axis=others).any()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@all_cases("shape", SHAPES)
 def test_a_row_moves_the_integers_exactly_as_far_as_is_declared(shape: tuple[int, ...]) -> None:
     cells, count = list(itertools.product(*map(range, shape))), math.prod(shape)
     first = _cell(shape, cells[0])
@@ -54,7 +55,7 @@ def test_a_row_moves_the_integers_exactly_as_far_as_is_declared(shape: tuple[int
     assert added < 1
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if len(shape) == 2])
+@all_cases("shape", [shape for shape in SHAPES if len(shape) == 2])
 def test_of_two_columns_it_is_their_residual_at_the_same_price(shape: tuple[int, ...]) -> None:
     price = Contribution()
     for relation, square in (
@@ -67,7 +68,7 @@ def test_of_two_columns_it_is_their_residual_at_the_same_price(shape: tuple[int,
     assert np.allclose(exact, _without_noise(table) / residual.cells**2)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@all_cases("shape", SHAPES)
 def test_on_neighbours_the_same_noise_gives_integers_that_differ_by_the_shift_of_the_proof(
     shape: tuple[int, ...],
 ) -> None:
@@ -105,7 +106,7 @@ def test_counts_beyond_64_bits_stay_exact() -> None:
     assert released.tolist() == [[4 * 2**61, -4 * 2**61], [-4 * 2**61, 4 * 2**61]]
 
 
-@pytest.mark.parametrize("shape", [(3,), (1, 4), ()])
+@all_cases("shape", [(3,), (1, 4), ()])
 def test_tables_without_interactions_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(InvalidParameter, match="no interactions"):
         Interactions(shape, 1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 import laws
+from cases import all_cases, some_examples
 from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice, shaped_numbers
 
@@ -20,6 +21,7 @@ finite = st.floats(-1e9, 1e9)
 granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])
 
 
+@some_examples
 @given(finite, finite, granularities)
 def test_one_number_moves_at_most_the_declared_steps(x: float, y: float, granularity: F) -> None:
     lattice = Lattice(granularity)
@@ -30,6 +32,7 @@ def test_one_number_moves_at_most_the_declared_steps(x: float, y: float, granula
     assert moved <= lattice.l2_steps(change, whole=False, size=1)
 
 
+@some_examples
 @given(st.lists(st.tuples(finite, st.floats(-5, 5)), min_size=1, max_size=6), granularities)
 def test_several_numbers_move_at_most_the_declared_steps_together(
     pairs: list[tuple[float, float]], granularity: F
@@ -45,6 +48,7 @@ def test_several_numbers_move_at_most_the_declared_steps_together(
     assert sum(m * m for m in moved) <= lattice.l2_steps(euclidean, whole=False, size=len(pairs)) ** 2
 
 
+@some_examples
 @given(st.lists(finite, min_size=1, max_size=20), st.integers(-20, 20))
 def test_the_fast_way_to_the_lattice_agrees_with_exact_arithmetic(numbers: list[float], exponent: int) -> None:
     lattice = Lattice(F(2) ** exponent)
@@ -65,7 +69,7 @@ def test_integers_keep_their_sensitivity_and_quantised_numbers_do_not() -> None:
     assert Lattice(5).l1_steps(F(3, 2), whole=True, size=10) == 1 + 9, "a coarser lattice moves integers too"
 
 
-@pytest.mark.parametrize("value", [0.1, 1.1, 123456.789, -1e-300, 5e-324, 1e15 + 0.125])
+@all_cases("value", [0.1, 1.1, 123456.789, -1e-300, 5e-324, 1e15 + 0.125])
 def test_every_float_release_is_a_multiple_of_the_same_granularity(value: float) -> None:
     unit = F(1, 2**20)
     for _ in range(50):
@@ -74,7 +78,7 @@ def test_every_float_release_is_a_multiple_of_the_same_granularity(value: float)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1.1, 3.3])
+@all_cases("value", [0.0, 1.0, 0.1, 1.1, 3.3])
 def test_the_low_bits_of_a_float_release_are_uniform_whatever_the_value(value: float) -> None:
     draws = gt.laplace(np.full(40_000, value), sensitivity=1, epsilon="0.5", granularity="1/1048576")
     low_bits = (draws * 2**20).astype(np.int64) % 64
@@ -82,7 +86,7 @@ def test_the_low_bits_of_a_float_release_are_uniform_whatever_the_value(value: f
     assert not laws.looks_like(low_bits, lambda k: 1 / 83 if 0 <= k < 83 else 0.0)
 
 
-@pytest.mark.parametrize("granularity", ["0.01", "1/3", 1, "2.5"])
+@all_cases("granularity", ["0.01", "1/3", 1, "2.5"])
 def test_a_granularity_of_the_users_choice_is_kept(granularity: str | int) -> None:
     unit = F(granularity)
     exactly = gt.laplace(F(22, 7), sensitivity=1, epsilon=1, granularity=granularity)
@@ -92,7 +96,7 @@ def test_a_granularity_of_the_users_choice_is_kept(granularity: str | int) -> No
     assert all(F(x) % unit == 0 for x in several)
 
 
-@pytest.mark.parametrize("value", [7, F(1, 3), Decimal("2.50"), 2.5])
+@all_cases("value", [7, F(1, 3), Decimal("2.50"), 2.5])
 def test_a_number_comes_back_as_a_number_of_its_kind(value: object) -> None:
     expected = {int: int, F: F, Decimal: F, float: float}[type(value)]
     assert isinstance(gt.laplace(value, sensitivity=1, epsilon=1), expected)

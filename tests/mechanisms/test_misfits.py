@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cases import all_cases
 from giveortake import accounting
 from giveortake.accounting.currencies import Rho
 from giveortake.errors import InvalidParameter
@@ -41,8 +42,8 @@ def _greatest_move(mechanism: Misfits, generator: np.random.Generator, rows: int
     return moved
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
+@all_cases("rows", [1, 3])
+@all_cases("relation", ["add-remove", "change-one"])
 def test_no_neighbour_moves_a_score_by_more_than_was_declared_and_some_do(relation: Any, rows: int) -> None:
     generator = np.random.default_rng(rows)
     mechanism = Misfits(_candidates(generator), 1, rows, relation)
@@ -83,9 +84,9 @@ def test_a_models_counts_are_put_on_the_lattice_before_they_meet_exact_ones() ->
     assert candidate.handicap == 48
 
 
-@pytest.mark.parametrize("counts", [[np.nan], [np.inf], [2.0**60]])
+@all_cases("counts", [[np.nan], [np.inf], [2.0**60]])
 def test_what_is_no_number_of_rows_is_refused(counts: list[float]) -> None:
-    with pytest.raises(InvalidParameter, match="not numbers of rows"):
+    with pytest.raises(InvalidParameter, match="rows"):
         Candidate.of(np.array(counts))
     with pytest.raises(InvalidParameter, match="is empty"):
         Misfits((), 1)

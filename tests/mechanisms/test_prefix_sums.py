@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive, laplace_sums
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -52,7 +53,7 @@ def test_the_square_root_times_itself_is_the_matrix_of_running_totals_up_to_roun
     assert np.abs(matrix @ matrix - np.tril(np.ones((64, 64)))).max() < 0.02
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=_name)
+@all_cases("strategy", STRATEGIES)
 def test_the_declared_norms_are_those_of_the_longest_column(strategy: PrefixStrategy) -> None:
     matrix = _matrix(strategy)
     assert (matrix >= 0).all()
@@ -63,8 +64,8 @@ def test_the_declared_norms_are_those_of_the_longest_column(strategy: PrefixStra
     assert square <= strategy.l2**2 < square * (1 + Fraction(1, 10**9))
 
 
-@pytest.mark.parametrize("strategy", FEW, ids=_name)
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@all_cases("strategy", FEW)
+@all_cases("rows", [1, 2, 3])
 def test_no_person_moves_more_than_their_rows_times_the_longest_column(strategy: PrefixStrategy, rows: int) -> None:
     """Every way to put so many rows, or fewer, into the bins; added, and put in the place of every other way."""
     matrix = _matrix(strategy)
@@ -89,7 +90,7 @@ def test_no_person_moves_more_than_their_rows_times_the_longest_column(strategy:
             assert sum(entry * entry for entry in part) <= 2 * (rows * strategy.l2) ** 2
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=_name)
+@all_cases("strategy", STRATEGIES)
 def test_running_totals_are_exact_without_noise(strategy: PrefixStrategy) -> None:
     bins = np.random.default_rng(3).integers(0, 1000, (3, strategy.size))
     totals = strategy.running_totals(strategy.transform(bins).astype(np.float64))
@@ -100,14 +101,14 @@ def test_running_totals_are_exact_without_noise(strategy: PrefixStrategy) -> Non
     assert np.allclose(weights @ strategy.transform(bins)[0], totals[0], rtol=1e-9, atol=1e-6)
 
 
-@pytest.mark.parametrize("strategy", FEW, ids=_name)
+@all_cases("strategy", FEW)
 def test_no_keys_are_transformed_to_no_integers(strategy: PrefixStrategy) -> None:
     empty = strategy.transform(np.zeros((0, strategy.size), dtype=np.int64))
     assert empty.shape == (0, sum(strategy.sections))
     assert strategy.running_totals(empty.astype(np.float64)).shape == (0, strategy.size + 1)
 
 
-@pytest.mark.parametrize("size", [10**6, 2**45, 2**58, 2**62])
+@all_cases("size", [10**6, 2**45, 2**58, 2**62])
 def test_products_are_exact_beyond_what_doubles_hold(size: int) -> None:
     strategy = SquareRoot(5)
     bins = np.array([[size, 1, size - 1, 3, 7]])
@@ -130,7 +131,7 @@ def _rank_error(tree: ConsistentTree) -> float:
     return math.sqrt(float(variances.mean())) * float(tree.l1) * len(tree.branches)
 
 
-@pytest.mark.parametrize("size", [16, 40, 41, 100, 300, 500, 1000])
+@all_cases("size", [16, 40, 41, 100, 300, 500, 1000])
 def test_no_other_equal_branching_is_much_better(size: int) -> None:
     chosen = _rank_error(ConsistentTree.over(size))
     for levels in (1, 2, 3, 4):
@@ -158,7 +159,7 @@ def test_only_a_strategy_may_transform_what_is_sensitive() -> None:
         bins.through(print)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("miss", [0.2, 0.05, 0.01, 0.001])
+@all_cases("miss", [0.2, 0.05, 0.01, 0.001])
 def test_quantiles_of_sums_of_laplace_noises_are_never_too_small_and_seldom_much_too_large(miss: float) -> None:
     one, two, alike, none = laplace_sums.quantiles(np.array([[1.0, 0], [1, 0.3], [1, 1], [0, 0]]), miss)
     exactly = -math.log(miss)
@@ -172,7 +173,7 @@ def test_quantiles_of_sums_of_laplace_noises_are_never_too_small_and_seldom_much
     assert alike <= quantile([LaplaceTail(1.0), LaplaceTail(1.0)], miss)
 
 
-@pytest.mark.parametrize("miss", [5e-4, 1e-7, 1e-12])
+@all_cases("miss", [5e-4, 1e-7, 1e-12])
 def test_quantiles_at_rare_chances_are_bounded_too(miss: float) -> None:
     one, alike = laplace_sums.quantiles(np.array([[1.0, 0], [1, 1]]), miss)
     assert -math.log(miss) <= one <= 1.5 * -math.log(miss)

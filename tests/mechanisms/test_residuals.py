@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import laws
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -41,7 +42,7 @@ def _tables(sizes: tuple[int, ...], rows: int, values: tuple[int, ...] = (1,)) -
     return made
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@all_cases("sizes", SIZES)
 def test_what_leaves_does_not_change_with_tables_that_are_constant_along_an_axis(sizes: tuple[int, ...]) -> None:
     residual, generator = Residual(sizes, 1), np.random.default_rng(1)
     table = generator.integers(0, 100, sizes)
@@ -53,7 +54,7 @@ def test_what_leaves_does_not_change_with_tables_that_are_constant_along_an_axis
     assert residual.differences(table.reshape(-1)).size == residual.released
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@all_cases("sizes", SIZES)
 def test_without_noise_the_estimate_is_the_table_less_all_means(sizes: tuple[int, ...]) -> None:
     residual = Residual(sizes, 1)
     table = np.random.default_rng(2).integers(0, 100, sizes)
@@ -61,8 +62,8 @@ def test_without_noise_the_estimate_is_the_table_less_all_means(sizes: tuple[int
     assert np.allclose(found, _centred(table.astype(float)))
 
 
-@pytest.mark.parametrize("sizes", [(2,), (3,), (2, 2), (3, 2)])
-@pytest.mark.parametrize("rows", [1, 2])
+@all_cases("sizes", [(2,), (3,), (2, 2), (3, 2)])
+@all_cases("rows", [1, 2])
 def test_the_price_is_the_greatest_move_of_all_units(sizes: tuple[int, ...], rows: int) -> None:
     contribution = Contribution(rows)
     moves = [float((_centred(table) ** 2).sum()) for table in _tables(sizes, rows)]
@@ -72,7 +73,7 @@ def test_the_price_is_the_greatest_move_of_all_units(sizes: tuple[int, ...], row
     assert max(changes) == pytest.approx(float(contribution.square_if_moved(sizes)))
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 3), (-3, 3), (-1, 3), (1, 3)])
+@all_cases(("least", "most"), [(0, 3), (-3, 3), (-1, 3), (1, 3)])
 def test_the_price_of_sums_covers_all_values_and_both_ways_of_changing(least: int, most: int) -> None:
     contribution, sizes = Contribution(1, least, most), (3, 2)
     values = tuple(range(least, most + 1))
@@ -119,10 +120,8 @@ def _excess(residual: Residual, change: npt.NDArray[np.int64], epsilon: float, r
     return float(np.maximum(chances - math.exp(epsilon) * np.array(moved), 0).sum())
 
 
-@pytest.mark.parametrize(
-    ("sizes", "sigma", "reach"), [((2,), "3/4", 12), ((3,), "1/2", 10), ((2, 2), "1/3", 7), ((), "2", 18)]
-)
-@pytest.mark.parametrize("changed", [False, True])
+@all_cases(("sizes", "sigma", "reach"), [((2,), "3/4", 12), ((3,), "1/2", 10), ((2, 2), "1/3", 7), ((), "2", 18)])
+@all_cases("changed", [False, True])
 def test_the_law_of_a_release_is_within_its_price_and_near_it(
     sizes: tuple[int, ...], sigma: str, reach: int, *, changed: bool
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import giveortake as gt
 import laws
+from cases import all_cases
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Exponential, PermuteAndFlip, ReportNoisyMax
@@ -74,8 +75,8 @@ def test_example_10_of_fre18_has_mass_21_not_20() -> None:
     assert sum(chances) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize("changes", [[1, -1, -1, -1], [-1, 1, 1, 1], [0, 0, 1, -1], [1, 1, -1, 1]])
+@all_cases(("mechanism", "law"), FAMILIES)
+@all_cases("changes", [[1, -1, -1, -1], [-1, 1, 1, 1], [0, 0, 1, -1], [1, 1, -1, 1]])
 def test_a_selection_keeps_its_promise_when_every_utility_moves_by_the_sensitivity(
     mechanism: type[Exponential], law: Callable[[list[int], float], list[float]], changes: list[int]
 ) -> None:
@@ -93,12 +94,12 @@ def test_a_selection_keeps_its_promise_when_every_utility_moves_by_the_sensitivi
 def selected(mechanism: type[Exponential]) -> list[int]:
     """What was selected in many turns; all claims are about the same draws."""
     selector, entropy = mechanism(F(3)), RecordedEntropy(mechanism.__name__)
-    return [selector.release(EXAMPLE_10, entropy) for _ in range(15_000)]
+    return [selector.release(EXAMPLE_10, entropy) for _ in range(12_000)]
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
+@all_cases(("mechanism", "law"), FAMILIES)
+@all_cases(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_selections_have_the_stated_law_and_a_wrong_scale_is_caught(
     mechanism: type[Exponential], law: Callable[[list[int], float], list[float]], claim: float, plausible: bool
 ) -> None:
@@ -106,7 +107,7 @@ def test_selections_have_the_stated_law_and_a_wrong_scale_is_caught(
     assert laws.looks_like(selected(mechanism), lambda k: chances[k] if 0 <= k < 4 else 0.0) is plausible
 
 
-@pytest.mark.parametrize("mechanism", [Exponential, PermuteAndFlip, ReportNoisyMax])
+@all_cases("mechanism", [Exponential, PermuteAndFlip, ReportNoisyMax])
 def test_the_selected_utility_stays_within_the_margin(mechanism: type[Exponential], entropy: RecordedEntropy) -> None:
     utilities = np.arange(200)
     selector = mechanism(2)
@@ -115,7 +116,7 @@ def test_the_selected_utility_stays_within_the_margin(mechanism: type[Exponentia
     assert misses <= 100 + 6 * 10
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "utilities",
     [
         [1e300, -1e300, 0.0],
@@ -143,7 +144,7 @@ def test_gt_exponential_returns_a_candidate_and_takes_columns_of_utilities() -> 
         assert gt.exponential(CLASSES, utilities, sensitivity=1, epsilon=1) == "senior"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("candidates", "utilities", "name"),
     [
         ([], [], "candidates"),

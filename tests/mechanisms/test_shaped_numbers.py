@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -22,7 +23,7 @@ from giveortake.mechanisms.shaped_numbers import added, read
 NUMBERS = [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "column",
     [
         NUMBERS,
@@ -45,7 +46,7 @@ def test_whole_columns_give_int64_arrays(column: Any) -> None:
     assert np.abs(released - NUMBERS).max() < 2
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "column",
     [
         [0.5, 1.5],
@@ -66,7 +67,7 @@ def test_real_columns_give_float_arrays(column: Any) -> None:
         assert np.abs(released - [0.5, 1.5]).max() < 20
 
 
-@pytest.mark.parametrize("epsilon", [F(1), F(1, 10)])
+@all_cases("epsilon", [F(1), F(1, 10)])
 def test_neighbours_of_numpys_rounding_are_released_as_far_apart_as_they_are(epsilon: F) -> None:
     """numpy would turn [2⁶⁰ + 127, ½] and [2⁶⁰ + 129, ½] into doubles that are 256 apart."""
     for low, high in (([2**60 + 127, 0.5], [2**60 + 129, 0.5]), ([2**63 - 1, -1], [2**63, -1])):
@@ -96,7 +97,7 @@ def test_the_shape_is_kept_and_empty_arrays_stay_empty() -> None:
     assert gt.gaussian(np.zeros((0, 3), dtype=int), sensitivity=1, mu=1).shape == (0, 3)
 
 
-@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 2**64 - 1, 10**30])
+@all_cases("value", [2**63 - 1, -(2**63), 2**64 - 1, 10**30])
 def test_integers_of_any_size_are_exact(value: int) -> None:
     for released in (
         gt.laplace(value, sensitivity=1, epsilon=1),

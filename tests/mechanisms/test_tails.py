@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from cases import all_cases
 from giveortake.mechanisms import tails
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail, chance, plausible, quantile
 
@@ -45,8 +46,8 @@ SUMS: dict[str, list[Tail]] = {
 MIXED = {"many", "many and a normal one"}  # these are bounded, by moments; others are nearly exact
 
 
-@pytest.mark.parametrize("miss", [0.3, 0.05, 0.001])
-@pytest.mark.parametrize("name", SUMS)
+@all_cases("miss", [0.3, 0.05, 0.001])
+@all_cases("name", SUMS)
 def test_a_quantile_is_never_too_small_and_seldom_much_too_large(name: str, miss: float) -> None:
     terms = SUMS[name]
     t = quantile(terms, miss)
@@ -83,8 +84,8 @@ def test_a_laplace_and_a_normal_noise_have_the_chance_that_integration_gives() -
         assert both == pytest.approx(chance(np.array([0.0, 2.0]), [alone]), rel=1e-8)
 
 
-@pytest.mark.parametrize("count", [2, 8])
-@pytest.mark.parametrize("ratio", np.geomspace(7e8, 1.5e9, 9).tolist())
+@all_cases("count", [2, 8])
+@all_cases("ratio", np.geomspace(7e8, 1.5e9, 9).tolist())
 def test_no_noise_is_left_out_of_some_parts_of_a_sum_alone(count: int, ratio: float) -> None:
     """Parts are large and of either sign: what is neglected in one, and not in another, does not cancel."""
     away = np.array([0.5, 2.0, 6.0])

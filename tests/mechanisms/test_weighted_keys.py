@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -23,6 +24,7 @@ from statistics_of_draws import ALPHA
 phi = stats.norm.cdf
 
 
+@some_examples
 @given(st.integers(10, 10**9), st.integers(1, 100))
 def test_weights_are_the_greatest_whole_numbers_within_the_length(length: int, degree: int) -> None:
     found = weights(length, degree)
@@ -31,8 +33,8 @@ def test_weights_are_the_greatest_whole_numbers_within_the_length(length: int, d
         assert keys * weight**2 <= length**2 < keys * (weight + 1) ** 2
 
 
-@pytest.mark.parametrize(("length", "degree"), [(1, 1), (1 << 16, 50), (1000, 100), (1 << 16, 3)])
-@pytest.mark.parametrize(("mu", "delta"), [("0.2", "1e-7"), ("2", "1e-3"), ("0.01", "1e-12")])
+@all_cases(("length", "degree"), [(1, 1), (1 << 16, 50), (1000, 100), (1 << 16, 3)])
+@all_cases(("mu", "delta"), [("0.2", "1e-7"), ("2", "1e-3"), ("0.01", "1e-12")])
 def test_the_threshold_is_the_least_that_hides_every_number_of_lone_keys(
     length: int, degree: int, mu: str, delta: str
 ) -> None:
@@ -62,7 +64,7 @@ def test_a_changed_unit_moves_weights_by_the_root_of_two_and_costs_the_same_delt
             added.event(wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"length": 2, "degree": 5}, {"threshold": 100}, {"sigma": 0}, {"degree": 0}])
+@all_cases("wrong", [{"length": 2, "degree": 5}, {"threshold": 100}, {"sigma": 0}, {"degree": 0}])
 def test_weights_that_leave_nothing_and_thresholds_below_one_person_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidParameter):
         WeightedKeys(**({"sigma": 5, "threshold": 1000, "length": 100, "degree": 4} | wrong))
@@ -118,7 +120,7 @@ def pairs(sensitivity: int) -> list[tuple[list[frozenset[int]], list[frozenset[i
     return found
 
 
-@pytest.mark.parametrize("sensitivity", [1, 2])
+@all_cases("sensitivity", [1, 2])
 def test_no_pair_of_small_tables_exceeds_the_promise(sensitivity: int) -> None:
     mechanism = WeightedKeys.calibrated(mu=2, delta="0.01", length=LENGTH, degree=DEGREE, sensitivity=sensitivity)
     found = pairs(sensitivity)
@@ -143,7 +145,7 @@ def test_a_threshold_or_a_noise_that_is_too_low_is_caught() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
+@all_cases(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_keys_are_shown_as_often_as_their_weight_says_and_a_wrong_scale_is_caught(
     claim: float, plausible: bool
 ) -> None:

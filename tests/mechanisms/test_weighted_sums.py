@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cases import all_cases
 from giveortake.mechanisms.weighted_sums import reach
 from statistics_of_draws import ALPHA
 
@@ -27,8 +28,8 @@ def rounded(scale: float, shape: tuple[int, int]) -> np.ndarray:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("scale", [1e-5, 0.2, 1.0, 30.0])
-@pytest.mark.parametrize("name", WEIGHTS)
+@all_cases("scale", [1e-5, 0.2, 1.0, 30.0])
+@all_cases("name", WEIGHTS)
 def test_a_sum_strays_further_no_more_often_than_stated(name: str, scale: float) -> None:
     weights, miss = WEIGHTS[name], 0.01
     sums = rounded(scale, (DRAWS, len(weights))) @ weights

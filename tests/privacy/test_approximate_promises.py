@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from promise_strategies import approximate, deltas, sizes
 
+from cases import all_cases
 from giveortake.errors import Unprovable
 from giveortake.exact import exp_up, log_up
 from giveortake.privacy import ApproxDP, ComputationalDP, Guarantee, ProbabilisticDP, PureDP
@@ -29,7 +30,7 @@ def hockey_stick(factor: Fraction) -> Fraction:
     )
 
 
-@pytest.mark.parametrize("asked", ["1", "3/2", "2", "29/10", "3", "7"])
+@all_cases("asked", ["1", "3/2", "2", "29/10", "3", "7"])
 def test_the_leaky_randomized_response_attains_delta_at(asked: str) -> None:
     factor = Fraction(asked)
     promise = ApproxDP(log_up(THREE), TENTH)
@@ -38,7 +39,7 @@ def test_the_leaky_randomized_response_attains_delta_at(asked: str) -> None:
     assert exact - Fraction(1, 10**40) <= bound <= exact + Fraction(1, 10**40)
 
 
-@pytest.mark.parametrize("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
+@all_cases("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
 def test_epsilons_and_deltas_add(kind: type[ApproxDP]) -> None:
     assert kind("0.5", "1e-6").compose(kind("0.25", "1e-7")) == kind("0.75", "1.1e-6")
     assert kind("0.5", "1e-6").repeat(10) == kind(5, "1e-5")
@@ -74,7 +75,7 @@ def test_a_group_of_one_is_the_same_promise(promise: ApproxDP) -> None:
     assert promise.group(1) == promise
 
 
-@pytest.mark.parametrize("size", [10**3, 10**6, 10**100, 10**300])
+@all_cases("size", [10**3, 10**6, 10**100, 10**300])
 def test_a_group_whose_delta_reaches_one_is_promised_nothing(size: int) -> None:
     with pytest.raises(Unprovable):
         ApproxDP(1, "1e-6").group(size)

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from promise_strategies import ONE_OF_EACH, deltas, rates, sizes
 from scipy.stats import norm
 
+from cases import all_cases
 from giveortake.exact import exp_down, exp_up, log_up
 from giveortake.privacy import ZCDP, ApproxDP, ComputationalDP, GaussianDP, Guarantee, ProbabilisticDP, PureDP, RenyiDP
+from tiers import tiered
 
 NOTHING_KNOWN = (Fraction(0), Fraction(1))
-checked = settings(max_examples=60, deadline=None)
+checked = settings(max_examples=tiered(30, 60), deadline=None)
 open_rates = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
 
 
@@ -48,7 +50,7 @@ def test_no_test_on_randomized_response_beats_the_tradeoff() -> None:
     assert promise.membership_inference(lie) == pytest.approx(truth)  # and the obvious test attains it
 
 
-@pytest.mark.parametrize("rho", ["0.01", "0.5", "2"])
+@all_cases("rho", ["0.01", "0.5", "2"])
 def test_moments_leave_the_attacker_at_most_what_their_grid_allows(rho: str) -> None:
     """A Gaussian mechanism keeps ρ = μ²/2, so its own curve must lie above the bound drawn from moments."""
     mu = math.sqrt(2 * float(rho))
@@ -91,13 +93,13 @@ def test_the_poll_moves_beliefs_exactly_to_the_bounds() -> None:
     assert 0 <= after_no - low < Fraction(1, 10**40)
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_certainty_stays_put(promise: Guarantee) -> None:
     assert promise.posterior(0) == (Fraction(0), Fraction(0))
     assert promise.posterior(1) == (Fraction(1), Fraction(1))
 
 
-@pytest.mark.parametrize("promise", [promise for promise in ONE_OF_EACH if not isinstance(promise, PureDP)], ids=repr)
+@all_cases("promise", [promise for promise in ONE_OF_EACH if not isinstance(promise, PureDP)])
 def test_without_a_failure_probability_no_bound_holds_for_every_output(promise: Guarantee) -> None:
     assert promise.posterior("0.3") == NOTHING_KNOWN
 
@@ -143,7 +145,7 @@ def test_probabilistic_beliefs_hold_outside_the_bad_set() -> None:
     assert approximate_low < low < high < approximate_high
 
 
-@pytest.mark.parametrize("promise", [GaussianDP(1), ZCDP("1/2"), RenyiDP({2: 1, 8: 4, 16: 8})], ids=repr)
+@all_cases("promise", [GaussianDP(1), ZCDP("1/2"), RenyiDP({2: 1, 8: 4, 16: 8})])
 def test_beliefs_under_a_curve_are_those_of_some_pair_on_it(promise: Guarantee) -> None:
     low, high = promise.posterior("0.5", failure="1e-4")
     best = min(float(promise.epsilon_at(1e-4 * share)) - math.log1p(-share) for share in (0.5, 0.25, 0.125))
@@ -154,7 +156,7 @@ def test_beliefs_under_a_curve_are_those_of_some_pair_on_it(promise: Guarantee) 
     assert exceeded <= 1e-4
 
 
-@pytest.mark.parametrize("promise", [GaussianDP(1), ZCDP(1), RenyiDP({2: 1})], ids=repr)
+@all_cases("promise", [GaussianDP(1), ZCDP(1), RenyiDP({2: 1})])
 def test_a_failure_too_small_to_be_split_leaves_no_bound(promise: Guarantee) -> None:
     assert promise.posterior("0.5", failure="1e-300") == NOTHING_KNOWN
 

@@ -13,9 +13,10 @@ from scipy.optimize import minimize_scalar
 
 from giveortake.errors import Unprovable
 from giveortake.privacy import ZCDP, RenyiDP
+from tiers import tiered
 
 LOG_LEAST = -300 * math.log(10)  # a δ below 1e-300 is rounded up to it
-checked = settings(max_examples=60, deadline=None)
+checked = settings(max_examples=tiered(30, 60), deadline=None)
 
 
 def epsilon_of(alpha: float, divergence: float, delta: float) -> float:
@@ -94,7 +95,7 @@ def test_fewer_orders_promise_less(rho: Fraction, delta: Fraction) -> None:
 
 def test_renyi_promises_add_at_the_orders_they_share() -> None:
     assert RenyiDP({2: 1, 4: 2}).compose(RenyiDP({4: 3, 8: 5})) == RenyiDP({4: 5})
-    with pytest.raises(Unprovable, match="no order in common"):
+    with pytest.raises(Unprovable, match="order"):
         RenyiDP({2: 1}).compose(RenyiDP({3: 1}))
 
 
@@ -102,9 +103,9 @@ def test_renyi_groups_follow_mironov_proposition_2() -> None:
     promise = RenyiDP({2: "0.1", 4: "0.2", 8: "0.4"})
     assert promise.group(2) == RenyiDP({2: "0.6", 4: "1.2"})
     assert promise.group(3) == promise.group(4) == RenyiDP({2: "3.6"})
-    with pytest.raises(Unprovable, match="order of at least"):
+    with pytest.raises(Unprovable, match="order"):
         promise.group(5)
-    with pytest.raises(Unprovable, match="order of at least"):
+    with pytest.raises(Unprovable, match="order"):
         promise.group(10**300)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promise_strategies import ONE_OF_EACH, sizes
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, parallel, sequential, unit
 
@@ -23,7 +24,7 @@ def test_the_largest_parts_are_charged(epsilons: list[Fraction], touched: int) -
     assert total == PureDP(sum(sorted(epsilons)[-touched:]))
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_one_part_alone_costs_itself_and_equal_parts_cost_one(promise: Guarantee) -> None:
     assert parallel([promise]) == promise == parallel([promise] * 5)
     assert parallel([promise] * 5, touched=3) == promise.repeat(3)
@@ -60,7 +61,7 @@ def test_mismatches_mixtures_and_empty_lists_are_refused() -> None:
         parallel([ZCDP(1), ApproxDP(1, "1e-6")])
 
 
-@pytest.mark.parametrize("touched", [0, -1, "1/2", True, None])
+@all_cases("touched", [0, -1, "1/2", True, None])
 def test_touched_is_a_positive_whole_number(touched: Any) -> None:
     with pytest.raises(InvalidParameter, match="touched"):
         parallel([PureDP(1)], touched=touched)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promise_strategies import deltas, sizes
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, Neighbours, PureDP, Unit, events, unit
 from giveortake.privacy.events import Event, event_from_json
@@ -59,13 +60,13 @@ nested: st.SearchStrategy[Event] = st.recursive(
 )
 
 
-@pytest.mark.parametrize(("event", "promise"), ONE_OF_EACH)
+@all_cases(("event", "promise"), ONE_OF_EACH)
 def test_each_event_makes_its_promise_to_the_unit_that_is_asked_for(event: Event, promise: Guarantee) -> None:
     assert event.guarantee() == promise
     assert event.guarantee(unit=unit("user_id")).unit == unit("user_id")
 
 
-@pytest.mark.parametrize(("event", "content"), list(zip([event for event, _ in ONE_OF_EACH], GOLDEN, strict=True)))
+@all_cases(("event", "content"), list(zip([event for event, _ in ONE_OF_EACH], GOLDEN, strict=True)))
 def test_the_json_of_every_kind_stays_what_it_was(event: Event, content: dict[str, Any]) -> None:
     assert json.loads(event.to_json()) == content
     assert event_from_json(json.dumps(content)) == event
@@ -102,7 +103,7 @@ def rewritten(**changes: Any) -> str:
     return json.dumps({key: value for key, value in content.items() if value != "absent"})
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "changes",
     [
         {"event": "telepathy"},
@@ -139,7 +140,6 @@ def rewritten(**changes: Any) -> str:
         {"sensitivity": 0},
         {"sensitivity": -3},
     ],
-    ids=str,
 )
 def test_anything_unknown_missing_or_inexact_is_refused(changes: dict[str, Any]) -> None:
     assert Event.from_json(rewritten()) == events.Geometric("5/2", 2)
@@ -147,7 +147,7 @@ def test_anything_unknown_missing_or_inexact_is_refused(changes: dict[str, Any])
         Event.from_json(rewritten(**changes))
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "",
@@ -170,7 +170,6 @@ def test_anything_unknown_missing_or_inexact_is_refused(changes: dict[str, Any])
         b"{}",
         {"event": "pure"},
     ],
-    ids=lambda text: repr(text)[:40],
 )
 def test_text_that_is_no_event_is_refused(text: Any) -> None:
     with pytest.raises(InvalidParameter):
@@ -187,7 +186,7 @@ def test_events_nest_to_a_limit_and_then_refuse() -> None:
         events.Composed([event])
 
 
-@pytest.mark.parametrize("levels", [33, 100, 330, 900, 5000])
+@all_cases("levels", [33, 100, 330, 900, 5000])
 def test_json_that_nests_deeper_is_refused_before_it_exhausts_the_stack(levels: int) -> None:
     before, core = '{"event": "repeated", "version": 1, "times": 1, "of": ', events.Laplace(1).to_json()
     assert Event.from_json(before * 31 + core + "}" * 31).depth == 32
@@ -195,8 +194,8 @@ def test_json_that_nests_deeper_is_refused_before_it_exhausts_the_stack(levels: 
         Event.from_json(before * levels + core + "}" * levels)
 
 
-@pytest.mark.parametrize("value", [0, -1, True, None, "nan", "1e400", [1], Fraction(1, 3**6000)], ids=range(8))
-@pytest.mark.parametrize(
+@all_cases("value", [0, -1, True, None, "nan", "1e400", [1], Fraction(1, 3**6000)])
+@all_cases(
     "make",
     [
         events.Pure,
@@ -222,7 +221,6 @@ def test_json_that_nests_deeper_is_refused_before_it_exhausts_the_stack(levels: 
         events.Composed,
         lambda value: events.Composed([value]),
     ],
-    ids=range(22),
 )
 def test_bad_fields_are_refused_at_construction(make: Any, value: Any) -> None:
     with pytest.raises(InvalidParameter):
@@ -230,7 +228,7 @@ def test_bad_fields_are_refused_at_construction(make: Any, value: Any) -> None:
 
 
 def test_a_number_too_long_to_be_written_down_is_not_kept() -> None:
-    with pytest.raises(InvalidParameter, match="too many digits"):
+    with pytest.raises(InvalidParameter, match="digits"):
         events.Pure(1 + Fraction(1, 3**6000))
 
 
@@ -239,7 +237,7 @@ def test_randomized_response_needs_two_categories() -> None:
         events.RandomizedResponse(1, 1)
 
 
-@pytest.mark.parametrize("event", [event for event, _ in ONE_OF_EACH], ids=lambda event: event.kind)
+@all_cases("event", [event for event, _ in ONE_OF_EACH])
 def test_events_are_frozen_slotted_values(event: Event) -> None:
     assert not hasattr(event, "__dict__")
     for field in fields(event):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from promise_strategies import ONE_OF_EACH, deltas, sizes
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import (
     ZCDP,
@@ -41,15 +42,15 @@ COMMON_KIND: list[tuple[Guarantee, Guarantee, type[Guarantee]]] = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "kind"), COMMON_KIND)
+@all_cases(("first", "second", "kind"), COMMON_KIND)
 def test_each_pair_of_kinds_meets_in_the_weaker_one(first: Guarantee, second: Guarantee, kind: type[Guarantee]) -> None:
     together = first.compose(second)
     assert type(together) is kind
     assert together == second.compose(first)
 
 
-@pytest.mark.parametrize("moments", [CONCENTRATED, GAUSSIAN, RENYI], ids=repr)
-@pytest.mark.parametrize("pair", [APPROX, PROBABLE, COMPUTED], ids=repr)
+@all_cases("moments", [CONCENTRATED, GAUSSIAN, RENYI])
+@all_cases("pair", [APPROX, PROBABLE, COMPUTED])
 def test_moments_and_deltas_do_not_add_until_the_moments_are_stated_with_a_delta(
     moments: Guarantee, pair: Guarantee
 ) -> None:

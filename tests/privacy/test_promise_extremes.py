@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cases import all_cases
 from giveortake.errors import Unprovable
 from giveortake.exact import LEAST
 from giveortake.privacy import ZCDP, ApproxDP, ComputationalDP, GaussianDP, Guarantee, PureDP, RenyiDP, gaussian_mu
@@ -42,20 +43,20 @@ QUESTIONS: list[Callable[[Guarantee], object]] = [
 ]
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+@all_cases("promise", PROMISES)
 def test_every_question_is_answered_or_refused_by_a_typed_error(promise: Guarantee) -> None:
     for ask in QUESTIONS:
         with suppress(Unprovable):
             ask(promise)
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+@all_cases("promise", PROMISES)
 def test_every_promise_can_be_read(promise: Guarantee) -> None:
     assert str(promise).endswith(".")
     assert type(promise).__name__ in repr(promise)
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+@all_cases("promise", PROMISES)
 def test_epsilon_at_is_confirmed_by_delta_at_at_the_ends_too(promise: Guarantee) -> None:
     for delta in (LEAST, Fraction(1, 10**6), Fraction(1, 2), NEARLY_ONE):
         try:
@@ -65,8 +66,8 @@ def test_epsilon_at_is_confirmed_by_delta_at_at_the_ends_too(promise: Guarantee)
         assert promise.delta_at(epsilon) <= delta
 
 
-@pytest.mark.parametrize("epsilon", ENDS)
-@pytest.mark.parametrize("delta", ["1e-300", "1e-6", "0.999", NEARLY_ONE])
+@all_cases("epsilon", ENDS)
+@all_cases("delta", ["1e-300", "1e-6", "0.999", NEARLY_ONE])
 def test_calibration_is_safe_at_the_ends(epsilon: str, delta: str | Fraction) -> None:
     mu = gaussian_mu(epsilon, delta)
     assert mu > 0
@@ -81,7 +82,7 @@ def test_a_bound_is_rounded_up_into_the_supported_range_and_never_to_zero() -> N
     assert PureDP(1).delta_at(1 - LEAST) >= LEAST * Fraction(1, 4)
 
 
-@pytest.mark.parametrize("exponent", [10, 50, 150, 250])
+@all_cases("exponent", [10, 50, 150, 250])
 def test_a_tiny_mu_loses_no_digits_to_cancellation(exponent: int) -> None:
     advantage = GaussianDP(Fraction(1, 10**exponent)).advantage() * 10**exponent
     assert float(advantage) == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-12)

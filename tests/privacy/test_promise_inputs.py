@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from promise_strategies import ONE_OF_EACH
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import (
     ROW,
@@ -48,15 +49,15 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Guarantee]]] = {
 }
 
 
-@pytest.mark.parametrize("value", NONSENSE, ids=range(len(NONSENSE)))
-@pytest.mark.parametrize("maker", MAKERS)
+@all_cases("value", NONSENSE)
+@all_cases("maker", MAKERS)
 def test_what_is_not_a_plain_positive_number_is_refused_by_name(maker: str, value: Any) -> None:
     name, make = MAKERS[maker]
     with pytest.raises(InvalidParameter, match=name):
         make(value)
 
 
-@pytest.mark.parametrize("maker", ["pure", "concentrated", "gaussian", "rényi epsilon", "rényi order"])
+@all_cases("maker", ["pure", "concentrated", "gaussian", "rényi epsilon", "rényi order"])
 def test_zero_is_refused_where_it_would_promise_too_much(maker: str) -> None:
     name, make = MAKERS[maker]
     with pytest.raises(InvalidParameter) as refusal:
@@ -64,13 +65,13 @@ def test_zero_is_refused_where_it_would_promise_too_much(maker: str) -> None:
     assert refusal.value.name == name
 
 
-@pytest.mark.parametrize("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
+@all_cases("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
 def test_delta_zero_is_refused_with_the_hint_to_promise_purely(kind: type[ApproxDP]) -> None:
     with pytest.raises(InvalidParameter, match="PureDP"):
         kind(1, 0)
 
 
-@pytest.mark.parametrize("delta", [1, "1.5", 2])
+@all_cases("delta", [1, "1.5", 2])
 def test_a_delta_from_one_on_is_refused(delta: Any) -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         ApproxDP(1, delta)
@@ -80,19 +81,19 @@ def test_epsilon_zero_is_total_variation() -> None:
     assert ApproxDP(0, "0.1").advantage() == Fraction(1, 10)
 
 
-@pytest.mark.parametrize("order", [1, "0.5", Fraction(1) + Fraction(1, 10**301)])
+@all_cases("order", [1, "0.5", Fraction(1) + Fraction(1, 10**301)])
 def test_renyi_orders_lie_above_one(order: Any) -> None:
     with pytest.raises(InvalidParameter, match="order"):
         RenyiDP({order: 1})
 
 
-@pytest.mark.parametrize("curve", [{}, [], 3, "ab", [2, 1], [(2, 1, 0)], None, {2: 1, "2": 1}, [(2, 1), (2.0, 3)]])
+@all_cases("curve", [{}, [], 3, "ab", [2, 1], [(2, 1, 0)], None, {2: 1, "2": 1}, [(2, 1), (2.0, 3)]])
 def test_a_renyi_curve_has_one_epsilon_for_each_of_some_orders(curve: Any) -> None:
     with pytest.raises(InvalidParameter, match="curve"):
         RenyiDP(curve)
 
 
-@pytest.mark.parametrize("spelling", [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1)])
+@all_cases("spelling", [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1)])
 def test_one_tenth_is_one_tenth_however_it_is_written(spelling: Any) -> None:
     assert PureDP(spelling) == PureDP(Fraction(1, 10))
     assert hash(PureDP(spelling)) == hash(PureDP(Fraction(1, 10)))
@@ -110,7 +111,7 @@ def test_kinds_with_the_same_numbers_are_different_promises() -> None:
     assert PureDP(1) != PureDP(1, neighbours="change-one")
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_promises_are_frozen_slotted_values(promise: Guarantee) -> None:
     for field in fields(promise):
         with pytest.raises(FrozenInstanceError):
@@ -119,7 +120,7 @@ def test_promises_are_frozen_slotted_values(promise: Guarantee) -> None:
     assert copy.deepcopy(promise) == promise
 
 
-@pytest.mark.parametrize("column", ["", "  ", None, 3, True, b"user_id"])
+@all_cases("column", ["", "  ", None, 3, True, b"user_id"])
 def test_a_unit_is_named_by_a_column(column: Any) -> None:
     with pytest.raises(InvalidParameter, match="unit"):
         unit(column)
@@ -130,13 +131,13 @@ def test_units_are_values() -> None:
     assert Unit() == ROW
 
 
-@pytest.mark.parametrize("protected", ["user_id", None, 3])
+@all_cases("protected", ["user_id", None, 3])
 def test_a_promise_wants_a_unit_and_not_a_text(protected: Any) -> None:
     with pytest.raises(InvalidParameter, match="unit"):
         PureDP(1, unit=protected)
 
 
-@pytest.mark.parametrize("relation", ["add", "", None, 1, "ADD-REMOVE", ["add-remove"]])
+@all_cases("relation", ["add", "", None, 1, "ADD-REMOVE", ["add-remove"]])
 def test_a_relation_has_one_of_two_names(relation: Any) -> None:
     with pytest.raises(InvalidParameter, match="neighbours"):
         PureDP(1, neighbours=relation)
@@ -144,8 +145,8 @@ def test_a_relation_has_one_of_two_names(relation: Any) -> None:
         PureDP(1).under(relation)
 
 
-@pytest.mark.parametrize("count", [0, -1, "1/2", 1.5, True, None, "x", [2], float("inf")])
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("count", [0, -1, "1/2", 1.5, True, None, "x", [2], float("inf")])
+@all_cases("promise", ONE_OF_EACH)
 def test_counts_are_positive_whole_numbers(promise: Guarantee, count: Any) -> None:
     with pytest.raises(InvalidParameter, match="times"):
         promise.repeat(count)
@@ -153,7 +154,7 @@ def test_counts_are_positive_whole_numbers(promise: Guarantee, count: Any) -> No
         promise.group(count)
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_questions_are_checked_like_parameters(promise: Guarantee) -> None:
     bad: list[Any] = [-1, "nan", True, None, [1], "1e-400"]
     asked: list[tuple[Callable[[Any], object], str]] = [
@@ -177,13 +178,13 @@ def test_questions_are_checked_like_parameters(promise: Guarantee) -> None:
         promise.tradeoff("1.01")
 
 
-@pytest.mark.parametrize("other", [None, 1, "PureDP(1)", PureDP])
+@all_cases("other", [None, 1, "PureDP(1)", PureDP])
 def test_only_promises_compose(other: Any) -> None:
     with pytest.raises(InvalidParameter, match="other"):
         PureDP(1).compose(other)
 
 
-@pytest.mark.parametrize("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
+@all_cases("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
 def test_a_delta_that_is_missing_is_named_with_the_promise_that_needs_it(kind: Any) -> None:
-    with pytest.raises(InvalidParameter, match=f"delta is missing: {kind.__name__} promises an ε and a δ"):
+    with pytest.raises(InvalidParameter, match=f"delta.*{kind.__name__}"):
         kind("1")

@@ -23,20 +23,23 @@ from promise_strategies import (
     statistical,
 )
 
+from cases import all_cases
 from giveortake.errors import MismatchedPromises, Unprovable
 from giveortake.exact import exp_up
 from giveortake.privacy import ApproxDP, GaussianDP, Guarantee, PureDP, parallel, sequential, unit
+from tiers import tiered
 
 ROUNDING = Fraction(1, 2**150)
-laws = settings(max_examples=60, deadline=None)
+laws = settings(max_examples=tiered(30, 60), deadline=None)
+short = settings(max_examples=tiered(10, 60), deadline=None)  # for each kind of promise
 
 
 def close(first: Fraction, second: Fraction) -> bool:
     return abs(first - second) <= ROUNDING * max(first, second)
 
 
-@pytest.mark.parametrize("kind", adding_exactly)
-@laws
+@all_cases("kind", adding_exactly)
+@short
 @given(data=st.data())
 def test_composition_commutes_and_associates(kind: st.SearchStrategy[Guarantee], data: st.DataObject) -> None:
     first, second, third = (data.draw(kind) for _ in range(3))
@@ -204,7 +207,7 @@ def test_promises_about_different_people_do_not_combine(first: Guarantee, second
         first.compose(otherwise)
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_everything_derived_keeps_the_unit_and_the_relation(promise: Guarantee) -> None:
     told = replace(promise, unit=unit("user_id"), neighbours="change-one")
     for derived in (told.compose(told), told.repeat(3), told.group(2)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import pytest
 from promise_strategies import ONE_OF_EACH
 
+from cases import all_cases
 from giveortake.exact import exp_up
 from giveortake.privacy import (
     ZCDP,
@@ -35,12 +35,12 @@ TOLD: list[Guarantee] = [
 ]
 
 
-@pytest.mark.parametrize(("promise", "sentence"), list(zip(TOLD, SENTENCES, strict=True)))
+@all_cases(("promise", "sentence"), list(zip(TOLD, SENTENCES, strict=True)))
 def test_a_promise_is_one_sentence(promise: Guarantee, sentence: str) -> None:
     assert str(promise) == sentence
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "code",
     [
         "PureDP('0.1')",
@@ -68,12 +68,12 @@ def test_html_is_escaped() -> None:
     assert "&lt;script&gt;" in html
 
 
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=repr)
+@all_cases("promise", ONE_OF_EACH)
 def test_every_kind_shows_its_code_and_its_sentence_in_html(promise: Guarantee) -> None:
     assert promise._repr_html_().startswith(f"<div><code>{type(promise).__name__}(")
 
 
-@pytest.mark.parametrize("epsilon", ["1e-300", "1e-9", "0.0009", "0.001", "0.1", "1", "29.9"])
+@all_cases("epsilon", ["1e-300", "1e-9", "0.0009", "0.001", "0.1", "1", "29.9"])
 def test_shown_factors_are_never_below_the_truth(epsilon: str) -> None:
     shown = sum(Fraction(part) for part in factor(Fraction(epsilon)).split(" + "))
     assert shown >= exp_up(Fraction(epsilon)) - Fraction(1, 2**180)

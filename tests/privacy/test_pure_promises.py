@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from promise_strategies import sizes
 from scipy.stats import norm
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import exp_down, exp_up, log_up
 from giveortake.privacy import ZCDP, ApproxDP, PureDP
@@ -33,7 +34,7 @@ def test_a_group_of_k_costs_k_epsilon() -> None:
     assert PureDP("0.1").group(5) == PureDP("0.5")
 
 
-@pytest.mark.parametrize(("factor", "asked"), [(3, 1), (3, 2), (5, 3), (9, 2), (2, 1)])
+@all_cases(("factor", "asked"), [(3, 1), (3, 2), (5, 3), (9, 2), (2, 1)])
 def test_randomized_response_attains_delta_at_exactly(factor: int, asked: int) -> None:
     """With e^ε = 3 the poll of [Fre18] answers truly three times in four; every set of outputs is tried."""
     truth, lie = Fraction(factor, 1 + factor), Fraction(1, 1 + factor)
@@ -95,7 +96,7 @@ def test_pure_implies_concentrated_with_half_the_square() -> None:
     assert PureDP("0.1").concentrated() == ZCDP("0.005")
 
 
-@pytest.mark.parametrize("epsilon", ["0.001", "0.1", "1", "3", "10", "40", "700"])
+@all_cases("epsilon", ["0.001", "0.1", "1", "3", "10", "40", "700"])
 def test_pure_implies_gaussian_and_the_curves_touch_at_the_kink(epsilon: str) -> None:
     promise = PureDP(epsilon)
     gaussian = promise.gaussian()
@@ -107,7 +108,7 @@ def test_pure_implies_gaussian_and_the_curves_touch_at_the_kink(epsilon: str) ->
         assert float(gaussian.tradeoff(kink)) == pytest.approx(float(promise.tradeoff(kink)), rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "0.5", "2", "30"])
+@all_cases("epsilon", ["1e-6", "0.01", "0.5", "2", "30"])
 def test_pure_implies_the_renyi_divergence_of_randomized_response(epsilon: str) -> None:
     size = float(epsilon)
     log_truth, log_lie = -math.log1p(math.exp(-size)), -math.log1p(math.exp(size))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import ApproxDP, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event
@@ -21,6 +22,7 @@ rates = st.fractions(Fraction(1, 50), 1, max_denominator=50)
 sizes = st.fractions(Fraction(1, 50), 5, max_denominator=50)
 
 
+@some_examples
 @given(sizes, rates)
 def test_sampled_randomized_response_attains_the_amplified_epsilon(epsilon: Fraction, rate: Fraction) -> None:
     """Present with probability q: P = qR + (1−q)R′ against Q = R′; the largest ratio is 1 + q(e^ε − 1)."""
@@ -33,6 +35,7 @@ def test_sampled_randomized_response_attains_the_amplified_epsilon(epsilon: Frac
     assert promise.epsilon <= epsilon
 
 
+@some_examples
 @given(sizes, rates)
 def test_amplified_epsilons_are_rounded_up_and_grow_with_the_rate(epsilon: Fraction, rate: Fraction) -> None:
     assert amplified(epsilon, rate) <= amplified(epsilon, min(Fraction(1), rate * 2))
@@ -51,7 +54,7 @@ def test_huge_epsilons_are_amplified_without_overflow() -> None:
     assert float(amplified(Fraction(5000), Fraction(1, 100))) == pytest.approx(5000 - math.log(100))
 
 
-@pytest.mark.parametrize(("rate", "sigma", "order"), [(0.01, 1.0, 2), (0.1, 2.0, 8), (0.5, 0.7, 3), (0.3, 4.0, 32)])
+@all_cases(("rate", "sigma", "order"), [(0.01, 1.0, 2), (0.1, 2.0, 8), (0.5, 0.7, 3), (0.3, 4.0, 32)])
 def test_the_divergence_of_sampled_gaussian_noise_is_that_of_the_mixture(rate: float, sigma: float, order: int) -> None:
     """∫ Q (P/Q)^α, and not less than the other way round."""
 
@@ -74,7 +77,7 @@ def test_sampled_gaussian_noise_promises_a_renyi_curve_that_composes() -> None:
     assert events.Repeated(step, 10).guarantee() == promise.repeat(10)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("event", "neighbours"),
     [
         (events.Subsampled(events.Pure(1), "0.1"), "change-one"),
@@ -96,13 +99,13 @@ def test_fixed_size_samples_amplify_under_change_one() -> None:
     )
 
 
-@pytest.mark.parametrize("rate", [0, -1, "1.1", "nan", None, True])
+@all_cases("rate", [0, -1, "1.1", "nan", None, True])
 def test_rates_that_are_none_are_refused(rate: object) -> None:
     with pytest.raises(InvalidParameter):
         events.Subsampled(events.Pure(1), rate)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("scheme", ["bernoulli", "", "1/2", "Poisson", 3, None])
+@all_cases("scheme", ["bernoulli", "", "1/2", "Poisson", 3, None])
 def test_schemes_that_are_none_are_refused_in_json_too(scheme: object) -> None:
     content = events.Subsampled(events.Pure(1), "1/2").to_dict()
     assert Event.from_json(json.dumps(content)) == events.Subsampled(events.Pure(1), "0.5")

@@ -16,6 +16,7 @@ from flint import arb, arf, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases, some_examples
 from giveortake.randomness import certified
 from giveortake.randomness.entropy import words
 
@@ -87,7 +88,7 @@ def test_arithmetic_alone_takes_little_of_the_bound_of_exponentials(entropy: Rec
     assert worst(certified.exponential(chosen), truths) < certified.EXPONENTIAL_ERROR / 8
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("approximate", "exactly", "bound"),
     [
         (np.sqrt, lambda e: e.sqrt(), certified.ROOT_ERROR),
@@ -151,6 +152,7 @@ def test_the_quarter_turn_is_covered_from_end_to_end() -> None:
     assert second == pytest.approx([0, radius / math.sqrt(2), radius], abs=1e-12)
 
 
+@some_examples
 @given(st.floats(-(2.0**40), 2.0**40), st.integers(2, 50))
 def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_differently(
     value: float, bits: int
@@ -165,6 +167,7 @@ def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_d
             assert abs(neighbour - int(nearest[0])) <= Fraction(1, 2)
 
 
+@some_examples
 @given(st.integers(0, 2**30), st.integers(-60, 60), st.integers(3, 20))
 def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: int) -> None:
     value = whole + 0.5 + offset * 2.0**-30
@@ -172,12 +175,14 @@ def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: in
     assert undecided.all()
 
 
+@some_examples
 @given(st.integers(-(2**52), 2**52), st.booleans())
 def test_a_sign_is_put_on_a_whole_magnitude(whole: int, negative: bool) -> None:
     signs = np.array([-1 if negative else 0])
     assert certified.with_sign(np.array([float(whole)]), signs).tolist() == [-whole if negative else whole]
 
 
+@some_examples
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(-(2**63) - 1, -(2**63)) | st.integers(2**63 - 1, 2**63)))
 def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> None:
     fit = all(-(2**63) <= value < 2**63 for value in values)
@@ -186,7 +191,7 @@ def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> Non
         assert (narrow.dtype == np.int64) == fit
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**64, 10**300, -(10**300)])
+@all_cases("value", [2**63, -(2**63) - 1, 2**64, 10**300, -(10**300)])
 def test_an_array_widens_rather_than_wraps(value: int) -> None:
     before = np.array([1, -(2**63), 2**63 - 1, 4])
     after = certified.put(before, 3, value)
@@ -195,7 +200,7 @@ def test_an_array_widens_rather_than_wraps(value: int) -> None:
     assert certified.put(after, 2, 5).tolist() == [7, 8, 5, value]
 
 
-@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 0])
+@all_cases("value", [2**63 - 1, -(2**63), 0])
 def test_an_array_stays_narrow_while_its_integers_fit(value: int) -> None:
     after = certified.put(np.zeros(2, dtype=np.int64), 1, value)
     assert after.dtype == np.int64

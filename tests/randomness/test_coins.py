@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import all_cases, some_examples
 from giveortake import exact
-from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, bernoulli_exp, bernoulli_real, uniform_integers
+from giveortake.randomness import bernoulli, bernoulli_exp, bernoulli_real, uniform_integers
 from giveortake.randomness.bernoulli import survives
 from giveortake.randomness.certified import BLOCK
 from giveortake.randomness.lazy import Uniform
@@ -28,6 +29,7 @@ ZEROS, ONES = 0x00, 0xFF
 NEVER_READ = 0x55
 
 
+@some_examples
 @given(st.fractions(min_value=0, max_value=1, max_denominator=2**70), st.lists(st.integers(0, 2**63 - 1), min_size=1))
 def test_a_coin_is_true_exactly_when_its_uniform_lies_below_the_probability(
     probability: Fraction, uniforms: list[int]
@@ -55,7 +57,7 @@ def test_the_sign_bit_of_a_word_does_not_matter_to_a_coin() -> None:
     assert plain.tolist() == signed.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("size", [1, 5])
+@all_cases("size", [1, 5])
 def test_a_uniform_at_the_threshold_of_a_third_is_decided_by_the_digits_that_follow(size: int) -> None:
     threshold = 2**63 // 3
     assert bernoulli(Fraction(1, 3), size, ScriptedEntropy([threshold] * size, then=ZEROS)).all()
@@ -86,13 +88,13 @@ def test_certain_coins_never_fail_at_the_ends_of_the_words_either() -> None:
     assert not bernoulli(Fraction(0), len(ends), ScriptedEntropy(ends, then=NEVER_READ)).any()
 
 
-@pytest.mark.parametrize("gamma", [Fraction(1000), Fraction(10**6), Fraction(10**300)])
+@all_cases("gamma", [Fraction(1000), Fraction(10**6), Fraction(10**300)])
 def test_hopeless_coins_never_come_up(gamma: Fraction, entropy: RecordedEntropy) -> None:
     assert not bernoulli_exp(gamma, BLOCK + 1, entropy).any()
     assert not bernoulli_exp(gamma, 3, ScriptedEntropy([0, 0, 0], then=NEVER_READ)).any()
 
 
-@pytest.mark.parametrize("probability", [Fraction(1, 10**300), Fraction(1, 2**70)])
+@all_cases("probability", [Fraction(1, 10**300), Fraction(1, 2**70)])
 def test_a_coin_rarer_than_one_word_in_all_is_decided_by_further_digits(probability: Fraction) -> None:
     length = math.ceil(math.log2(probability.denominator) / 64) + 1
     assert bernoulli(probability, 1, ScriptedEntropy([0] * (length + 1), then=NEVER_READ)).tolist() == [True]
@@ -103,13 +105,13 @@ def test_a_coin_rarer_than_one_word_in_all_is_decided_by_further_digits(probabil
     assert bernoulli(1 - probability, 1, nearly_one).tolist() == [False]
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, BLOCK - 1, BLOCK, BLOCK + 1])
+@all_cases("size", [0, 1, 3, BLOCK - 1, BLOCK, BLOCK + 1])
 def test_as_many_coins_are_tossed_as_asked_for(size: int, entropy: RecordedEntropy) -> None:
     assert bernoulli(Fraction(1, 3), size, entropy).shape == (size,)
     assert bernoulli(Fraction(1, 3), size, entropy).dtype == np.bool_
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 5, 8])
+@all_cases("bound", [1, 2, 3, 5, 8])
 def test_every_uniform_integer_below_a_small_bound_comes_from_equally_many_words(bound: int) -> None:
     bits = (bound - 1).bit_length()
     prefixes = [prefix << (64 - bits) for prefix in range(2**bits)] if bits else [0]
@@ -169,14 +171,10 @@ PROBABILITIES = {
 
 
 @pytest.mark.statistical
-@CLAIMS
-@pytest.mark.parametrize("live", [False, True], ids=["recorded", "live"])
-@pytest.mark.parametrize("law", PROBABILITIES)
-def test_a_coin_has_its_probability_and_a_wrong_one_is_caught(
-    law: str, live: bool, claim: Fraction, plausible: bool, entropy: RecordedEntropy
-) -> None:
-    coins = toss(law, SYSTEM_ENTROPY if live else entropy)
-    probability = PROBABILITIES[law]
-    odds = probability / (1 - probability) * float(claim)
+@all_cases("law", PROBABILITIES)
+def test_a_coin_has_its_probability_and_a_wrong_one_is_caught(law: str, entropy: RecordedEntropy) -> None:
+    coins = toss(law, entropy)
     heads = sum(coins)
-    assert counts_are_plausible([heads, len(coins) - heads], [odds / (1 + odds), 1 / (1 + odds)]) is plausible
+    for claim, plausible in CLAIMS:
+        odds = PROBABILITIES[law] / (1 - PROBABILITIES[law]) * float(claim)
+        assert counts_are_plausible([heads, len(coins) - heads], [odds / (1 + odds), 1 / (1 + odds)]) is plausible

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from cases import all_cases
 from giveortake import randomness
 from giveortake.randomness import SYSTEM_ENTROPY, Entropy, SystemEntropy, discrete_gaussian, rounded_laplace
 from giveortake.randomness.entropy import integer, word, words
@@ -26,13 +27,13 @@ pytestmark = pytest.mark.system_entropy
 SIZES = [1, 7, 1023, 1024, 1025, 1039, 1040, 1041, 65_536, 1_000_003]
 
 
-@pytest.mark.parametrize("count", [0, *SIZES])
+@all_cases("count", [0, *SIZES])
 def test_as_many_bytes_are_read_as_asked_for(count: int) -> None:
     assert len(SYSTEM_ENTROPY.read(count)) == count
     assert len(RecordedEntropy("sizes").read(count)) == count
 
 
-@pytest.mark.parametrize("count", SIZES[2:])
+@all_cases("count", SIZES[2:])
 def test_two_reads_are_never_equal_and_no_piece_is_repeated(count: int) -> None:
     first, second = bytes(SYSTEM_ENTROPY.read(count)), bytes(SYSTEM_ENTROPY.read(count))
     pieces = [read[start : start + 16] for read in (first, second) for start in range(0, count - 15, 16)]
@@ -40,7 +41,7 @@ def test_two_reads_are_never_equal_and_no_piece_is_repeated(count: int) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("count", [1024, 1025])
+@all_cases("count", [1024, 1025])
 def test_bytes_are_uniform_in_small_reads_and_in_bulk(count: int) -> None:
     read = b"".join(bytes(SYSTEM_ENTROPY.read(count)) for _ in range(100))
     assert are_uniform(np.frombuffer(read, dtype=np.uint8), 256)

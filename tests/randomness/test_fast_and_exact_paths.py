@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from flint import arb, arf, ctx, fmpq
 
+from cases import all_cases
 from giveortake import exact
 from giveortake.randomness import (
     certified,
@@ -91,8 +92,8 @@ def some_words(scale: Fraction, entropy: RecordedEntropy) -> list[int]:
     return [*chosen, *(word - 2**63 for word in chosen), *words(entropy, SIZE).tolist()]
 
 
-@pytest.mark.parametrize("rounding", [True, False], ids=["rounded Laplace", "geometric"])
-@pytest.mark.parametrize("scale", LAPLACE_SCALES, ids=str)
+@all_cases("rounding", [True, False], ids=["rounded Laplace", "geometric"])
+@all_cases("scale", LAPLACE_SCALES)
 def test_exponential_laws_agree_on_every_path(scale: Fraction, rounding: bool, entropy: RecordedEntropy) -> None:
     chosen = some_words(scale, entropy)
     expected = [laplace_of(scale, word, rounding=rounding) for word in chosen]
@@ -130,8 +131,8 @@ def borderline_radii(sigma: Fraction, angle: int, turn: int) -> list[int]:
     return [min(max(int(centre or 0) + offset, 1), 2**63 - 2) for offset in offsets]
 
 
-@pytest.mark.parametrize("rounding", [True, False], ids=["rounded normal", "floor of the magnitude"])
-@pytest.mark.parametrize("sigma", NORMAL_SCALES, ids=str)
+@all_cases("rounding", [True, False], ids=["rounded normal", "floor of the magnitude"])
+@all_cases("sigma", NORMAL_SCALES)
 def test_normal_laws_agree_on_every_path(sigma: Fraction, rounding: bool, entropy: RecordedEntropy) -> None:
     radii = some_words(sigma, entropy)
     angles = words(entropy, len(radii)).tolist()
@@ -154,7 +155,7 @@ def test_normal_laws_agree_on_every_path(sigma: Fraction, rounding: bool, entrop
     assert settled > 0.9 * half
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10), Fraction(2**20)], ids=str)
+@all_cases("scale", [Fraction(1, 3), Fraction(10), Fraction(2**20)])
 def test_a_few_draws_are_the_same_function_of_the_same_words(scale: Fraction, entropy: RecordedEntropy) -> None:
     chosen = words(entropy, 400).tolist()
     many = rounded_laplace(scale, len(chosen), ScriptedEntropy(chosen)).tolist()
@@ -177,7 +178,7 @@ def test_a_word_at_a_border_is_settled_by_the_digits_that_follow() -> None:
         assert high.tolist() == [0] * draws
 
 
-@pytest.mark.parametrize("word", [1, 1000, 2**30, 2**45])
+@all_cases("word", [1, 1000, 2**30, 2**45])
 def test_the_digits_that_follow_a_tiny_word_matter_to_an_array_too(word: int) -> None:
     scale = Fraction(2**34)
     for then, uniform in ((0x00, word), (0xFF, word + 1)):
@@ -241,7 +242,7 @@ def test_block_numbers_and_positions_are_put_together_exactly() -> None:
     assert drawn == [block, block, block + 2**20, -(block + 2**20 + 1), block + 2**21]
 
 
-@pytest.mark.parametrize("scale", [Fraction(2**40), Fraction(2**41 - 1), Fraction(3**60)], ids=str)
+@all_cases("scale", [Fraction(2**40), Fraction(2**41 - 1), Fraction(3**60)])
 def test_a_position_is_kept_or_redrawn_at_exactly_its_density(scale: Fraction) -> None:
     shift = int(scale).bit_length() - 20
     width = -(-(shift + 1) // 64)
@@ -260,7 +261,7 @@ def test_a_position_is_kept_or_redrawn_at_exactly_its_density(scale: Fraction) -
         assert rest == [block + 2 ** (shift - 1)] * 4
 
 
-@pytest.mark.parametrize("sigma", [Fraction(2**40), Fraction(2**41 - 1)], ids=str)
+@all_cases("sigma", [Fraction(2**40), Fraction(2**41 - 1)])
 def test_a_normal_position_is_kept_or_redrawn_at_exactly_its_density(sigma: Fraction) -> None:
     """Six magnitudes σ √ln 2, from three pairs with U = ½ and the angle in the middle of the quarter turn."""
     coarse = sigma / 2**21

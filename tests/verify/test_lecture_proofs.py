@@ -6,9 +6,8 @@ import math
 from fractions import Fraction
 from itertools import product
 
-import pytest
-
 import giveortake as gt
+from cases import all_cases
 from giveortake.verify import Flip, Log, family, program, table
 
 HALF = Fraction(1, 2)
@@ -78,8 +77,8 @@ def test_the_post_processing_hack_breaks_probabilistic_privacy_but_not_approxima
     assert hack.check("ln 3", delta)
 
 
-@pytest.mark.parametrize("ratio", [1, 2, 3, 10])
-@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 3)])
+@all_cases("ratio", [1, 2, 3, 10])
+@all_cases("delta", [Fraction(1, 100), Fraction(1, 3)])
 def test_probabilistic_privacy_implies_approximate(ratio: int, delta: Fraction) -> None:
     """[Lal20, Prop. 5], on every table: the δ of (ε, δ)-DP is at most P[loss > ε]."""
     t = hacked(ratio, delta)
@@ -152,7 +151,7 @@ def test_group_privacy_of_randomized_response_is_attained() -> None:
     assert t.group(2).epsilon() == 2 * Log(3)
 
 
-@pytest.mark.parametrize("epsilon", ["0.8", "0.9", "1"])
+@all_cases("epsilon", ["0.8", "0.9", "1"])
 def test_the_crude_trade_of_lal20_proposition_9_is_above_the_exact_one(epsilon: str) -> None:
     t = program(randomized_response)
     crude = gt.PureDP(t.epsilon().up()).trade(epsilon).delta
