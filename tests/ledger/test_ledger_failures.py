@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
+import signal
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
+import dying_writers
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_places import FilePlace, Place, place
 from rich.console import Console
 
+from forked import begun, ended, exit_code
 from giveortake import cli
 from giveortake.cli.ledger import print_failures
 from giveortake.errors import AllowanceExceeded, FailureCause, InvalidParameter, LedgerMismatch
@@ -232,38 +233,14 @@ def test_what_a_lost_ledger_may_have_answered_is_not_found_again(place: Place) -
             ledger.begin_again(first)
 
 
-TOGETHER = """
-import sys, threading, time, secrets
-from giveortake.ledger import open as open_ledger
-from giveortake.privacy.events import Laplace
-where, questions = sys.argv[1], int(sys.argv[2])
-def run():
-    with open_ledger(where) as ledger:
-        for number in range(questions):
-            with ledger.turn(f"q{number}", dataset="d", analyst="ann"):
-                paid = ledger.reserve(Laplace(1000), dataset="d", analyst="ann", question=f"q{number}")
-                if not paid.settled:
-                    if not paid.fresh:
-                        ledger.begin_again(paid)
-                    time.sleep(0.01)
-                    answer = ledger.settle(paid, secrets.token_hex(8))
-                else:
-                    answer = paid.answer
-            sys.stdout.write(f"{number} {answer}\\n")
-threads = [threading.Thread(target=run) for _ in range(2)]
-for each in threads: each.start()
-for each in threads: each.join()
-"""
-
-
-def test_of_many_who_ask_the_same_at_once_one_is_charged_and_one_executes(place: Place) -> None:
+def test_of_many_who_ask_the_same_at_once_one_is_charged_and_one_executes(place: Place, tmp_path: Path) -> None:
     questions, processes = 8, 3
     with place.open() as ledger:
         begin(ledger)
-    command = [sys.executable, "-c", TOGETHER, place.where, str(questions)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
-    lines = [line for each in running for line in each.communicate()[0].splitlines()]
-    assert [each.returncode for each in running] == [0] * processes
+    logs = [tmp_path / f"{number}.log" for number in range(processes)]
+    running = [begun(dying_writers.ask_together, place.where, questions, log) for log in logs]
+    assert ended(*running) == [0] * processes
+    lines = [line for log in logs for line in log.read_text().splitlines()]
     assert len(lines) == 2 * processes * questions
     assert len(set(lines)) == questions  # every asker was given the same answer
     with place.open() as ledger:
@@ -277,14 +254,7 @@ def test_of_many_who_ask_the_same_at_once_one_is_charged_and_one_executes(place:
 def test_a_turn_ends_with_the_process_that_had_it(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        code = (
-            "import os, signal, sys; from giveortake.ledger import open as o\n"
-            "with o(sys.argv[1]) as ledger, ledger.turn('q', dataset='d', analyst='ann'):\n"
-            "    ledger.reserve(__import__('giveortake').privacy.events.Laplace(1000), dataset='d', analyst='ann', "
-            "question='q')\n    os.kill(os.getpid(), signal.SIGKILL)"
-        )
-        killed = subprocess.run([sys.executable, "-c", code, place.where], capture_output=True, check=False)
-        assert killed.returncode == -9, killed.stderr
+        assert exit_code(dying_writers.reserve_and_die, place.where) == -signal.SIGKILL
         with ledger.turn("q", dataset="d", analyst="ann"):
             found = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
             assert (found.fresh, found.settled, found.charged) == (False, False, ())

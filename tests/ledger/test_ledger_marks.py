@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import dying_writers
 import pytest
 from kept_ledgers import TENTH, begin, charge, old, place
 from ledger_places import FilePlace
 
+from forked import begun, ended, exit_code
 from giveortake import cli
 from giveortake.errors import (
     LedgerDamaged,
@@ -159,14 +158,10 @@ def test_a_mark_that_is_lost_is_not_begun_again(place: FilePlace) -> None:
 
 
 def test_many_may_begin_the_same_ledger_at_the_same_moment(tmp_path: Path) -> None:
-    code = (
-        "import sys; from giveortake.ledger import open as o; from giveortake.privacy import PureDP\n"
-        "ledger = o(sys.argv[1]); ledger.population('people', budget=PureDP(1)); print(ledger.verify().ledger)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "people.ledger")]
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=True), range(4)))
-    assert len({each.stdout for each in done}) == 1
+    logs = [tmp_path / f"{number}.log" for number in range(4)]
+    running = [begun(dying_writers.write_facts, str(tmp_path / "people.ledger"), log) for log in logs]
+    assert ended(*running) == [0] * 4
+    assert len({log.read_text() for log in logs}) == 1  # the same ledger, and two entries
 
 
 # -- files --------------------------------------------------------------------------------------------------------
@@ -272,14 +267,8 @@ STEPS = ["mark begun", "path claimed", "migrated", "migration committed", "writt
 
 @pytest.mark.parametrize("label", [*STEPS, "old mark removed"])
 def test_a_move_of_the_mark_that_is_killed_at_any_step_is_ended_by_the_next(old: FilePlace, label: str) -> None:
-    code = (
-        "import os, signal, sys; from giveortake.ledger.opening import opened\n"
-        "at = lambda label: label == sys.argv[2] and os.kill(os.getpid(), signal.SIGKILL)\n"
-        "opened(sys.argv[1], at=at)"
-    )
     before = old.backup()
-    done = subprocess.run([sys.executable, "-c", code, old.where, label], capture_output=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert exit_code(dying_writers.open_until, old.where, label) == -signal.SIGKILL
     with old.open() as ledger:
         assert [entry.kind for entry in ledger.history()].count("moved") == 1
         assert ledger.population("people").spent == Fraction(1, 10)
@@ -291,12 +280,10 @@ def test_a_move_of_the_mark_that_is_killed_at_any_step_is_ended_by_the_next(old:
         old.open()
 
 
-def test_several_processes_move_a_mark_once(old: FilePlace) -> None:
-    code = "import sys; from giveortake.ledger import open as o; print(o(sys.argv[1]).verify().entries)"
-    command = [sys.executable, "-c", code, old.where]
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=False), range(4)))
-    assert [(each.stdout, each.stderr) for each in done] == [("6\n", "")] * 4
+def test_several_processes_move_a_mark_once(old: FilePlace, tmp_path: Path) -> None:
+    logs = [tmp_path / f"{number}.log" for number in range(4)]
+    assert ended(*(begun(dying_writers.write_facts, old.where, log) for log in logs)) == [0] * 4
+    assert {log.read_text().split()[1] for log in logs} == {"6"}
 
 
 # -- versions -----------------------------------------------------------------------------------------------------
