@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from granted_ledgers import everyone
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import Place, place
+from ledger_places import Place
+from ledger_places import place_of_rules as place
 
 from giveortake.errors import (
     AccessDenied,
@@ -30,6 +31,7 @@ from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.verification import Replay
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 from giveortake.privacy.events import Gaussian, Laplace, Pure
+from tiers import tiered
 
 TENTH = Laplace(10)
 
@@ -338,6 +340,7 @@ def views(ledger: Ledger, analyst: str) -> object:
     return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]
 
 
+@settings(max_examples=tiered(30, 200))
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob", None]), st.sampled_from(STEPS)), max_size=14))
 def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
     asked: list[tuple[str | None, tuple[str, str]]],

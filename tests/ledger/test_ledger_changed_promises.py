@@ -6,15 +6,17 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import Place, place
+from ledger_places import Place
+from ledger_places import place_of_rules as place
 
 from giveortake.errors import BudgetExceeded, LedgerDamaged, LedgerMismatch
 from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.privacy import ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event, Pure
+from tiers import tiered
 
 __all__ = ["place"]  # a fixture
 
@@ -111,6 +113,7 @@ ACTS = st.one_of(
 )
 
 
+@settings(max_examples=tiered(40, 200))
 @given(PROMISES, st.lists(ACTS, max_size=8))
 def test_whatever_is_granted_asked_and_promised_anew_adds_up(first: tuple[str, int], acts: list[Any]) -> None:
     """Pure allotments and questions, by an oracle that adds what is promised to everybody in the promise's currency."""

@@ -21,9 +21,10 @@ from giveortake.ledger import Ledger, sqlite
 from giveortake.ledger import open as open_ledger
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace, Pure
+from tiers import tiered
 
 TENTH = Laplace(10)
-FLIPS = 500
+FLIPS = tiered(150, 1500)
 
 
 def fill(ledger: Ledger, charges: int = 9) -> None:

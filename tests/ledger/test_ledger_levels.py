@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from ledger_places import Place, place
+from ledger_places import Place
+from ledger_places import place_of_rules as place
 
 from giveortake.errors import (
     AccessDenied,
@@ -52,10 +53,11 @@ def test_ten_tenths_fit_one_and_nothing_after_not_even_1e_300(place: Place) -> N
         ledger.verify()
 
 
-@pytest.mark.parametrize("amount", [-1, 0, float("nan"), float("inf"), "1e301", -1e-9])
-def test_amounts_that_are_none_never_reach_the_ledger(amount: Any) -> None:
-    with pytest.raises(InvalidParameter):
-        Pure(amount)
+def test_amounts_that_are_none_never_reach_the_ledger() -> None:
+    amounts: list[Any] = [-1, 0, float("nan"), float("inf"), "1e301", -1e-9]
+    for amount in amounts:
+        with pytest.raises(InvalidParameter):
+            Pure(amount)
 
 
 def test_a_charge_is_admitted_only_if_every_level_admits_it_and_a_refusal_changes_nothing(place: Place) -> None:
@@ -147,18 +149,17 @@ def test_a_large_spend_waits_for_approval_and_one_approval_is_for_one_spend(plac
         ledger.verify()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"budget": PureDP(2)},
-        {"unit": "visit", "rows_per_person": 3},
-        {"population": "others"},
-        {"approval_above": PureDP("0.1")},
-        {"fingerprint": "cd"},
-        {"rows_per_person": 2, "unit": ROW},
-    ],
-)
-def test_reopening_with_something_else_is_an_error(place: Place, change: dict[str, Any]) -> None:
+CHANGES: list[dict[str, Any]] = [
+    {"budget": PureDP(2)},
+    {"unit": "visit", "rows_per_person": 3},
+    {"population": "others"},
+    {"approval_above": PureDP("0.1")},
+    {"fingerprint": "cd"},
+    {"rows_per_person": 2, "unit": ROW},
+]
+
+
+def test_reopening_with_something_else_is_an_error(place: Place) -> None:
     said: dict[str, Any] = {
         "population": "people",
         "budget": PureDP(1),
@@ -173,10 +174,11 @@ def test_reopening_with_something_else_is_an_error(place: Place, change: dict[st
         entries = len(ledger.history())
         assert ledger.dataset("d", **said).budget == PureDP(1, unit=unit("person"))
         assert ledger.dataset("d") == ledger.dataset("d", **said)
-        with pytest.raises(LedgerMismatch):
-            ledger.dataset("d", **(said | change))
-        with pytest.raises(LedgerMismatch):
-            ledger.dataset("d", **change)
+        for change in CHANGES:
+            with pytest.raises(LedgerMismatch):
+                ledger.dataset("d", **(said | change))
+            with pytest.raises(LedgerMismatch):
+                ledger.dataset("d", **change)
         for budget, protected in ((PureDP(3), "person"), (PureDP(2), "household"), (ApproxDP(2, "1e-9"), "person")):
             with pytest.raises(LedgerMismatch):
                 ledger.population("people", budget=budget, unit=protected)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_places import FilePlace, Place, place
+from ledger_places import FilePlace, Place
+from ledger_places import place_of_rules as place
 
 import giveortake as gt
 from giveortake.ledger.paces import Pace, beat
