@@ -117,7 +117,7 @@ def kill_writers(where: str, logs: Path, kills: int, deaths: Deaths, found: Foun
 
 def end_writers(where: str, logs: Path, found: Found) -> None:
     """All four writers ask, unharmed, as much as the one who came furthest, and the rest of that population."""
-    furthest = max(int(line["number"]) for line in released_lines(logs) or [{"number": 0}])
+    furthest = 1 + max((int(line["number"]) for line in released_lines(logs)), default=-1)  # which may be charged
     last = (furthest // TRIED + 1) * TRIED
     for pid in [start(where, logs, writer, lambda _: None, last) for writer in range(WRITERS)]:
         status = os.waitpid(pid, 0)[1]

@@ -19,10 +19,26 @@ import pytest
 from giveortake import cli
 from waiting import LONGEST
 
+SMALL = """
+import sys
+from dataclasses import replace
+from giveortake import cli
+from giveortake.server import demo
+
+usual = demo.prepared
+
+def small(*arguments, **options):
+    ready = usual(*arguments, **options)
+    return replace(ready, settings=replace(ready.settings, workers=1, spares=0, clerks=1))
+
+demo.prepared = small
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
 
 @pytest.mark.xdist_group("service")
 def test_the_demonstration_prints_two_tokens_answers_and_stops_when_what_is_under_way_is_done() -> None:
-    command = [sys.executable, "-m", "giveortake", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-c", SMALL, "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             out, err = asked_and_stopped(process)

@@ -77,7 +77,7 @@ def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_look
             ledger.fail(ask(ledger, f"q{number}"))
         assert failures(ledger) == {"people": (0, 3), "ann": (3, 0), "bob": (0, 3)}
         before = ledger.levels()
-        with pytest.raises(AllowanceExceeded, match="3 questions have failed, and only 3 may"):
+        with pytest.raises(AllowanceExceeded, match="3 questions"):
             ask(ledger, "another")
         with pytest.raises(AllowanceExceeded):
             ledger.begin_again(ask(ledger, "q0"))
@@ -125,7 +125,7 @@ def test_the_custodian_has_an_allowance_too_and_what_is_pooled_is_counted_apart(
         ledger.fail(ask(ledger, "q", "bob"))
         assert failures(ledger) == {"people": (0, 1), "ann": (0, 0), "bob": (1, 2)}
         ask(ledger, "r", "bob")
-        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):
+        with pytest.raises(AllowanceExceeded, match="2 questions"):
             ask(ledger, "s", "bob")
         ledger.fail(ask(ledger, "q", None))
         with pytest.raises(AllowanceExceeded):
@@ -162,7 +162,7 @@ def test_each_step_of_a_run_might_have_failed_and_is_counted(place: Place, capsy
         ledger.fail(run)
         ledger.settle(run, "ended")
         ask(ledger, "one more")
-        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):  # a step is not a question
+        with pytest.raises(AllowanceExceeded, match="2 questions"):  # a step is not a question
             ask(ledger, "too many")
         assert {each.steps for each in ledger.failures() if each.name != "ann"} == {0}
     with place.open() as ledger:
@@ -229,7 +229,7 @@ def test_what_a_lost_ledger_may_have_answered_is_not_found_again(place: Place) -
     restore(place.where, reason="an old copy", charge=Pure("0.01"))
     with place.open() as ledger:
         assert ask(ledger, "q") != first
-        with pytest.raises(LedgerMismatch, match="may have lost"):
+        with pytest.raises(LedgerMismatch):
             ledger.begin_again(first)
 
 
