@@ -66,7 +66,7 @@ class Death:
 
 def main() -> int:
     said, found = arguments(__doc__, 200), Found()
-    labels = LABELS
+    labels: tuple[str, ...] = LABELS
     if said.where.startswith("postgresql://"):
         labels = tuple(label for label in LABELS if label != "mark written")  # which is a step of files
         import_module("giveortake.ledger.postgres")  # once, so that a writer lives long enough to do something

@@ -138,8 +138,8 @@ def test_an_interrupt_before_the_charge_is_not_told_as_a_charge(
 @pytest.mark.long
 def test_an_interrupt_ends_a_real_process_that_waits_for_its_question() -> None:
     arguments = command("query", "trips.csv", "-", *PROTECTED, "--epsilon", "0.4")
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    running = subprocess.Popen(arguments, env=ENVIRONMENT, text=True, **pipes)
+    pipe = subprocess.PIPE
+    running = subprocess.Popen(arguments, env=ENVIRONMENT, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
     waits = Path(f"/proc/{running.pid}/wchan")
     until(lambda: waits.read_text() in {"pipe_read", "anon_pipe_read"}, "it reads its input")
     running.send_signal(signal.SIGINT)

@@ -30,7 +30,7 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
 ) -> None:
     """Each writer dies where it is to, and whoever comes after asks the rest: of twenty questions fifteen fit."""
     where, logs = place.where.partition("&schema")[0], tmp_path / "logs"
-    command = [sys.executable, crash_harness.__file__, where, logs, "--kills", str(KILLS)]
+    command = [sys.executable, crash_harness.__file__, where, str(logs), "--kills", str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     found = json.loads(done.stdout)
