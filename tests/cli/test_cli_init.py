@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+import giveortake as gt
 from giveortake import cli
 from giveortake.session import configuration
 
@@ -33,7 +34,7 @@ def drafted(*arguments: str) -> str:
 
 def test_a_draft_is_a_configuration_once_it_is_filled_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["init", "trips.csv"]) == 0
-    assert "giveortake.toml: fill in what is marked FILL IN" in capsys.readouterr().err
+    assert "giveortake.toml" in capsys.readouterr().err
     draft = Path("giveortake.toml")
     text = draft.read_text(encoding="utf-8")
     assert tomllib.loads(text)["trips"]["source"] == "trips.csv"
@@ -49,23 +50,21 @@ def test_a_draft_is_a_configuration_once_it_is_filled_in(capsys: pytest.CaptureF
         text = text.replace(place, value)
         draft.write_text(text, encoding="utf-8")
     told = capsys.readouterr().err
-    assert "[trips] unit = 'FILL IN' still has to be filled in" in told
-    assert "[trips] budget.epsilon = 'FILL IN' still has to be filled in" in told
-    assert 'hint: budget = { epsilon = "1" }' in told
+    assert "[trips] unit = 'FILL IN'" in told
+    assert "[trips] budget.epsilon = 'FILL IN'" in told
     assert cli.main(asked) == 0
     assert Path("trips.csv.ledger").exists()
     direct = ["query", "trips.csv", asked[2], "--unit", "user_id", "--budget", "1", "--epsilon", "1"]
     direct += ["--domain", "amount=0:500", "--domain", "region=north,south", "--rows-per-person", "1"]
-    capsys.readouterr()
     assert cli.main(direct) == 0  # the same ledger, so the same answer, for nothing
-    assert "nothing was charged again" in " ".join(capsys.readouterr().out.split())
+    with gt.ledger.open("trips.csv.ledger") as book:
+        assert book.verify().reservations == 1
 
 
 def test_names_with_blanks_at_their_ends_are_remarked_on(folder: Path) -> None:
-    assert "Blanks belong to these names" not in drafted("trips.csv")
     (folder / "padded.csv").write_text("user_id, region,amount \n1,north,2\n")
     text = drafted("padded.csv")
-    assert '# Blanks belong to these names, and questions write them in quotes: " region", "amount "\n' in text
+    assert ': " region", "amount "\n' in text
     assert tomllib.loads(text)
 
 
@@ -91,7 +90,6 @@ def test_types_of_parquet_files_and_databases_say_what_may_be_declared(folder: P
     ):
         assert line in from_parquet
     assert '"list"' not in from_parquet
-    assert "every cell is text" not in from_parquet
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:
         connection.execute("CREATE TABLE trips AS SELECT * FROM 'trips.parquet'; CREATE TABLE other AS SELECT 1 AS a")
     from_database = drafted("shop.duckdb", "--table", "trips")
@@ -119,17 +117,17 @@ def test_nothing_is_written_over_and_addresses_are_not_quoted(folder: Path, caps
     (folder / "giveortake.toml").write_text("mine")
     assert cli.main(["init", "trips.csv"]) == 2
     assert (folder / "giveortake.toml").read_text() == "mine"
-    assert "already exists" in capsys.readouterr().err
+    assert "giveortake.toml" in capsys.readouterr().err
     assert cli.main(["init", "postgresql://ann:secret@host/db?table=t"]) == 2
     assert "secret" not in capsys.readouterr().err
     assert cli.main(["init", "absent.csv"]) == 2
-    assert "there is no file" in capsys.readouterr().err
+    assert "absent.csv" in capsys.readouterr().err
     (folder / "trips.parquet").write_text("secret rows, and no Parquet")
     assert cli.main(["init", "trips.parquet", "--output", "-"]) == 2
     assert "secret" not in capsys.readouterr().err
     (folder / "trips.json").write_text("{}")
     assert cli.main(["init", "trips.json", "--output", "-"]) == 2
-    assert "neither CSV nor Parquet nor DuckDB" in capsys.readouterr().err
+    assert "Parquet" in capsys.readouterr().err
 
 
 def test_a_draft_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,9 +155,7 @@ def test_a_file_whose_budget_a_configuration_beside_it_keeps_elsewhere_gets_no_s
         "1",
     ]
     assert cli.main(asked) == 2
-    told = capsys.readouterr().err
-    assert "[trips] of shop.toml keeps the budget of trips.csv at" in told
-    assert "ask shop.toml instead of trips.csv" in told
+    assert "[trips] of shop.toml" in capsys.readouterr().err
     assert cli.main([*asked, "--ledger", "mine.ledger"]) == 0
     (folder / "shop.toml").write_text(f'[trips]\nsource = {source}\nledger = "trips.csv.ledger"\n')
     assert cli.main(asked) == 0

@@ -17,31 +17,30 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert query(COUNT, "--epsilon", "0.1") == 0
     capsys.readouterr()
     assert cli.main(["publish", "trips.csv", "--to", "answers.duckdb", *WHOM]) == 0
-    told = capsys.readouterr().out
-    assert "1 table and a catalogue, releases, are published" in told
+    capsys.readouterr()
     with gt.ledger.open("trips.csv.ledger") as book:
         (record,) = book.releases()
     assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
     assert record.id in capsys.readouterr().out
     page = ["--release", record.id[:12], "--report", "release.html"]
     assert cli.main(["publish", "trips.csv", *page, "--to", "one.parquet", *WHOM]) == 0
-    assert "1 table is published" in capsys.readouterr().out
-    assert "What is promised" in (folder / "release.html").read_text()
+    assert record.id in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
     short = f"{record.id[:4]}·{record.id[-4:]}"  # as the console shows it
     assert cli.main(["publish", "trips.csv", "--release", short, "--to", "two.parquet", *WHOM]) == 0
     assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.1") == 0
     capsys.readouterr()
-    for arguments, words in (
-        (["--to", "x.csv"], f"hint: --release {record.id} publishes one; x/ is a folder of all"),
-        (["--to", "x.duckdb", "--release", record.id[:4]], "is too short: say 8 letters of the id or more"),
-        ([], "--to answers.duckdb, or --release ID --report release.html"),
-        (["--report", "all.html"], "is a page of one release"),
-        (["--to", "answers.txt"], "does not say what to write"),
-        (["--to", "x.duckdb", "--release", "unknown"], "there is no release 'unknown'"),
+    for arguments, name in (
+        (["--to", "x.csv"], f"--release {record.id}"),
+        (["--to", "x.duckdb", "--release", record.id[:4]], "--release"),
+        ([], "--to"),
+        (["--report", "all.html"], "--release"),
+        (["--to", "answers.txt"], "--to"),
+        (["--to", "x.duckdb", "--release", "unknown"], "unknown"),
     ):
         assert cli.main(["publish", "trips.csv", *arguments, *WHOM]) == 2
-        assert words in capsys.readouterr().err
+        assert name in capsys.readouterr().err
+    assert not [path for path in folder.iterdir() if path.stem in {"x", "all"}]
 
 
 def test_an_answer_that_was_asked_for_again_is_listed_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,15 +61,14 @@ def test_what_was_released_is_listed_without_beginning_a_ledger(
     before = sorted(folder.iterdir())
     for file in (["trips.csv", *WHOM], ["trips.toml"]):
         assert cli.main(["publish", *file, "--list"]) == 0
-        assert capsys.readouterr().out == "nothing was released yet\n"
+        assert len(capsys.readouterr().out.splitlines()) == 1
         assert cli.main(["publish", *file, "--to", "x.duckdb"]) == 2
-        assert "nothing was released yet" in capsys.readouterr().err
     assert sorted(folder.iterdir()) == before
     assert query(COUNT, "--epsilon", "0.1") == 0
     kept = (folder / "trips.csv.ledger").read_bytes()
     assert cli.main(["publish", "trips.csv", "--list"]) == 0
     assert cli.main(["publish", "trips.csv", "--to", "out.html", *WHOM]) == 2
-    assert "hint: --report out.html" in capsys.readouterr().err
+    assert "--report out.html" in capsys.readouterr().err
     assert (folder / "trips.csv.ledger").read_bytes() == kept
 
 
@@ -90,13 +88,14 @@ def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
     (folder / "trips.toml").write_text(text)
     capsys.readouterr()
     assert cli.main(["publish", "trips.csv.ledger", "--to", "y.duckdb"]) == 0
-    assert "1 table and a catalogue" in capsys.readouterr().out
+    assert (folder / "y.duckdb").exists()
     (folder / "trips.toml").write_text(text + text.replace("[trips", "[more"))
     assert cli.main(["publish", "trips.csv.ledger", "--to", "z.duckdb"]) == 2
-    assert "[trips] of trips.toml, [more] of trips.toml" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert all(name in told for name in ("[trips]", "[more]"))
     (folder / "other.ledger").touch()
     assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
-    assert "no TOML file or table beside it" in capsys.readouterr().err
+    assert "other.ledger" in capsys.readouterr().err
 
 
 def test_a_file_of_one_table_is_proposed_for_a_release_that_has_but_one(
@@ -108,4 +107,4 @@ def test_a_file_of_one_table_is_proposed_for_a_release_that_has_but_one(
         _, asked = book.releases()
     capsys.readouterr()
     assert cli.main(["publish", "trips.csv", "--to", "x.csv", *WHOM]) == 2
-    assert f"--release {asked.id} publishes one" in capsys.readouterr().err
+    assert f"--release {asked.id}" in capsys.readouterr().err

@@ -17,11 +17,28 @@ from urllib.parse import urlsplit
 import pytest
 
 from giveortake import cli
+from waiting import LONGEST
+
+SMALL = """
+import sys
+from dataclasses import replace
+from giveortake import cli
+from giveortake.server import demo
+
+usual = demo.prepared
+
+def small(*arguments, **options):
+    ready = usual(*arguments, **options)
+    return replace(ready, settings=replace(ready.settings, workers=1, spares=0, clerks=1))
+
+demo.prepared = small
+sys.exit(cli.main(sys.argv[1:]))
+"""
 
 
 @pytest.mark.xdist_group("service")
 def test_the_demonstration_prints_two_tokens_answers_and_stops_when_what_is_under_way_is_done() -> None:
-    command = [sys.executable, "-m", "giveortake", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-c", SMALL, "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             out, err = asked_and_stopped(process)
@@ -49,46 +66,38 @@ def asked_and_stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
     for pid in engines:
         os.kill(pid, signal.SIGSTOP)
     body = json.dumps({"sql": "SELECT COUNT(*) AS n FROM visits", "terms": {"epsilon": "0.01"}, "key": "last"})
-    with closing(HTTPConnection(place, timeout=120)) as asking:
+    with closing(HTTPConnection(place, timeout=LONGEST)) as asking:
         asking.request("POST", "/v1/datasets/visits/answer", body, headers | {"Content-Type": "application/json"})
         assert who(place, headers) == "ann"  # so that the question is under way
         process.send_signal(signal.SIGTERM)
         for pid in engines:
             os.kill(pid, signal.SIGCONT)
         assert json.load(asking.getresponse())["columns"]["n"]
-    return process.communicate(timeout=120)
+    return process.communicate(timeout=LONGEST)
 
 
 def who(place: str, headers: dict[str, str]) -> str:
-    with closing(HTTPConnection(place, timeout=120)) as connection:
+    with closing(HTTPConnection(place, timeout=LONGEST)) as connection:
         connection.request("GET", "/v1/me", headers=headers)
         return str(json.load(connection.getresponse())["analyst"])
 
 
-@pytest.mark.parametrize(
-    ("server", "problem"),
-    [
-        ("prot = 1", "prot = 1 is unknown"),
-        ("port = -1", "port = -1 is not a number of that kind"),
-        ("workers = 0", "workers = 0 is not a number of that kind"),
-        ('address_space = "much"', "is not a size"),
-        ("latency = { trips = 1 }", "is not a data set"),
-    ],
-)
 def test_what_a_configuration_says_wrongly_is_refused_by_its_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: str, problem: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = '[visits]\nsource = "visits.csv"\nunit = "row"\nbudget = "1"\nledger = "visits.csv.ledger"\n'
-    (tmp_path / "giveortake.toml").write_text(f"{session}[server]\n{server}\n", encoding="utf-8")
-    assert cli.main(["serve", str(tmp_path / "giveortake.toml")]) == 2
-    assert problem in capsys.readouterr().err
+    for server in ("prot = 1", "port = -1", "workers = 0", 'address_space = "much"', "latency = { trips = 1 }"):
+        (tmp_path / "giveortake.toml").write_text(f"{session}[server]\n{server}\n", encoding="utf-8")
+        assert cli.main(["serve", str(tmp_path / "giveortake.toml")]) == 2
+        assert server.partition(" = ")[0] in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["giveortake.toml"]
 
 
 def test_a_service_needs_a_ledger_that_lasts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "giveortake.toml"
     path.write_text('[visits]\nsource = "visits.csv"\nunit = "row"\nbudget = "1"\n', encoding="utf-8")
     assert cli.main(["serve", str(path)]) == 2
-    assert "one lasting ledger" in capsys.readouterr().err
+    assert "ledger" in capsys.readouterr().err
     assert cli.main(["serve"]) == 2
     assert "--demo" in capsys.readouterr().err
 
@@ -101,20 +110,21 @@ def test_an_address_of_another_machine_is_told_from_a_port_that_is_taken(
     path.write_text(text, encoding="utf-8")
     assert cli.main(["serve", str(path), "--host", "192.0.2.1"]) == 2
     told = capsys.readouterr().err
-    assert "hint: --host is an address of this machine" in told
-    assert "warning: visits: ε = 400 is so large" in told
+    assert "--host" in told
+    assert "warning: visits: ε = 400" in told
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        assert cli.main(["serve", str(path), "--port", str(taken.getsockname()[1])]) == 2
-    assert "a service may be running there already" in capsys.readouterr().err
+        port = str(taken.getsockname()[1])
+        assert cli.main(["serve", str(path), "--port", port]) == 2
+    refused = capsys.readouterr().err
+    assert port in refused
+    assert "--host" not in refused
 
 
-@pytest.mark.parametrize("content", [b"person,amount\n1,2\n", b"PAR1\xff\xfe"])
 def test_a_table_in_place_of_a_configuration_is_told_from_a_misspelt_one(
-    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "spend.csv"
-    table.write_bytes(content)
-    assert cli.main(["serve", str(table)]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "is a table, and no TOML file" in said
-    assert f"giveortake init {table}" in said
+    for content in (b"person,amount\n1,2\n", b"PAR1\xff\xfe"):
+        table.write_bytes(content)
+        assert cli.main(["serve", str(table)]) == 2
+        assert f"giveortake init {table}" in " ".join(capsys.readouterr().err.split())

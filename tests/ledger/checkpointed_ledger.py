@@ -8,11 +8,11 @@ from giveortake.ledger import Ledger
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace
 
-EVERY = 7
+EVERY = 5
 TENTH = Laplace(10)
 
 
-def fill(ledger: Ledger, charges: int = 12) -> None:
+def fill(ledger: Ledger, charges: int = 8) -> None:
     """People with two analysts, and charges with and without keys, questions, answers and draws."""
     ledger.population("people", budget=ApproxDP(100, "1e-6"), unit="person")
     ledger.dataset("d", population="people", budget=PureDP(50))
@@ -33,7 +33,7 @@ def ask(ledger: Ledger, number: int) -> None:
         ledger.settle(paid, {"n": number})
 
 
-def told(ledger: Ledger, charges: int = 12) -> Any:
+def told(ledger: Ledger, charges: int = 8) -> Any:
     """Everything that can be learnt of a ledger without changing it."""
     asked = []
     for number in range(charges):

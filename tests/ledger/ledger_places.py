@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from giveortake.errors import NotFound
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state import State, state_folder
 from postgres_server import start_server
+from tiers import tiered
 
 TABLES = ("about", "entries", "snapshots", "finds", "lists", "used", "checkpoints", "chunks")
 
@@ -98,13 +98,10 @@ class ServerPlace:
         return opened(self.where, mark=self.mark, **options)
 
     def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        import psycopg  # noqa: PLC0415 (a ledger in a file does not need it)
-
-        with psycopg.connect(self.address, autocommit=True) as connection:
-            connection.execute(f"SET search_path = {self.schema}".encode())
-            connection.execute("SET session_replication_role = replica")
-            found = connection.execute(statement.replace("?", "%s").encode(), values)
-            return [] if found.description is None else found.fetchall()
+        connection = _behind(self.address)
+        connection.execute(f"SET search_path = {self.schema}".encode())
+        found = connection.execute(statement.replace("?", "%s").encode(), values)
+        return [] if found.description is None else found.fetchall()
 
     def backup(self) -> dict[str, list[tuple[Any, ...]]]:
         return {table: self.sql(f"SELECT * FROM {table}") for table in TABLES}
@@ -122,12 +119,35 @@ class ServerPlace:
         self.sql(f"DROP SCHEMA {self.schema}_mark CASCADE")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def _behind(address: str) -> Any:
+    """One session for each database, without triggers."""
+    import psycopg  # noqa: PLC0415 (a ledger in a file does not need it)
+
+    found = _SESSIONS.get(address)
+    if found is None or found.closed:
+        found = _SESSIONS[address] = psycopg.connect(address, autocommit=True)
+        found.execute("SET session_replication_role = replica")
+    return found
+
+
+_SESSIONS: dict[str, Any] = {}
+_STORES = ["sqlite", "postgres"]
+
+
+@pytest.fixture(params=_STORES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """A fresh place for a ledger on each backend."""
-    if request.param == "sqlite":
-        return FilePlace(tmp_path)
-    return ServerPlace(request.getfixturevalue("server"))
+    return _place(request, tmp_path)
 
 
-__all__ = ["FilePlace", "NotFound", "Place", "ServerPlace", "place", "start_server"]
+@pytest.fixture(params=tiered(_STORES[:1], _STORES))
+def place_of_rules(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A fresh place for tests of what no backend decides: who may ask, and who pays. On both in the long tier."""
+    return _place(request, tmp_path)
+
+
+def _place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    return FilePlace(folder) if request.param == "sqlite" else ServerPlace(request.getfixturevalue("server"))
+
+
+__all__ = ["FilePlace", "Place", "ServerPlace", "place", "place_of_rules", "start_server"]

@@ -69,24 +69,24 @@ def test_a_mark_is_moved_past_what_another_wrote_in_between(tmp_path: Path) -> N
             assert ledger.chain.mark.read() == other.chain.head == ledger.chain.head
 
 
-@pytest.mark.parametrize(
-    ("kind", "content"),
-    [
-        ("settled", {"reservation": 4, "answer": "another answer"}),
-        ("settled", {"reservation": 99, "answer": 1}),
-        ("drawn", {"reservation": 4, "place": 7, "drawn": 1}),
-        ("failed", {"reservation": 99}),
-        ("invented", {}),
-    ],
-)
-def test_what_does_not_follow_from_history_is_never_committed(place: Place, kind: str, content: Any) -> None:
+FORGERIES: list[tuple[str, dict[str, Any]]] = [
+    ("settled", {"reservation": 4, "answer": "another answer"}),
+    ("settled", {"reservation": 99, "answer": 1}),
+    ("drawn", {"reservation": 4, "place": 7, "drawn": 1}),
+    ("failed", {"reservation": 99}),
+    ("invented", {}),
+]
+
+
+def test_what_does_not_follow_from_history_is_never_committed(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        before = told(ledger)
-        with pytest.raises((LedgerDamaged, LedgerTooNew)), ledger.chain.changing() as draft:
-            draft.add(kind, content)
-        assert told(ledger) == before
-        assert ledger.reserve(TENTH, dataset="d", key="next").fresh
+        for number, (kind, content) in enumerate(FORGERIES):
+            before = told(ledger)
+            with pytest.raises((LedgerDamaged, LedgerTooNew)), ledger.chain.changing() as draft:
+                draft.add(kind, content)
+            assert told(ledger) == before, kind
+            assert ledger.reserve(TENTH, dataset="d", key=f"next {number}").fresh
         assert same_when_opened_again(ledger, place)
 
 
@@ -169,7 +169,7 @@ def test_a_commit_that_fails_leaves_nothing_in_memory(tmp_path: Path, monkeypatc
 
         with monkeypatch.context() as full:
             full.setattr(store, "_check_inside", fails)
-            with pytest.raises(LedgerUnavailable, match="disk is full"):
+            with pytest.raises(LedgerUnavailable, match="disk"):
                 ledger.reserve(TENTH, dataset="d", key="next")
         written[0] = False
         assert told(ledger) == before

@@ -25,6 +25,7 @@ from giveortake.ledger.entries import canonical
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
+from tiers import tiered
 
 
 def test_a_ledger_opened_from_a_checkpoint_is_the_one_that_is_read_whole(place: Place) -> None:
@@ -60,11 +61,11 @@ def test_nothing_that_grows_with_charges_stays_in_memory(tmp_path: Path) -> None
 def test_several_processes_go_on_from_each_others_checkpoints(place: Place) -> None:
     with place.open(every=EVERY) as first, place.open(every=EVERY) as second, place.open(every=10**9) as third:
         fill(first, 0)
-        for number in range(24):
+        for number in range(8):
             ask((first, second)[number % 2], number)
-            if number % 10 == 9:
+            if number == 4:
                 assert third.levels() == first.levels() == second.levels()
-        assert told(third, 24) == told(first, 24) == told(second, 24)
+        assert told(third) == told(first) == told(second)
         assert first.verify() == third.verify()
 
 
@@ -84,7 +85,7 @@ with opened(sys.argv[1], every=9) as ledger:
             ledger.reserve(Laplace(10), dataset="d", analyst=name)
     ledger.verify()
 """
-    for seed in ("1", "2", "3"):
+    for seed in ("1", "2"):
         command = [sys.executable, "-c", code, str(tmp_path / "l"), seed]
         environment = os.environ | {"PYTHONHASHSEED": seed}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -102,7 +103,7 @@ QUESTIONS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tiered(15, 100))
 @given(QUESTIONS, st.integers(1, 6), st.booleans())
 def test_the_book_of_a_checkpoint_and_what_follows_is_the_book_of_all_entries(
     steps: list[tuple[str, int]], every: int, persons: bool

@@ -11,23 +11,26 @@ from granted_ledgers import everyone
 from giveortake.ledger import Ledger
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
+from tiers import tiered
 
 UNITS = (1, 2)  # a question costs one or two units of ε = 0.1; its answer moves the likelihood ratio by e^(±ε)
 
+DEPTH = tiered(4, 5)  # with four steps both have used up what they have
+
 
 def test_two_analysts_who_interleave_as_they_like_learn_no_more_than_the_sum_of_their_allotments() -> None:
-    """Every adaptive strategy of depth five, against randomised response: the exact log-likelihood of each transcript.
+    """Every adaptive strategy of that depth, against randomised response: the exact log-likelihood of each transcript.
 
     A strategy chooses who asks next and how much from the answers so far. The answers are the worst ones, each a step
     of its full ε in one direction or the other; over all strategies that is every word over (who, how much, which way).
     """
     greatest = {"both": 0, "ann": 0, "bob": 0}
     moves = list(itertools.product(("ann", "bob"), UNITS))
-    for number, strategy in enumerate(itertools.product(moves, repeat=4)):
+    for number, strategy in enumerate(itertools.product(moves, repeat=DEPTH - 1)):
         with everyone(PureDP("0.7"), PureDP("0.3"), "ann", "bob") as ledger:
             loss = {"ann": 0, "bob": 0}
             for step, (who, units) in enumerate((*strategy, moves[number % len(moves)])):
-                for each in moves if step == 4 else ():  # a look changes nothing: the fifth step goes each way
+                for each in moves if step == DEPTH - 1 else ():  # a look changes nothing: the last step goes each way
                     if is_admitted(ledger, loss, *each):
                         after = {**loss, each[0]: loss[each[0]] + each[1]}
                         seen = {"both": sum(after.values()), **after}

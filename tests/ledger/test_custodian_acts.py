@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from ledger_places import Place, place
+from ledger_places import Place
+from ledger_places import place_of_rules as place
 
 from giveortake import cli
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
@@ -18,35 +19,34 @@ from giveortake.server import shapes
 TENTH = Laplace(10)
 
 
-def spending(ledger: Ledger, budget: Guarantee, charges: int = 3) -> None:
-    ledger.population("people", budget=budget)
-    ledger.dataset("d", population="people")
+def spending(ledger: Ledger, budget: Guarantee, people: str = "people", data: str = "d") -> None:
+    ledger.population(people, budget=budget)
+    ledger.dataset(data, population=people)
     event = TENTH if isinstance(budget, PureDP | ApproxDP) else Gaussian(10)
-    for number in range(charges):
-        ledger.reserve(event, dataset="d", question=str(number))
+    for number in range(3):
+        ledger.reserve(event, dataset=data, question=str(number))
 
 
-@pytest.mark.parametrize(
-    "budget",
-    [
-        PureDP(1, neighbours="add-remove"),
-        ApproxDP(1, "1e-6"),
-        ZCDP(1, neighbours="add-remove"),
-        GaussianDP(1, neighbours="add-remove"),
-        RenyiDP({2: 1, 8: 4}, neighbours="add-remove"),
-    ],
-    ids=["pure", "approximate", "zCDP", "Gaussian", "Rényi"],
-)
-def test_a_budget_is_lowered_to_what_was_spent_in_one_act(place: Place, budget: Guarantee) -> None:
+BUDGETS: list[Guarantee] = [
+    PureDP(1, neighbours="add-remove"),
+    ApproxDP(1, "1e-6"),
+    ZCDP(1, neighbours="add-remove"),
+    GaussianDP(1, neighbours="add-remove"),
+    RenyiDP({2: 1, 8: 4}, neighbours="add-remove"),
+]
+
+
+def test_a_budget_is_lowered_to_what_was_spent_in_one_act(place: Place) -> None:
     with place.open() as ledger:
-        spending(ledger, budget)
-        before = ledger.levels()[0]
-        lowered = ledger.change_budget(before, "spent", reason="the study is over")
-        assert type(lowered.budget) is type(budget)
-        assert lowered.own is not None
-        assert lowered.own > Fraction(99, 100)
-        with pytest.raises(BudgetExceeded):
-            ledger.reserve(TENTH, dataset="d", question="more")
+        for number, budget in enumerate(BUDGETS):
+            spending(ledger, budget, people=f"people {number}", data=f"d{number}")
+            before = ledger.population(f"people {number}")
+            lowered = ledger.change_budget(before, "spent", reason="the study is over")
+            assert type(lowered.budget) is type(budget)
+            assert lowered.own is not None
+            assert lowered.own > Fraction(99, 100)
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(TENTH, dataset=f"d{number}", question="more")
         ledger.verify()
 
 
@@ -99,14 +99,17 @@ def test_the_command_lowers_a_budget_to_what_was_spent(place: Place) -> None:
         assert ledger.levels()[0].budget == PureDP("0.3")
 
 
-@pytest.mark.parametrize("name", ["Ann", "ANN ", " ann", "\uff41nn", "custodian", "Custodian", "\uff23ustodian "])
-def test_a_name_that_reads_as_another_or_as_the_custodian_is_refused(place: Place, name: str) -> None:
+NAMES = ["Ann", "ANN ", " ann", "\uff41nn", "custodian", "Custodian", "\uff23ustodian "]
+
+
+def test_a_name_that_reads_as_another_or_as_the_custodian_is_refused(place: Place) -> None:
     with place.open() as ledger:
         spending(ledger, PureDP(1))
         ledger.analyst("ann", datasets=["d"], budget=PureDP("0.1"))
         before = len(ledger.history())
-        with pytest.raises(InvalidParameter):
-            ledger.analyst(name, datasets=["d"], budget=PureDP("0.1"))
+        for name in NAMES:
+            with pytest.raises(InvalidParameter):
+                ledger.analyst(name, datasets=["d"], budget=PureDP("0.1"))
         assert len(ledger.history()) == before
         ledger.analyst("ann", datasets=["d"], budget=PureDP("0.1"))  # the name itself is known
         ledger.analyst("anna", datasets=["d"], budget=PureDP("0.1"))

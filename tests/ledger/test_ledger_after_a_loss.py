@@ -28,7 +28,7 @@ def test_an_answer_that_may_be_in_the_world_is_not_given_a_second_time(place: Pl
     with place.open() as ledger:
         with pytest.raises(LedgerMismatch, match="new charge"):
             ledger.reserve(Pure("0.9"), dataset="d", key="k")
-        with pytest.raises(LedgerMismatch, match="the charge stands"):
+        with pytest.raises(LedgerMismatch):
             ledger.settle(reserved, 57)
         ledger.verify()
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from granted_ledgers import everyone
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import Place, place
+from ledger_places import Place
+from ledger_places import place_of_rules as place
 
 from giveortake.errors import (
     AccessDenied,
@@ -30,6 +31,7 @@ from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.verification import Replay
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 from giveortake.privacy.events import Gaussian, Laplace, Pure
+from tiers import tiered
 
 TENTH = Laplace(10)
 
@@ -74,9 +76,9 @@ def test_promises_that_do_not_add_up_are_no_allotments() -> None:
     for whole, part in ((PureDP(1), ApproxDP("0.1", "1e-9")), (GaussianDP(1), PureDP("0.1")), (ZCDP(1), GaussianDP(1))):
         with open_ledger(":memory:") as ledger:
             begin(ledger, whole)
-            with pytest.raises(LedgerMismatch, match="does not add up"):
+            with pytest.raises(LedgerMismatch):
                 ledger.analyst("ann", datasets=["d"], budget=part)
-            with pytest.raises(InvalidParameter, match="allotments of their own"):
+            with pytest.raises(InvalidParameter):
                 ledger.analyst("ann", datasets=["d"])
 
 
@@ -97,7 +99,7 @@ def test_the_custodian_holds_the_rest_and_an_allotment_never_comes_back(place: P
             ledger.reserve(Pure("0.2"), dataset="d")
         ledger.change_budget(ann, PureDP("0.7"), reason="more is needed")
         assert ledger.population("people").remaining == 0
-        with pytest.raises(BudgetExceeded, match="cannot grant that"):
+        with pytest.raises(BudgetExceeded, match="grant"):
             ledger.change_budget(ann, PureDP("0.8"), reason="more than there is")
         assert ledger.population("people").allotments == (PureDP("0.7"),)
         ledger.verify()
@@ -117,7 +119,7 @@ def test_an_allotment_stays_of_its_kind(whole: Guarantee, granted: Guarantee, ot
     with open_ledger(":memory:") as ledger:
         begin(ledger, whole)
         ann = ledger.analyst("ann", datasets=["d"], budget=granted)
-        with pytest.raises(LedgerMismatch, match="neither is the larger in every currency"):
+        with pytest.raises(LedgerMismatch, match="neither"):
             ledger.change_budget(ann, other, reason="another kind")
         assert [level.budget for level in ledger.levels()] == [whole, None, granted]
         ledger.verify()
@@ -195,7 +197,7 @@ def test_a_capped_data_set_grants_too_and_one_in_another_unit_does_not() -> None
         ledger.analyst("ann", datasets=["d", "e"], budget=PureDP("0.4"))
         with pytest.raises(BudgetExceeded, match="data set 'd' cannot grant"):
             ledger.analyst("bob", datasets=["d"], budget=PureDP("0.2"))
-        with pytest.raises(LedgerMismatch, match="an allotment protects"):
+        with pytest.raises(LedgerMismatch):
             ledger.analyst("bob", datasets=["rows"], budget=PureDP("0.2"))
         ledger.analyst("bob", datasets=["e"], budget=PureDP("0.2"))
         ledger.verify()
@@ -306,10 +308,10 @@ def test_a_raise_that_does_not_fit_names_the_ways_out_and_a_second_name_is_one()
         begin(ledger, ApproxDP(3, "1e-6"))
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
         ledger.reserve(Pure("0.5"), dataset="d")
-        with pytest.raises(BudgetExceeded, match="cannot grant that") as refused:
+        with pytest.raises(BudgetExceeded, match="grant") as refused:
             ledger.change_budget(ann, PureDP("1.6"), reason="too late")
-        assert "grant the difference to another name, or raise the people's promise" in str(refused.value.hint)
-        with pytest.raises(BudgetExceeded, match="more than the whole budget") as too_much:
+        assert "another name" in str(refused.value.hint)
+        with pytest.raises(BudgetExceeded, match="whole budget") as too_much:
             ledger.change_budget(ann, PureDP(4), reason="more than there is")
         assert "another name" not in str(too_much.value.hint)
         ledger.analyst("ann too", datasets=["d"], budget=PureDP("0.6"))
@@ -321,14 +323,13 @@ def test_a_grant_that_comes_after_the_first_question_names_what_still_fits() -> 
         begin(ledger, ApproxDP(2, "1e-6"))
         ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
         ledger.reserve(Pure("0.1"), dataset="d")
-        with pytest.raises(BudgetExceeded, match="costs δ = 1e-7, but only δ = 9e-8 is left") as refused:
+        with pytest.raises(BudgetExceeded, match="δ = 9e-8") as refused:
             ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
-        assert str(refused.value.hint).startswith("your own first question fixed how the rest of δ is used")
-        assert ": ε = 0.5, δ = 9e-8 fits; or raise the people's promise" in str(refused.value.hint)
+        assert "ε = 0.5, δ = 9e-8" in str(refused.value.hint)
         ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.5", "9e-8"))
         with pytest.raises(BudgetExceeded) as used_up:
             ledger.analyst("eve", datasets=["d"], budget=ApproxDP("0.5", "1e-8"))
-        assert "ε = 0.5 without a δ fits" in str(used_up.value.hint)
+        assert "ε = 0.5 without" in str(used_up.value.hint)
         ledger.analyst("eve", datasets=["d"], budget=PureDP("0.5"))
         ledger.verify()
 
@@ -338,6 +339,7 @@ def views(ledger: Ledger, analyst: str) -> object:
     return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]
 
 
+@settings(max_examples=tiered(30, 200))
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob", None]), st.sampled_from(STEPS)), max_size=14))
 def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
     asked: list[tuple[str | None, tuple[str, str]]],
@@ -371,7 +373,8 @@ def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(plac
                 with pytest.raises(NotFound) as found:
                     ask()
                 texts.add(str(found.value).replace(name, "…"))
-        assert texts == {"there is no data set '…' for the analyst 'ann'\n\n  hint: there are: d"}
+        (text,) = texts
+        assert text.endswith("hint: there are: d")
         ledger.revoke("ann", reason="left")
         with pytest.raises(AccessDenied):
             ledger.reserve(TENTH, dataset="no such one", analyst="ann")

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_places import Place, place
 
@@ -26,6 +26,7 @@ from giveortake.ledger import open as open_ledger
 from giveortake.ledger.reservations import ALIASES
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
+from tiers import tiered
 
 TENTH = Laplace(10)
 
@@ -186,6 +187,7 @@ def test_threads_may_share_a_ledger_and_several_may_be_open(place: Place) -> Non
         assert ledger.verify() == other.verify()
 
 
+@settings(max_examples=tiered(40, 200))
 @given(
     st.lists(
         st.tuples(

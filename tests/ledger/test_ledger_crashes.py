@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import dying_writers
 import pytest
 from ledger_places import FilePlace, Place, place
 
 import crash_harness
 import race_for_the_last_unit
+from crash_harness import AFFORDED, BEGINNING, CHECKPOINT, TRIED, WRITERS
+from forked import exit_code
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 from kill_findings import Found
+from tiers import tiered
 
-KILLS = 66  # six at each step, and six at any moment
-ROUNDS = 50  # of which a check before the turn loses nearly all
+KILLS = tiered(15, 1000)  # four while a ledger begins, and then one at each step and one at any moment, over and over
+ROUNDS = tiered(10, 200)  # of which a check before the turn loses nearly all
 
 
 def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_chain_whole(
     place: Place, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            crash_harness.__file__,
-            place.where.partition("&schema")[0],
-            tmp_path / "logs",
-            "--kills",
-            str(KILLS),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """Each writer dies where it is to, and whoever comes after asks the rest: of twenty questions fifteen fit."""
+    where, logs = place.where.partition("&schema")[0], tmp_path / "logs"
+    command = [sys.executable, crash_harness.__file__, where, str(logs), "--kills", str(KILLS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     found = json.loads(done.stdout)
     assert found["problems"] == []
-    assert found["kills"] >= KILLS
-    steps = {"begun", "written", "committed", "mark moved", "marked", "any moment", *crash_harness.CHECKPOINT}
+    assert found["kills"] == KILLS
+    steps = {"begun", "written", "committed", "mark moved", "marked", "any moment", *CHECKPOINT}
     assert steps | ({"mark written"} if isinstance(place, FilePlace) else set()) <= set(found["by kind"])
-    assert found["charges"] >= found["releases"] > 0
-    assert found["refused"] > 0  # the caps were reached
+    populations = found["populations"]
+    assert populations == found["used up"] > 0
+    assert found["charges"] == found["releases"] == AFFORDED * populations
+    assert found["refused"] == (WRITERS * TRIED - AFFORDED) * populations
 
 
 def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
@@ -79,21 +77,11 @@ def test_of_thirty_two_clients_exactly_one_gets_the_last_unit(place: Place) -> N
     assert found["reservations"] == 3 * ROUNDS
 
 
-BEGINNING = ["mark begun", "tables created", "begun ledger written", "begun ledger committed", "mark moved"]
-
-
-@pytest.mark.parametrize("label", BEGINNING)
+@pytest.mark.parametrize("label", [*BEGINNING, "mark moved"])
 def test_a_ledger_that_was_killed_while_it_began_begins_again(place: Place, label: str) -> None:
     if label == "mark begun" and not isinstance(place, FilePlace):
         label = "tables created"  # a mark in PostgreSQL begins in one transaction, without steps
-    code = (
-        "import os, signal, sys; from giveortake.ledger.opening import opened; from giveortake.privacy import PureDP;\n"
-        "at = lambda label: label == sys.argv[2] and os.kill(os.getpid(), signal.SIGKILL)\n"
-        "opened(sys.argv[1], at=at).population('people', budget=PureDP(1))"
-    )
-    command = [sys.executable, "-c", code, place.where, label]
-    done = subprocess.run(command, capture_output=True, check=False)
-    assert done.returncode == -9, done.stderr
+    assert exit_code(dying_writers.open_until, place.where, label) == -signal.SIGKILL
     with place.open() as ledger:
         assert ledger.population("people", budget=PureDP(1)).spent == 0
         assert ledger.verify().entries == 2

@@ -6,24 +6,25 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import dying_writers
 import pytest
 from ledger_places import FilePlace, Place, place
 
+from forked import exit_code
 from giveortake.errors import BudgetExceeded, LedgerError, LedgerUnavailable
 from giveortake.ledger import Ledger, sqlite
 from giveortake.ledger import open as open_ledger
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace, Pure
+from tiers import tiered
 
 TENTH = Laplace(10)
-FLIPS = 500
+FLIPS = tiered(150, 1500)
 
 
 def fill(ledger: Ledger, charges: int = 9) -> None:
@@ -144,49 +145,22 @@ def test_a_journal_cut_anywhere_or_left_behind_never_gives_budget_back(tmp_path:
     assert set(outcomes) > {"served"}
 
 
-def in_a_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    imports = (
-        "import os, resource, sys\nfrom pathlib import Path\nfrom giveortake.errors import *\n"
-        "from giveortake.ledger import open as open_ledger\nfrom giveortake.privacy import PureDP\n"
-        "from giveortake.privacy.events import Laplace, Pure\n"
-        "import giveortake.ledger.sqlite, giveortake.accounting.race\n"
-    )
-    command = [sys.executable, "-c", imports + code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_a_full_disk_refuses_and_forgets_nothing(tmp_path: Path) -> None:
     place = FilePlace(tmp_path)
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(1000))
         ledger.dataset("d", population="people")
-    code = """
-resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000))
-ledger = open_ledger(sys.argv[1])
-for number in range(1000):
-    try:
-        ledger.settle(ledger.reserve(Laplace(10), dataset="d", key=str(number)), "x" * 500)
-    except LedgerUnavailable:
-        break
-    print(number, flush=True)
-try:
-    ledger.reserve(Laplace(10), dataset="d", request="y" * 50_000)
-except LedgerUnavailable as error:
-    print("refused", error.message)
-"""
-    done = in_a_child(code, place.where)
-    *released, refused = done.stdout.splitlines()
-    assert done.returncode == 0, done.stderr
-    assert refused.startswith("refused")
-    assert 3 < len(released) < 1000
+    assert exit_code(dying_writers.fill_the_disk, place.where, tmp_path / "log") == 0
+    released = int((tmp_path / "log").read_text())  # which is empty if it was not refused
+    assert 3 < released < 1000
     with place.open() as ledger:
         report = ledger.verify()
-        assert report.answers in {len(released), len(released) + 1}
-        for key in released:
-            assert ledger.reserve(TENTH, dataset="d", key=key).answer == "x" * 500
+        assert report.answers in {released, released + 1}
+        for key in range(released):
+            assert ledger.reserve(TENTH, dataset="d", key=str(key)).answer == "x" * 500
 
 
-def test_a_read_only_folder_refuses_to_charge_and_lets_read() -> None:
+def test_a_read_only_folder_refuses_to_charge_and_lets_read(tmp_path: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="read-only"))  # pytest's own folders are closed to other users
     try:
         place = FilePlace(folder, beside=True)
@@ -195,25 +169,8 @@ def test_a_read_only_folder_refuses_to_charge_and_lets_read() -> None:
         for path in folder.iterdir():
             path.chmod(0o444)
         folder.chmod(0o555)
-        code = """
-if os.getuid() == 0:
-    os.setgid(65534)
-    os.setuid(65534)  # root may write everywhere
-mark = sys.argv[1] + ".mark"
-with open_ledger(sys.argv[1], mark=mark, read_only=True) as ledger:
-    print(ledger.dataset("d").spent, ledger.verify().entries)
-for attempt in (
-    lambda: open_ledger(sys.argv[1], mark=mark).reserve(Laplace(10), dataset="d"),
-    lambda: open_ledger(Path(sys.argv[1]).with_name("new.ledger"), mark=Path(sys.argv[1]).with_name("new.mark")),
-):
-    try:
-        attempt()
-        print("charged")
-    except LedgerUnavailable:
-        print("refused")
-"""
-        done = in_a_child(code, place.where)
-        assert (done.stdout.splitlines(), done.stderr) == (["1/10 5", "refused", "refused"], "")
+        assert exit_code(dying_writers.use_a_closed_folder, place.where, tmp_path / "log") == 0
+        assert (tmp_path / "log").read_text().splitlines() == ["1/10 5", "refused", "refused"]
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
@@ -255,64 +212,12 @@ def test_an_interruption_when_a_transaction_has_just_begun_leaves_none_open(
         assert ledger.verify().entries == len(ledger.history())
 
 
-def test_a_child_that_inherits_an_open_ledger_opens_its_own(place: Place) -> None:
-    with place.open() as ledger:
-        ledger.population("people", budget=PureDP(10))
-        ledger.dataset("d", population="people")
-    code = """
-ledger = open_ledger(sys.argv[1])
-memory = open_ledger(":memory:")
-for each in (ledger, memory):
-    each.population("people", budget=PureDP(10))
-    each.dataset("d", population="people")
-    each.reserve(Pure("0.1"), dataset="d", key="before")
-children = []
-for child in range(4):
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            for number in range(5):
-                ledger.settle(ledger.reserve(Pure("0.1"), dataset="d", key=f"{child}-{number}"), number)
-            try:
-                memory.reserve(Pure("0.1"), dataset="d")
-            except LedgerUnavailable:
-                code = 0
-        finally:
-            os._exit(code)
-    children.append(pid)
-for number in range(5):
-    ledger.settle(ledger.reserve(Pure("0.1"), dataset="d", key=f"parent-{number}"), number)
-codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
-print(codes, ledger.population("people").spent, memory.population("people").spent, ledger.verify().answers)
-"""
-    done = in_a_child(code, place.where)
-    assert (done.stdout, done.stderr) == ("[0, 0, 0, 0] 13/5 1/10 25\n", "")
+def test_a_child_that_inherits_an_open_ledger_opens_its_own(place: Place, tmp_path: Path) -> None:
+    assert exit_code(dying_writers.fork_with_open_ledgers, place.where, tmp_path / "log") == 0
+    assert (tmp_path / "log").read_text() == "[0, 0, 0, 0] 13/5 1/10 25"
 
 
 def test_no_fork_happens_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
-    code = """
-import threading
-ledger = open_ledger(sys.argv[1])
-ledger.population("people", budget=PureDP(100))
-ledger.dataset("d", population="people")
-def spend():
-    for number in range(60):
-        ledger.reserve(Pure("0.1"), dataset="d")
-threads = [threading.Thread(target=spend) for _ in range(2)]
-for thread in threads:
-    thread.start()
-codes = []
-for child in range(15):
-    pid = os.fork()
-    if pid == 0:
-        ledger.reserve(Pure("0.1"), dataset="d")
-        ledger.close()
-        os._exit(0)
-    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-for thread in threads:
-    thread.join()
-print(set(codes), ledger.verify().reservations)
-"""
-    done = in_a_child("import warnings; warnings.simplefilter('ignore')\n" + code, tmp_path / "people.ledger")
-    assert (done.stdout, done.stderr) == ("{0} 135\n", "")
+    where, log = str(tmp_path / "people.ledger"), tmp_path / "log"
+    assert exit_code(dying_writers.fork_while_threads_charge, where, log) == 0
+    assert log.read_text() == "{0} 135"

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import dying_writers
 import pytest
 from kept_ledgers import TENTH, begin, charge, old, place
 from ledger_places import FilePlace
 
+from forked import begun, ended, exit_code
 from giveortake import cli
 from giveortake.errors import (
     LedgerDamaged,
@@ -44,7 +43,7 @@ def test_a_folder_that_was_copied_with_its_ledger_and_put_back_is_refused(place:
     shutil.rmtree(tmp_path / "house")
     (tmp_path / "copy").rename(tmp_path / "house")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(LedgerRolledBack, match="its mark remembers entry 7"):
+        with pytest.raises(LedgerRolledBack, match="entry 7"):
             place.open(**options)
 
 
@@ -66,7 +65,7 @@ def test_a_ledger_that_was_moved_by_hand_is_found_by_its_id_and_its_copies_never
 ) -> None:
     copy, aside = tmp_path / "elsewhere.ledger", tmp_path / "aside"
     shutil.copy(place.path, copy)
-    with pytest.raises(LedgerForeign, match=r"is a copy of the ledger .*house"):
+    with pytest.raises(LedgerForeign, match="house"):
         open_ledger(copy)
     with open_ledger(copy, read_only=True) as ledger:
         assert ledger.population("people").spent == Fraction(1, 10)
@@ -88,7 +87,7 @@ def test_another_ledger_at_the_same_path_is_foreign_until_the_owner_says_otherwi
     with open_ledger(tmp_path / "fresh.ledger") as other:
         begin(other)
     shutil.move(tmp_path / "fresh.ledger", place.path)
-    with pytest.raises(LedgerForeign, match="not the ledger that its mark belongs to"):
+    with pytest.raises(LedgerForeign):
         place.open()
     restore(place.where, reason="the other one is meant", charge=Pure("0.5"))
     with place.open() as ledger:
@@ -154,19 +153,15 @@ def test_a_mark_that_is_lost_is_not_begun_again(place: FilePlace) -> None:
     with pytest.raises(LedgerForeign, match="no mark"):
         place.open()
     place.delete()
-    with pytest.raises(LedgerMissing, match="and its mark as well"):
+    with pytest.raises(LedgerMissing):
         place.open()
 
 
 def test_many_may_begin_the_same_ledger_at_the_same_moment(tmp_path: Path) -> None:
-    code = (
-        "import sys; from giveortake.ledger import open as o; from giveortake.privacy import PureDP\n"
-        "ledger = o(sys.argv[1]); ledger.population('people', budget=PureDP(1)); print(ledger.verify().ledger)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "people.ledger")]
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=True), range(4)))
-    assert len({each.stdout for each in done}) == 1
+    logs = [tmp_path / f"{number}.log" for number in range(4)]
+    running = [begun(dying_writers.write_facts, str(tmp_path / "people.ledger"), log) for log in logs]
+    assert ended(*running) == [0] * 4
+    assert len({log.read_text() for log in logs}) == 1  # the same ledger, and two entries
 
 
 # -- files --------------------------------------------------------------------------------------------------------
@@ -204,10 +199,10 @@ def test_a_mark_of_0_1_is_moved_once_and_the_move_is_an_entry(old: FilePlace) ->
     with old.open(read_only=True) as ledger:
         assert ledger.verify().entries == 5
     assert beside.exists()
-    assert [each.partition(":")[0] for each in pending(old.where)] == [
-        "its schema 1 becomes 2",
-        f"its mark moves from {beside} to {state_folder()}, and the move is an entry",
-    ]
+    schema, mark = pending(old.where)
+    assert "schema 1" in schema
+    assert str(beside) in mark
+    assert str(state_folder()) in mark
     folder = {path.name: path.read_bytes() for path in old.path.parent.iterdir()}
     with old.open() as ledger:
         assert ledger.history()[-1].content["what"] == "mark"
@@ -272,14 +267,8 @@ STEPS = ["mark begun", "path claimed", "migrated", "migration committed", "writt
 
 @pytest.mark.parametrize("label", [*STEPS, "old mark removed"])
 def test_a_move_of_the_mark_that_is_killed_at_any_step_is_ended_by_the_next(old: FilePlace, label: str) -> None:
-    code = (
-        "import os, signal, sys; from giveortake.ledger.opening import opened\n"
-        "at = lambda label: label == sys.argv[2] and os.kill(os.getpid(), signal.SIGKILL)\n"
-        "opened(sys.argv[1], at=at)"
-    )
     before = old.backup()
-    done = subprocess.run([sys.executable, "-c", code, old.where, label], capture_output=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert exit_code(dying_writers.open_until, old.where, label) == -signal.SIGKILL
     with old.open() as ledger:
         assert [entry.kind for entry in ledger.history()].count("moved") == 1
         assert ledger.population("people").spent == Fraction(1, 10)
@@ -291,12 +280,10 @@ def test_a_move_of_the_mark_that_is_killed_at_any_step_is_ended_by_the_next(old:
         old.open()
 
 
-def test_several_processes_move_a_mark_once(old: FilePlace) -> None:
-    code = "import sys; from giveortake.ledger import open as o; print(o(sys.argv[1]).verify().entries)"
-    command = [sys.executable, "-c", code, old.where]
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=False), range(4)))
-    assert [(each.stdout, each.stderr) for each in done] == [("6\n", "")] * 4
+def test_several_processes_move_a_mark_once(old: FilePlace, tmp_path: Path) -> None:
+    logs = [tmp_path / f"{number}.log" for number in range(4)]
+    assert ended(*(begun(dying_writers.write_facts, old.where, log) for log in logs)) == [0] * 4
+    assert {log.read_text().split()[1] for log in logs} == {"6"}
 
 
 # -- versions -----------------------------------------------------------------------------------------------------
@@ -306,7 +293,7 @@ def test_several_processes_move_a_mark_once(old: FilePlace) -> None:
 def test_a_ledger_of_a_later_version_is_too_new_and_not_damaged(place: FilePlace, read_only: bool) -> None:
     with place.open() as running:
         place.sql("UPDATE about SET value = '3'")
-        with pytest.raises(LedgerTooNew, match="schema 3; this giveortake knows schemas up to 2"):
+        with pytest.raises(LedgerTooNew, match="schema 3"):
             running.levels()
     with pytest.raises(LedgerTooNew, match="upgrade giveortake"):
         place.open(read_only=read_only)
@@ -350,15 +337,15 @@ def test_the_commands_for_owners(old: FilePlace, tmp_path: Path, capsys: pytest.
         assert cli.main(["ledger", *map(str, arguments)]) == 0
         return capsys.readouterr().out
 
-    assert "an upgrade would change this:\n- its schema 1 becomes 2" in output("upgrade", old.where, "--check")
+    assert "schema 1" in output("upgrade", old.where, "--check")
     assert FileMark(Path(f"{old.where}.mark")).read() is not None
-    assert "this has changed:" in output("upgrade", old.where)
-    assert "nothing changes" in output("upgrade", old.where, "--check")
-    assert "6 entries are in" in output("backup", old.where, "--to", tmp_path / "copy.ledger")
-    assert "which is entry 7" in output("move", old.where, "--to", tmp_path / "new.ledger", "--reason", "a new disk")
-    assert "7 entries follow" in output("verify", tmp_path / "new.ledger")
+    assert "schema 1" in output("upgrade", old.where)
+    assert "schema 1" not in output("upgrade", old.where, "--check")
+    assert "6 entries" in output("backup", old.where, "--to", tmp_path / "copy.ledger")
+    assert "entry 7" in output("move", old.where, "--to", tmp_path / "new.ledger", "--reason", "a new disk")
+    assert "7 entries" in output("verify", tmp_path / "new.ledger")
     assert cli.main(["ledger", "verify", old.where]) == 2
-    assert "was moved to" in capsys.readouterr().err
+    assert "new.ledger" in "".join(capsys.readouterr().err.split("\n"))
 
 
 def test_a_ledger_in_memory_needs_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_an_old_backup_is_refused(place: Place) -> None:
         charge(ledger, "k1")
     place.put_back(backup)
     for options in ({}, {"read_only": True}):
-        with pytest.raises(LedgerRolledBack, match="its mark remembers entry 7"):
+        with pytest.raises(LedgerRolledBack, match="entry 7"):
             place.open(**options)
 
 
@@ -124,7 +124,7 @@ def test_a_ledger_ahead_of_its_mark_is_repaired(place: Place) -> None:
         begin(ledger)
     with place.open(at=stop) as ledger, pytest.raises(KeyboardInterrupt):
         ledger.reserve(TENTH, dataset="d", key="k1")
-    with pytest.raises(LedgerUnavailable, match="ahead of its mark"):
+    with pytest.raises(LedgerUnavailable, match="mark"):
         place.open(read_only=True)
     with place.open() as ledger:
         found = ledger.reserve(TENTH, dataset="d", key="k1")
@@ -174,14 +174,17 @@ TAMPERED = [
 ]
 
 
-@pytest.mark.parametrize("statement", TAMPERED)
-def test_what_is_changed_behind_its_back_is_noticed(place: Place, statement: str) -> None:
+def test_what_is_changed_behind_its_back_is_noticed(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-    place.sql(statement)
-    with pytest.raises(LedgerError) as found, place.open() as ledger:
-        left(ledger)
-    assert isinstance(found.value, LedgerDamaged | LedgerRolledBack | LedgerForeign)
+    whole = place.backup()
+    for statement in TAMPERED:
+        place.sql(statement)
+        with pytest.raises(LedgerError) as found, place.open() as ledger:
+            left(ledger)
+        assert isinstance(found.value, LedgerDamaged | LedgerRolledBack | LedgerForeign), statement
+        place.put_back(whole)
+        place.open().close()
 
 
 def test_a_whole_chain_forged_with_good_hashes_is_noticed_by_the_mark_and_by_verify(place: Place) -> None:
@@ -202,12 +205,12 @@ def test_a_whole_chain_forged_with_good_hashes_is_noticed_by_the_mark_and_by_ver
         ledger.verify()
 
 
-@pytest.mark.parametrize("statement", ["UPDATE entries SET body = ''", "DELETE FROM entries"])
-def test_the_database_itself_refuses_to_change_entries(place: Place, statement: str) -> None:
+def test_the_database_itself_refuses_to_change_entries(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-    with pytest.raises((sqlite3.IntegrityError, psycopg.Error), match="append-only"):
-        run_plainly(place, statement)
+    for statement in ("UPDATE entries SET body = ''", "DELETE FROM entries"):
+        with pytest.raises((sqlite3.IntegrityError, psycopg.Error), match="append-only"):
+            run_plainly(place, statement)
 
 
 def run_plainly(place: Place, statement: str) -> None:
@@ -286,7 +289,7 @@ def test_files_that_are_no_ledgers_are_refused_and_left_alone(tmp_path: Path) ->
             with pytest.raises(LedgerForeign):
                 FilePlace.open(_at(path), **options)
         assert (path.read_bytes() if path.is_file() else None) == before
-    with pytest.raises(LedgerUnavailable, match="does not exist"):
+    with pytest.raises(LedgerUnavailable):
         FilePlace.open(_at(tmp_path / "nowhere" / "people.ledger"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "notes.txt", "other.db"]
 

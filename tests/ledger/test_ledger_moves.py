@@ -67,7 +67,7 @@ def test_an_owner_who_moves_house_takes_everything_along(place: FilePlace, tmp_p
     mark = place.mark_file()
     move(place.where, new, reason="a larger disk")
     assert not place.path.exists()
-    with pytest.raises(LedgerMissing, match=r"was moved to .*new\.ledger"):
+    with pytest.raises(LedgerMissing, match=r"new\.ledger"):
         place.open()
     with open_ledger(new) as ledger:
         assert ledger.history()[-1].content == {"what": "ledger", "reason": "a larger disk"}
@@ -89,7 +89,7 @@ def test_an_owner_who_moves_house_takes_everything_along(place: FilePlace, tmp_p
     with open_ledger(tmp_path / "other.ledger") as other:
         begin(other)
     (tmp_path / "other.ledger").unlink()
-    with pytest.raises(LedgerMismatch, match="another ledger was at"):
+    with pytest.raises(LedgerMismatch):
         move(new, tmp_path / "other.ledger", reason="over another one's memory")
 
 
@@ -137,7 +137,7 @@ def test_a_mark_elsewhere_does_not_pass_by_the_one_that_remembers_the_path(
         elsewhere.unlink()
     before = place.path.exists() and place.backup()
     for attempt in (open_ledger, partial(open_ledger, read_only=True), partial(restore, reason="an old copy")):
-        with pytest.raises(LedgerMismatch, match=r"is in the state folder .* and remembers 7 entries") as told:
+        with pytest.raises(LedgerMismatch, match="7 entries") as told:
             attempt(place.where, mark=elsewhere)
         assert "--new-mark" in str(told.value.hint)
     assert (place.path.exists() and place.backup()) == before

@@ -35,13 +35,13 @@ def replayed(ledger: Ledger, entries: int | None = None) -> Iterator[Replay]:
         yield replay
 
 
-@pytest.fixture(params=[EVERY, NEVER], ids=["with checkpoints", "without"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
-    monkeypatch.setattr(verification, "_LONG", 2 * EVERY)
-    with opened(str(tmp_path / "l"), every=request.param) as ledger:
-        fill(ledger, CHARGES)
-        assert (len(checkpoints(ledger)) > 5) == (request.param == EVERY)
-        yield ledger
+@pytest.fixture(scope="module", params=[EVERY, NEVER], ids=["with checkpoints", "without"])
+def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    with pytest.MonkeyPatch.context() as short, opened(tmp_path_factory.mktemp("l") / "l", every=request.param) as book:
+        short.setattr(verification, "_LONG", 2 * EVERY)
+        fill(book, CHARGES)
+        assert (len(checkpoints(book)) > 5) == (request.param == EVERY)
+        yield book
 
 
 def test_verification_keeps_little_in_memory_whether_or_not_there_are_checkpoints(ledger: Ledger) -> None:
@@ -101,13 +101,13 @@ def alias_of_another(found: dict[str, Content]) -> tuple[str, Content]:
 
 
 FORGERIES: list[tuple[Callable[[dict[str, Content]], tuple[str, Content]], str]] = [
-    (key_twice, "uses an idempotency key twice"),
-    (settled_twice, "settles what is not waiting"),
-    (drawn_twice, "was drawn for what is not waiting"),
-    (answer_of_nobody, "gives out an answer of somebody else"),
-    (answer_of_another, "gives out an answer of somebody else"),
-    (alias_of_a_known_key, "uses an idempotency key twice"),
-    (alias_of_another, "cannot be derived again"),
+    (key_twice, "key twice"),
+    (settled_twice, "not waiting"),
+    (drawn_twice, "not waiting"),
+    (answer_of_nobody, "somebody else"),
+    (answer_of_another, "somebody else"),
+    (alias_of_a_known_key, "key twice"),
+    (alias_of_another, "derived again"),
 ]
 
 
@@ -123,15 +123,13 @@ def early(history: list[Entry]) -> dict[str, Content]:
 
 
 @pytest.mark.parametrize("entries", [None, 0], ids=["a sieve", "a full one"])
-@pytest.mark.parametrize(("forge", "message"), FORGERIES)
-def test_what_repeats_an_entry_before_a_checkpoint_is_refused(
-    ledger: Ledger, forge: Callable[[dict[str, Content]], tuple[str, Content]], message: str, entries: int | None
-) -> None:
-    with replayed(ledger, entries) as replay:
-        head = replay.book.head
-        kind, content = forge(early(ledger.history()))
-        with pytest.raises(LedgerDamaged, match=message):
-            replay.take(entry(head.number + 1, kind, "now", head.hash, content))
+def test_what_repeats_an_entry_before_a_checkpoint_is_refused(ledger: Ledger, entries: int | None) -> None:
+    for forge, reason in FORGERIES:
+        with replayed(ledger, entries) as replay:
+            head = replay.book.head
+            kind, content = forge(early(ledger.history()))
+            with pytest.raises(LedgerDamaged, match=reason):
+                replay.take(entry(head.number + 1, kind, "now", head.hash, content))
 
 
 def test_a_sieve_holds_all_that_was_added_and_little_else() -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_places import FilePlace, Place, place
+from ledger_places import FilePlace, Place
+from ledger_places import place_of_rules as place
 
 import giveortake as gt
 from giveortake.ledger.paces import Pace, beat
 from giveortake.privacy.events import Laplace
+from waiting import until
 
 __all__ = ["place"]  # a fixture
 
@@ -88,8 +90,7 @@ def test_whoever_waited_for_a_turn_goes_on_at_a_beat_of_their_own(place: Place) 
         asking = threading.Thread(target=ask)
         with ledger.turn("q", dataset="d"):
             asking.start()
-            while not waits(place):
-                assert asking.is_alive()
+            until(lambda: waits(place), "somebody waits for the turn")
             assert beats == []
         asking.join()
         assert len(beats) == 1
