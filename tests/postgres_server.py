@@ -6,7 +6,6 @@ import fcntl
 import os
 import subprocess
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
+
+from waiting import until
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,14 +74,15 @@ def start_server(folder: Path) -> Any:
 
 def patiently(start: Callable[[], None]) -> None:
     """Start a server, which is given up after ten seconds: on a busy machine it is there when one looks again."""
-    deadline = time.monotonic() + 180
-    while True:
+
+    def is_started() -> bool:
         try:
-            return start()
+            start()
         except (subprocess.TimeoutExpired, AssertionError):  # the latter of one that is starting still
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+            return False
+        return True
+
+    until(is_started, "the server of PostgreSQL has started")
 
 
 @contextmanager
