@@ -75,14 +75,14 @@ def start_server(folder: Path) -> Any:
 def patiently(start: Callable[[], None]) -> None:
     """Start a server, which is given up after ten seconds: on a busy machine it is there when one looks again."""
 
-    def is_running() -> bool:
+    def is_started() -> bool:
         try:
             start()
         except (subprocess.TimeoutExpired, AssertionError):  # the latter of one that is starting still
             return False
         return True
 
-    until(is_running, "a PostgreSQL server starts")
+    until(is_started, "the server of PostgreSQL has started")
 
 
 @contextmanager

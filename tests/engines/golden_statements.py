@@ -11,6 +11,7 @@ top; where a statement reads one, its name stands in brackets. Tables of keys ar
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -129,8 +130,13 @@ MODES = [
 ]
 
 
-def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
+@functools.cache  # several claims are about the same statements
+def sections(mode: Mode, dialect: Dialect) -> list[tuple[str, str]]:
     """How the tables are read, then each statement of each shape, with a heading."""
+    return list(_printed(mode, dialect))
+
+
+def _printed(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
     catalog = mode.catalog()
     scans = [each for each in catalog.private.values() if isinstance(each, Scan)]
     sources: dict[object, str] = {name: f"table_{name}" for name in (*catalog.private, *catalog.public)}
@@ -243,6 +249,7 @@ def on_one_line(text: str) -> str:
     return re.sub("\n *", " ", text)
 
 
+@functools.cache
 def golden(name: str) -> str:
     """The content of the golden file of a dialect."""
     written = [f"-- Statements as {name} gets them; see tests/engines/golden_statements.py\n"]

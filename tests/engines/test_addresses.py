@@ -37,45 +37,43 @@ def _told(error: BaseException) -> str:
     return f"{error} {error!r} {vars(error)} {error.__cause__}"
 
 
-@pytest.mark.parametrize("source", [*UNKNOWN, *STRINGS, *KNOWN])
-def test_no_source_is_quoted(source: str) -> None:
-    given: list[Any] = [source, {"a": source}, [source], [source, "b.parquet"], Path(source), f"{source}*.parquet"]
-    for each in given:
-        with pytest.raises(GiveOrTakeError) as refused:
-            gt.protect(each, unit=gt.ROW, budget=gt.PureDP(1))
-        assert SECRET not in _told(refused.value)
+def test_no_source_is_quoted() -> None:
+    for source in (*UNKNOWN, *STRINGS, *KNOWN):
+        listed: list[Any] = [source, {"a": source}, [source], [source, "b.parquet"], Path(source), f"{source}*.parquet"]
+        for form in listed:
+            with pytest.raises(GiveOrTakeError) as refused:
+                gt.protect(form, unit=gt.ROW, budget=gt.PureDP(1))
+            assert SECRET not in _told(refused.value), source
 
 
-@pytest.mark.parametrize("source", UNKNOWN)
-def test_an_unknown_scheme_is_refused_with_those_that_are_known(source: str) -> None:
-    with pytest.raises(InvalidParameter, match="postgresql://, postgres://, spark://, sc://") as refused:
-        place_of(source)
-    assert SECRET not in _told(refused.value)
+def test_an_unknown_scheme_is_refused_with_those_that_are_known() -> None:
+    for source in UNKNOWN:
+        with pytest.raises(InvalidParameter, match="postgresql://, postgres://, spark://, sc://") as refused:
+            place_of(source)
+        assert SECRET not in _told(refused.value), source
 
 
-@pytest.mark.parametrize("source", [*UNKNOWN, *STRINGS, *KNOWN])
-def test_no_public_source_is_quoted(source: str) -> None:
+def test_no_public_source_is_quoted() -> None:
     engine = DuckDBEngine()
-    with pytest.raises(GiveOrTakeError) as refused:
-        engine.add_public("regions", source)
-    assert SECRET not in _told(refused.value)
+    for source in (*UNKNOWN, *STRINGS, *KNOWN):
+        with pytest.raises(GiveOrTakeError) as refused:
+            engine.add_public("regions", source)
+        assert SECRET not in _told(refused.value), source
     engine.close()
 
 
-@pytest.mark.parametrize("place", [*UNKNOWN, *STRINGS, *KNOWN, f"postgresql://ann:{SECRET}@db\0"])
-def test_no_ledger_and_no_mark_is_quoted(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_ledger_and_no_mark_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for where, mark in ((place, None), (tmp_path / "book.ledger", place)):
-        with pytest.raises(GiveOrTakeError) as refused:
-            ledger.open(where, mark=mark)
-        assert SECRET not in _told(refused.value)
+    for number, place in enumerate((*UNKNOWN, *STRINGS, *KNOWN, f"postgresql://ann:{SECRET}@db\0")):
+        for where, mark in ((place, None), (tmp_path / f"{number}.ledger", place)):
+            with pytest.raises(GiveOrTakeError) as refused:
+                ledger.open(where, mark=mark)
+            assert SECRET not in _told(refused.value), place
     assert not list(tmp_path.glob(f"*{SECRET}*"))
 
 
-@pytest.mark.parametrize("address", [*UNKNOWN, *STRINGS, f"postgresql://ann:{SECRET}@db"])
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_no_configuration_that_is_refused_quotes_them(tmp_path: Path) -> None:
+    texts = [
         "[trips]\nsorce = '{0}'\n" + PROMISE,
         "[trips]\nsource = 't.csv'\nledgr = '{0}'\n" + PROMISE,
         "source = '{0}'\n",
@@ -83,14 +81,14 @@ def test_no_ledger_and_no_mark_is_quoted(place: str, tmp_path: Path, monkeypatch
         "[trips]\nsource = ['{0}', 3]\n" + PROMISE,
         "[trips]\nsource = 't.csv'\npublic = '{0}'\n" + PROMISE,
         "[trips]\nsource = ['{0}']\n" + PROMISE,
-    ],
-)
-def test_no_configuration_that_is_refused_quotes_them(text: str, address: str, tmp_path: Path) -> None:
+    ]
     file = tmp_path / "sessions.toml"
-    file.write_text(text.format(address), encoding="utf-8")
-    with pytest.raises(GiveOrTakeError) as refused:
-        from_toml(file)
-    assert SECRET not in _told(refused.value)
+    for address in (*UNKNOWN, *STRINGS, f"postgresql://ann:{SECRET}@db"):
+        for text in texts:
+            file.write_text(text.format(address), encoding="utf-8")
+            with pytest.raises(GiveOrTakeError) as refused:
+                from_toml(file)
+            assert SECRET not in _told(refused.value), (address, text)
 
 
 def test_what_is_printed_of_a_configuration_hides_addresses_alone(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_what_is_printed_of_a_configuration_hides_addresses_alone(tmp_path: Path
 
 @pytest.mark.parametrize("url", [f"sc://h:1/;token={SECRET}", f"SPARK://{SECRET}:1", f"http://{SECRET}?table=t"])
 def test_no_address_of_spark_is_quoted(url: str) -> None:
-    with pytest.raises(InvalidParameter, match="names no table") as refused:
+    with pytest.raises(InvalidParameter) as refused:
         connect(url)
     assert SECRET not in _told(refused.value)
 
@@ -124,7 +122,7 @@ def test_no_table_in_memory_is_quoted() -> None:
         def __repr__(self) -> str:
             return SECRET
 
-    with pytest.raises(InvalidParameter, match="its type is Odd") as refused:
+    with pytest.raises(InvalidParameter, match="Odd") as refused:
         DuckDBEngine().add("t", Odd(), None)
     assert SECRET not in _told(refused.value)
     assert InvalidParameter("x", {"a": [f"sc://{SECRET}"]}, "is odd").value is HIDDEN

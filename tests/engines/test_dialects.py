@@ -25,13 +25,13 @@ CONSTRUCTS = sorted(Dialect.__abstractmethods__)
 COMPOSED = {name for name, each in vars(Dialect).items() if getattr(each, "__final__", False)}
 
 
-@pytest.mark.parametrize("forgotten", CONSTRUCTS)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_dialect_that_forgets_a_construct_cannot_be_made(dialect: type[Dialect], forgotten: str) -> None:
-    answered = {name: each for name, each in vars(dialect).items() if name not in {forgotten, "__abstractmethods__"}}
-    forgetful = type("Forgetful", (Dialect,), answered)
-    with pytest.raises(TypeError, match=rf"abstract method '?{forgotten}\b"):
-        forgetful()
+def test_a_dialect_that_forgets_a_construct_cannot_be_made(dialect: type[Dialect]) -> None:
+    for forgotten in CONSTRUCTS:
+        answered = {name: one for name, one in vars(dialect).items() if name not in {forgotten, "__abstractmethods__"}}
+        forgetful = type("Forgetful", (Dialect,), answered)
+        with pytest.raises(TypeError, match=rf"\b{forgotten}\b"):
+            forgetful()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -52,15 +52,14 @@ def test_every_kind_has_a_type_except_decimals_whose_digits_vary(dialect: type[D
     assert all(dialect().type_name(kind) for kind in Kind if kind is not Kind.DECIMAL)
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_every_function_of_a_plan_is_printed_by_every_dialect(name: str) -> None:
-    luck = random.Random(name)  # noqa: S311 (which calls are tried need not be secret)
-    found = calls(name, LEAVES, luck, 5, DATA)
-    assert name in PRINTED
-    assert found
-    for dialect in DIALECTS:
-        printer = Printer(dialect(), {})
-        assert all(printer.expression(each, DATA.schema) for each in found)
+def test_every_function_of_a_plan_is_printed_by_every_dialect() -> None:
+    assert set(FUNCTIONS) <= set(PRINTED)
+    for name in sorted(FUNCTIONS):
+        found = calls(name, LEAVES, random.Random(name), 5, DATA)  # noqa: S311 (which calls are tried need not be secret)
+        assert found, name
+        for dialect in DIALECTS:
+            printer = Printer(dialect(), {})
+            assert all(printer.expression(call, DATA.schema) for call in found), name
 
 
 def _noted(used: set[str]) -> Dialect:
@@ -83,7 +82,7 @@ def test_every_construct_is_used_by_some_question() -> None:
     for mode in MODES:
         assert dict(sections(mode, dialect))
     for name in sorted(FUNCTIONS):
-        for each in calls(name, LEAVES, random.Random(name), 30, DATA):  # noqa: S311 (see above)
+        for each in calls(name, LEAVES, random.Random(name), 8, DATA):  # noqa: S311 (see above)
             Printer(dialect, {}).expression(each, DATA.schema)
     assert used == set(CONSTRUCTS)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 import polars as pl
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from giveortake.plan import (
     Scan,
 )
 from replay import Revealing
+from tiers import tiered
 
 GROUPS = ("a", "b", None)
 FINE = 1024
@@ -51,7 +51,9 @@ rows_of_people = st.lists(
     ),
     max_size=30,
 )
-SETTINGS = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    max_examples=tiered(6, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def _frame(rows: Rows) -> pl.DataFrame:
@@ -197,14 +199,13 @@ CONDITIONS: dict[str, tuple[Expression, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
-@settings(max_examples=6, deadline=None)
+@SETTINGS
 @given(rows=rows_of_people)
-def test_conditions_have_three_values(name: str, rows: Rows) -> None:
-    condition, holds = CONDITIONS[name]
+def test_conditions_have_three_values(rows: Rows) -> None:
     engine, scan = _asked(_frame(rows), None)
-    (found,) = _open(engine.tally(Tally(Filter(scan, condition), Keys(), (Summand("rows"),))))
-    assert found.tolist() == [sum(holds(x, w) is True for _, _, x, w in rows)]
+    for name, (condition, holds) in CONDITIONS.items():
+        (found,) = _open(engine.tally(Tally(Filter(scan, condition), Keys(), (Summand("rows"),))))
+        assert found.tolist() == [sum(holds(x, w) is True for _, _, x, w in rows)], name
     engine.close()
 
 
@@ -244,10 +245,7 @@ def _many_rows() -> Rows:
     ]
 
 
-@pytest.mark.parametrize("limit", [None, 3])
-def test_neither_the_order_of_rows_nor_threads_nor_the_source_changes_an_integer(
-    limit: int | None, tmp_path: Path
-) -> None:
+def test_neither_the_order_of_rows_nor_threads_nor_the_source_changes_an_integer(tmp_path: Path) -> None:
     rows = _many_rows()
     table = _frame(rows)
     shuffled = _frame(random.Random(1).sample(rows, len(rows)))  # noqa: S311 (see evil_tables)
@@ -270,7 +268,8 @@ def test_neither_the_order_of_rows_nor_threads_nor_the_source_changes_an_integer
         for threads in (1, 2) if name == "shuffled" else (1,):
             engine, scan = _asked(source, "p", threads, **kinds)
             columns = tuple((column, dict(scan.table.columns)[column]) for column in ("p", "g", "x", "w"))
-            answers[name, threads] = _everything(engine, Scan(PrivateTable("t", columns, "p"), limit))
+            private = PrivateTable("t", columns, "p")
+            answers[name, threads] = [_everything(engine, Scan(private, limit)) for limit in (None, 3)]
             engine.close()
     assert all(each == answers["polars", 1] for each in answers.values()), [
         key for key, each in answers.items() if each != answers["polars", 1]

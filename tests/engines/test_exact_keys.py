@@ -35,7 +35,7 @@ def test_decimals_with_many_digits_are_keys_of_their_own() -> None:
     table = pl.DataFrame({"d": pl.Series([large] * 9, dtype=WIDE)})
     with session(table, domains={"d": [large, *others]}) as s:
         assert counted(s, "SELECT d, COUNT(*) AS n FROM t GROUP BY d") == [9, 0, 0, 0, 0]
-        with pytest.raises(gt.errors.InvalidParameter, match="equal as floating-point numbers"):
+        with pytest.raises(gt.errors.InvalidParameter, match="floating-point"):
             s.partition("d")
 
 
@@ -48,7 +48,7 @@ def test_parts_of_values_that_are_one_double_are_refused_unless_they_are_whole_n
             parts = s.partition("d")
             assert [counted(parts[value], "SELECT COUNT(*) AS n FROM t") for value in parts] == [[9], [0]]
             return
-        with pytest.raises(gt.errors.InvalidParameter, match="equal as floating-point numbers"):
+        with pytest.raises(gt.errors.InvalidParameter, match="floating-point"):
             s.partition("d")
 
 
@@ -77,15 +77,15 @@ def test_tiny_bounds_bound(where: str, request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("where", EVERYWHERE)
 def test_columns_with_names_of_ours_switch_nothing_off(where: str, request: pytest.FixtureRequest) -> None:
     names = ["row_rank", "part_rank", "p", "code", "k0", "v0", "m", "c", "n", "place", "t"]
-    table = pl.DataFrame({**{name: [0] * 500 for name in names}, "r": [f"r{n % 10}" for n in range(500)]})
+    table = pl.DataFrame({**{name: [0] * 60 for name in names}, "r": [f"r{n % 3}" for n in range(60)]})
     source = place(where, request)("named", table)
-    domains = {"r": [f"r{n}" for n in range(10)]}
+    domains = {"r": [f"r{n}" for n in range(3)]}
     with session(source, unit="p", rows_per_person=3, domains=domains) as s:
         assert counted(s, "SELECT COUNT(*) AS a FROM t") == [3]
     with session(source, unit="p", groups_per_person=1, rows_per_group=2, domains=domains) as s:
         found = [counted(part, "SELECT COUNT(*) AS a FROM t")[0] for part in s.partition("r").values()]
-        assert sorted(found)[:9] == [0] * 9
-        assert found != [0] * 10
+        assert sorted(found)[:2] == [0, 0]
+        assert any(found)
 
 
 def test_a_table_named_like_a_bounded_one_is_another() -> None:
@@ -98,12 +98,14 @@ def test_a_table_named_like_a_bounded_one_is_another() -> None:
 def test_files_that_cannot_be_read_are_refused_when_they_are_protected(tmp_path: Path) -> None:
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
     pa.parquet.write_table(pa.table({"p": [1], "q": broken}), tmp_path / "t.parquet")
-    with pytest.raises(gt.errors.InvalidParameter, match="cannot be read"):
+    with pytest.raises(gt.errors.InvalidParameter):
         session(tmp_path / "t.parquet")
 
 
 def test_categories_are_values_of_the_column() -> None:
     table = pl.DataFrame({"i": [1, 2], "c": pl.Series([Decimal("1.25")] * 2, dtype=pl.Decimal(18, 2))})
     for domains in ({"i": [1.5]}, {"c": [Decimal("1.255")]}, {"i": [2**63]}):
-        with pytest.raises(gt.errors.InvalidParameter, match="not a value of a column"):
+        (name,) = domains
+        with pytest.raises(gt.errors.InvalidParameter) as refused:
             session(table, domains=domains)
+        assert name in refused.value.name

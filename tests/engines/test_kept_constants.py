@@ -42,7 +42,7 @@ def test_constants_do_not_pile_up_and_public_tables_stay(where: str, request: py
         engine._constant_tables = Kept(FEW)
         before = len(kept_on(engine, where))
         most = 0
-        for width in WIDTHS:
+        for width in WIDTHS if where != "spark" else WIDTHS[::2]:  # 1, 3, 5, 1
             text = f"SELECT BUCKET(x, {width}) AS b, COUNT(*) AS n FROM t JOIN rooms ON t.room = rooms.room GROUP BY b"
             answer = session.sql(text).answer(epsilon=10**9).to_dict()
             starts = [width * (x // width) for x in (0, 9, 23)]

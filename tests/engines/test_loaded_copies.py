@@ -220,7 +220,7 @@ def test_copies_that_nobody_used_for_a_month_and_half_written_ones_are_removed(t
 def test_threads_and_processes_that_load_at_the_same_time_all_get_the_table(table: Path, tmp_path: Path) -> None:
     table.write_text(ROWS + "ana,1,2013-01-01,true,1\n" * 60_000, encoding="utf-8")  # above the least size
     expected, found = repr(content(table, None)), list[str]()
-    threads = [threading.Thread(target=lambda: found.append(repr(content(table, tmp_path / "c")))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(repr(content(table, tmp_path / "c")))) for _ in range(2)]
     code = (
         "from pathlib import Path; from giveortake.engines.duckdb import tables; from giveortake.plan import Kind;"
         "from giveortake.engines.duckdb.database import open_database;"
@@ -230,12 +230,12 @@ def test_threads_and_processes_that_load_at_the_same_time_all_get_the_table(tabl
         "c = open_database(); print(c.execute('SELECT count(*) FROM '"
         f" + tables.load(c, 'trips', Path({str(table)!r}), kinds, None, copies=copies).text).fetchall())"
     )
-    others = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    others = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(1)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 4
-    assert [other.communicate()[0] for other in others] == ["[(60003,)]\n"] * 2
+    assert found == [expected] * 2
+    assert [other.communicate()[0] for other in others] == ["[(60003,)]\n"]
     assert {other.returncode for other in others} == {0}
     assert not list((tmp_path / "c").glob("*.draft"))

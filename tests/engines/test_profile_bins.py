@@ -15,8 +15,9 @@ from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of
 from replay import MODES, exact_integers
+from tiers import is_long, tiered
 
-HEAVY = 60_000
+HEAVY = tiered(20_000, 60_000)
 
 
 def evil_table() -> Table:
@@ -43,7 +44,9 @@ def test_every_engine_finds_the_same_bins(where: str, request: pytest.FixtureReq
         columns = [name for name, domain in schema.items() if domain.kind.is_number and name != "p"]
         by = [name for name, domain in schema.items() if name != "p" and domain.kind.value in {"text", "date"}]
         assert len(columns) >= 2
-        for groups in ([], by[:1], by[:3]):
+        some = where == "spark" and not is_long()  # each number of groups and each column takes statements
+        for groups in [by[:2]] if some else ([], by[:1], by[:3]):
+            columns = columns[:2] if some else columns
             found = exact_bins(one, "data", groups, columns)
             assert exact_bins(other, "data", groups, columns) == found
             assert all(sum(each) == sum(found[0]) for each in found)  # everybody is in one bin of each dimension

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +12,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import Backend
-from giveortake.engines.registry import _BUILT_IN, GROUP, HERE, backend_of, open_engine, place_of
+from giveortake.engines.registry import GROUP, HERE, backend_of, open_engine, place_of
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused
 from inside import engine_of, measured
 from replay import SPEND, exact_integers
@@ -98,10 +97,10 @@ def test_a_table_that_changed_is_noticed(install: Install, address: str) -> None
 
 
 def test_nobody_knows_an_address_before_its_package_is_there(install: Install, address: str) -> None:
-    with pytest.raises(InvalidParameter, match=r"postgresql://, postgres://, spark://, sc://, or the path"):
+    with pytest.raises(InvalidParameter, match="postgresql://, postgres://, spark://, sc://"):
         protect(address)
     install(sqlite="toy_engine:SQLITE")
-    with pytest.raises(InvalidParameter, match=r"sc://, sqlite://, or the path"):
+    with pytest.raises(InvalidParameter, match="sc://, sqlite://"):
         place_of(f"mysql://ann:{SECRET}@db")
 
 
@@ -110,7 +109,7 @@ def test_what_is_built_in_goes_first_and_loads_no_other_package(install: Install
     assert place_of("visits.csv") == place_of(pl.DataFrame({"x": [1]})) == place_of(Path("visits.csv")) == HERE
     assert place_of("postgresql://db/clinic") == "postgresql"
     assert place_of("sc://cluster") == "spark"
-    with pytest.raises(NotFound, match="'broken' that another package registers cannot be loaded") as refused:
+    with pytest.raises(NotFound, match="'broken'") as refused:
         place_of(f"sqlite:///{SECRET}")
     assert SECRET not in f"{refused.value} {refused.value.__cause__}"
 
@@ -118,23 +117,19 @@ def test_what_is_built_in_goes_first_and_loads_no_other_package(install: Install
 def test_two_packages_that_claim_a_source_are_refused(install: Install) -> None:
     install("one", sqlite="toy_engine:SQLITE")
     install("another", sqlite_too="toy_engine:SQLITE")
-    with pytest.raises(InvalidParameter, match="claimed by several engines: sqlite, sqlite"):
+    with pytest.raises(InvalidParameter, match="sqlite, sqlite"):
         place_of("sqlite:///clinic.db")
 
 
 def test_tables_that_are_asked_together_lie_together(install: Install, address: str) -> None:
     install(sqlite="toy_engine:SQLITE")
-    with pytest.raises(InvalidParameter, match="different places"):
+    with pytest.raises(InvalidParameter, match="places"):
         open_engine({"a": address, "b": "b.csv"}, memory="1GB", threads=None, seconds=None)
 
 
 def test_engines_that_are_built_in_are_registered_as_others_are() -> None:
-    found: list[Backend] = [SQLITE]
-    for place in _BUILT_IN:
-        module, _, name = place.partition(":")
-        found.append(getattr(import_module(module), name))
-    assert [each.name for each in found] == ["sqlite", "postgresql", "spark", HERE]
-    assert backend_of(object()).name == HERE  # which says what can be read
+    found: list[Backend] = [SQLITE, *map(backend_of, ("postgresql://db", "spark://db", "sc://db", "t.csv", object()))]
+    assert [backend.name for backend in found] == ["sqlite", "postgresql", "spark", "spark", HERE, HERE]
 
 
 def test_to_choose_an_engine_imports_no_heavy_library() -> None:

@@ -26,7 +26,8 @@ from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
-from giveortake.errors import QueryRefused
+from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
@@ -35,6 +36,7 @@ from replay import SPEND as REPLAYED
 from replay import exact_integers
 from spark_session import spark_session
 from stated_caps import stating_caps
+from tiers import tiered
 
 SPEND: dict[str, Any] = {"epsilon": 10**6}
 
@@ -58,12 +60,16 @@ def test_texts_are_read_up_to_their_greatest_length(where: str, request: pytest.
     table = pl.DataFrame({"p": [f"p{i}" for i in range(6)], "note": notes, "code": notes})
     source = place(where, request)("long_texts", table)
     with protect(source, domains={"code": {"max_length": 12}}, rows_per_person=1) as s:
-        question = f"SELECT COUNT(*) AS n FROM t WHERE LENGTH(note) = {n}"
-        assert counted(s, question) == [4]
-        assert counted(s, f"SELECT COUNT(*) AS n FROM t WHERE LENGTH(note) > {n}") == [0]
-        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE LENGTH(code) = 12") == [5]
-        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE note LIKE '%end'") == [1]
-        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE code LIKE '%end'") == [0]
+        expected = {
+            f"LENGTH(note) = {n}": 4,
+            f"LENGTH(note) > {n}": 0,
+            "LENGTH(code) = 12": 5,
+            "note LIKE '%end'": 1,
+            "code LIKE '%end'": 0,
+        }
+        listed = ", ".join(f"COUNT_IF({condition}) AS c{place}" for place, condition in enumerate(expected))
+        answer = s.sql(f"SELECT {listed} FROM t").answer(**SPEND).to_dict()
+        assert [answer[f"c{place}"] for place in range(len(expected))] == [[number] for number in expected.values()]
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)
@@ -84,8 +90,9 @@ def test_persons_with_names_that_are_too_long_have_no_rows_and_are_nobody_else(
     table = pl.DataFrame({"p": [name, name + "1", name + "2", "bob"], "x": [1.0, 2.0, 4.0, 8.0]})
     source = place(where, request)("long_names", table)
     with protect(source, domains={"x": (0, 8)}, **caps) as s:
-        assert counted(s, "SELECT COUNT(*) AS n FROM t") == [2]
-        assert counted(s, "SELECT SUM(x) AS n FROM t") == [pytest.approx(9, abs=0.01)]
+        answer = s.sql("SELECT COUNT(*) AS n, SUM(x) AS total FROM t").answer(**SPEND).to_dict()
+        assert answer["n"] == [2]
+        assert answer["total"] == [pytest.approx(9, abs=0.01)]
 
 
 # -- names that are no text -----------------------------------------------------------------------------------------
@@ -123,13 +130,14 @@ def test_people_whose_names_are_no_text_are_not_taken_for_one(place: Any, tmp_pa
     one = [("Müller".encode("latin-1"), "g0"), ("Müller".encode(), "g0")]
     two = [*one, *(("Möller".encode("latin-1"), group) for group in groups[1:])]
     said = {"groups_per_person": 1, "rows_per_group": 1, "domains": {"g": groups}}
-    for text in ("SELECT g, COUNT(*) AS n FROM t GROUP BY g", "SELECT g, COUNT(DISTINCT p) AS n FROM t GROUP BY g"):
-        with protect(place(one, tmp_path), **said) as few, protect(place(two, tmp_path), **said) as many:
-            made = measured(few, text, REPLAYED)
-            measures = [exact_integers(made, engine_of(each)) for each in (few, many)]
-            for measure, before, after in zip(made.measures, *measures, strict=True):
-                assert abs(after - before).sum() <= measure.l1
-                assert before.any()  # whose name is text counts
+    text = "SELECT g, COUNT(*) AS n, COUNT(DISTINCT p) AS persons FROM t GROUP BY g"
+    with protect(place(one, tmp_path), **said) as few, protect(place(two, tmp_path), **said) as many:
+        made = measured(few, text, REPLAYED)
+        assert len(made.measures) == 2
+        measures = [exact_integers(made, engine_of(session)) for session in (few, many)]
+        for measure, before, after in zip(made.measures, *measures, strict=True):
+            assert abs(after - before).sum() <= measure.l1
+            assert before.any()  # whose name is text counts
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)
@@ -140,8 +148,9 @@ def test_a_person_with_a_replaced_letter_has_no_rows(
     table = pl.DataFrame({"p": ["M\ufffdller", "\ufffd", "Müller", "bob"], "q": ["\ufffd"] * 4})
     source = place(where, request)("replaced_letters", table)
     with protect(source, **caps) as s:
-        assert counted(s, "SELECT COUNT(*) AS n FROM t") == [2]
-        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE q = '\ufffd'") == [2]  # elsewhere it is a letter
+        text = "SELECT COUNT(*) AS n, COUNT_IF(q = '\ufffd') AS others FROM t"  # elsewhere it is a letter
+        answer = s.sql(text).answer(**SPEND).to_dict()
+        assert (answer["n"], answer["others"]) == ([2], [2])
 
 
 # -- wide numbers -----------------------------------------------------------------------------------------------------
@@ -199,9 +208,17 @@ def stored_types(tmp_path_factory: pytest.TempPathFactory) -> Any:
     engine.close()
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_every_function_is_total_on_the_extremes_of_every_type(name: str, stored_types: Any) -> None:
-    engine, scan = stored_types
+def test_every_function_is_total_on_the_extremes_of_every_type(stored_types: Any) -> None:
+    failed = []
+    for name in sorted(FUNCTIONS):
+        try:
+            _require_total(name, *stored_types)
+        except QueryFailed:
+            failed.append(name)
+    assert failed == []
+
+
+def _require_total(name: str, engine: DuckDBEngine, scan: Scan) -> None:
     luck = random.Random(name)  # noqa: S311 (which calls are tried need not be secret)
     leaves: list[Expression] = [
         *(ColumnReference(column) for column in scan.schema),
@@ -213,9 +230,9 @@ def test_every_function_is_total_on_the_extremes_of_every_type(name: str, stored
     asked = calls(name, leaves, luck, 20, scan)
     if name in {"modulo", "divide", "multiply", "add", "subtract", "greatest", "eq", "in"}:  # all pairs of numbers
         numbers = [ColumnReference(column) for column, domain in scan.schema.items() if domain.kind.is_number]
-        pairs = [Call(name, pair) for pair in itertools.product(numbers, repeat=2)]
+        pairs = [Call(name, pair) for pair in itertools.product(numbers, repeat=2)][:: tiered(3, 1)]
         asked += [pair for pair in pairs if is_admitted(pair, scan)]
-    assert asked
+    assert asked, name
     for start in range(0, len(asked), 50):
         engine.tally(Tally(scan, Keys(), tuple(Summand("values", each) for each in asked[start : start + 50])))
 
@@ -270,12 +287,13 @@ def test_operators_of_others_do_not_capture_ours(server: str) -> None:
 # -- many columns -----------------------------------------------------------------------------------------------------
 
 
-def test_a_table_of_ten_thousand_columns_is_asked_about_three() -> None:
-    wide = {f"c{i}": [f"{i}"] * 4 for i in range(10_000)}
+def test_a_table_of_thousands_of_columns_is_asked_about_three() -> None:
+    last = tiered(2_000, 10_000) - 1
+    wide = {f"c{i}": [f"{i}"] * 4 for i in range(last + 1)}
     table = pl.DataFrame({"p": ["a", "b", "c", "d"], "k": ["x", "x", "y", "y"], "v": [1.0, 2.0, 3.0, 4.0], **wide})
     with protect(table, domains={"k": ["x", "y"], "v": (0, 4)}, groups_per_person=1, rows_per_group=1) as s:
         assert counted(s, "SELECT k, COUNT(*) AS n FROM t WHERE c7 = '7' GROUP BY k") == [2, 2]
-        assert counted(s, "SELECT SUM(v) AS n FROM t WHERE c9999 = '9999'") == [pytest.approx(10, abs=0.01)]
+        assert counted(s, f"SELECT SUM(v) AS n FROM t WHERE c{last} = '{last}'") == [pytest.approx(10, abs=0.01)]
 
 
 # -- what an attacker tried -------------------------------------------------------------------------------------------
@@ -295,16 +313,20 @@ def test_a_union_of_decimals_is_a_double_everywhere(where: str, request: pytest.
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)
-@pytest.mark.parametrize("width", ["0.123456789", "1000000.000000001", "9000000000000000"])
-def test_no_row_is_lost_between_the_edges_of_buckets(where: str, width: str, request: pytest.FixtureRequest) -> None:
+def test_no_row_is_lost_between_the_edges_of_buckets(where: str, request: pytest.FixtureRequest) -> None:
     """An edge that an engine rounds is no edge that was declared, and its rows would count nowhere."""
-    each = Fraction(width)
-    values = [float(each * index + each / 2) for index in range(-20, 20)]
-    source = place(where, request)("buckets", pl.DataFrame({"p": [f"p{i}" for i in range(40)], "x": values}))
-    with protect(source, domains={"x": (-20 * each, 20 * each)}, rows_per_person=1) as s:
-        found = counted(s, f"SELECT BUCKET(x, {width}) AS k, COUNT(*) AS n FROM t GROUP BY k")
-    assert found[:40] == [1] * 40
-    assert not any(found[40:])
+    widths = {"a": Fraction("0.123456789"), "b": Fraction("1000000.000000001"), "c": Fraction(9 * 10**15)}
+    values = {
+        name: [float(width * (index + Fraction(1, 2))) for index in range(-20, 20)] for name, width in widths.items()
+    }
+    source = place(where, request)("buckets", pl.DataFrame({"p": [f"p{i}" for i in range(40)], **values}))
+    domains = {name: (-20 * width, 20 * width) for name, width in widths.items()}
+    with protect(source, domains=domains, rows_per_person=1) as s:
+        for name, width in widths.items():
+            written = exact_decimal(width)
+            found = counted(s, f"SELECT BUCKET({name}, {written}) AS k, COUNT(*) AS n FROM t GROUP BY k")
+            assert found[:40] == [1] * 40, width
+            assert not any(found[40:]), width
 
 
 def test_equal_hashes_are_decided_alike_whichever_way_keys_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,10 +417,11 @@ def test_products_of_one_person_have_room_everywhere(where: str, request: pytest
 @pytest.mark.parametrize("where", EVERYWHERE)
 def test_one_row_far_from_zero_that_unions_repeat_fails_nowhere(where: str, request: pytest.FixtureRequest) -> None:
     source = place(where, request)("far_rows", pl.DataFrame({"p": ["a", "b"], "ill": [True, False]}))
-    repeated = " UNION ALL ".join(["SELECT p, ill FROM t"] * 30)
+    times = 5 if where == "spark" else 30  # the sum is beyond 64 bits with three, and Spark plans each by itself
+    repeated = " UNION ALL ".join(["SELECT p, ill FROM t"] * times)
     with protect(source, groups_per_person=1, rows_per_group=100) as s:
         asked = f"SELECT SUM(CASE WHEN ill THEN {4 * 10**18} END) AS n FROM ({repeated}) AS r WHERE ill"
-        assert s.sql(asked).answer(epsilon=10**6).value == pytest.approx(30 * 4 * 10**18, rel=0.01)
+        assert s.sql(asked).answer(epsilon=10**6).value == pytest.approx(times * 4 * 10**18, rel=0.01)
 
 
 @pytest.mark.parametrize("ill", [True, False])
@@ -409,5 +432,5 @@ def test_nobody_grows_by_joins_until_a_question_about_them_fails(ill: bool) -> N
     inside = f"(SELECT b.p AS p FROM (SELECT p FROM people WHERE p = 7 AND ill) AS b {joins}) AS c"
     with gt.protect({"people": people, "visits": visits}, unit="p", budget=gt.PureDP(1)) as s:
         asked = s.sql(f"SELECT COUNT(*) AS n FROM {inside}")
-        with pytest.raises(QueryRefused, match="repeat a row 10,000 times"):
+        with pytest.raises(QueryRefused, match="10,000"):
             asked.quote(epsilon="1e-9", rows_per_person={"visits": 100}, groups_per_person=1, rows_per_group=10**7)

@@ -7,19 +7,20 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from giveortake.engines.scratch import ScratchFolder
 
 ENGINE = """
-import sys, time
+import sys
 from giveortake.engines.duckdb.engine import DuckDBEngine
 engine = DuckDBEngine(memory="100MB")
 path = engine._scratch.path
 (path / "rows").write_text("exact rows")
 print(path, flush=True)
-time.sleep(600)
+sys.stdin.read()
 """
 
 
@@ -38,7 +39,7 @@ def test_a_folder_is_its_users_alone_and_gone_when_it_is_closed() -> None:
 
 
 def test_the_rows_of_a_process_that_was_killed_are_removed_by_the_next_and_those_of_a_living_one_are_not() -> None:
-    processes = [subprocess.Popen([sys.executable, "-c", ENGINE], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    processes = [subprocess.Popen([sys.executable, "-c", ENGINE], stdin=PIPE, stdout=PIPE, text=True) for _ in range(2)]
     try:
         paths = [Path(process.stdout.readline().strip()) for process in processes if process.stdout is not None]
         assert all((path / "rows").is_file() for path in paths)

@@ -25,6 +25,7 @@ from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan, Value
 from giveortake.plan.functions import FUNCTIONS
 from spark_session import spark_session
+from tiers import tiered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,21 +59,19 @@ def _agree(expression: Expression, one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_every_function_has_the_same_values_on_evil_rows_plain_and_nested(
-    part: int, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_every_function_has_the_same_values_on_evil_rows_plain_and_nested(spark: SparkSession, tmp_path: Path) -> None:
+    plain_calls, nested_calls, at_once = tiered(2, 8), tiered(1, 8), tiered(100, 60)
     rows = [random_row(LUCK, person) for person in range(150)]
     said = {name: domain for name, domain in DOMAINS.items() if name != "y"}
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet"), **said) as (one, other, scan):
         values: list[Expression] = []
-        for name in sorted(FUNCTIONS)[part::4]:
+        for name in sorted(FUNCTIONS):
             luck = random.Random(name)  # noqa: S311 (see above)
-            plain = calls(name, LEAVES, luck, 8, scan)
-            outer = luck.sample(sorted(FUNCTIONS), 8)
+            plain = calls(name, LEAVES, luck, plain_calls, scan)
+            outer = luck.sample(sorted(FUNCTIONS), nested_calls)
             values += plain + [call for each in outer for call in calls(each, [*plain, *LEAVES], luck, 1, scan)]
-        for first in range(0, len(values), 60):
-            some = values[first : first + 60]
+        for first in range(0, len(values), at_once):
+            some = values[first : first + at_once]
             answers = []
             for engine in (one, other):
                 printer = engine._printer
@@ -100,19 +99,21 @@ def test_strange_texts_are_the_same_keys_and_literals(spark: SparkSession, tmp_p
         like = [(Call("like", (ColumnReference("q"), Literal(text))), Literal(text)) for text in written]
         first = KeyColumn("l", Call("case", (*(part for pair in like for part in pair), Literal("none"))), written)
         odd = Summand("values", ColumnReference("a`b. c'"))
-        for tally in (Tally(scan, keys, (Summand("rows"), odd)), Tally(scan, Keys((first,)), (Summand("rows"),))):
+        plain, matched = Tally(scan, keys, (Summand("rows"), odd)), Tally(scan, Keys((first,)), (Summand("rows"),))
+        for tally in (plain, matched):
             mine, theirs = opened(one.tally(tally)), opened(other.tally(tally))
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
-        assert sum(opened(other.tally(Tally(scan, keys, (Summand("rows"),))))[0].tolist()) == 2 * len(written)
+        assert sum(opened(other.tally(plain))[0].tolist()) == 2 * len(written)
 
 
 def test_patterns_match_what_they_match_in_duckdb(spark: SparkSession, tmp_path: Path) -> None:
     def text(alphabet: str, most: int) -> str:
         return "".join(LUCK.choices(alphabet, k=LUCK.randint(0, most)))
 
-    texts = ["", "a" * 200, "😀a" * 20, *(text("ab_%\\😀é\n", 12) for _ in range(300))]
+    count = tiered(60, 300)
+    texts = ["", "a" * 200, "😀a" * 20, *(text("ab_%\\😀é\n", 12) for _ in range(count))]
     patterns = ["", "%", "%%", "a%a", "%a%a%a%a%a%a%b", "%😀%_a%😀a", "%_" * 50 + "%"]
-    patterns += [text("ab_%%%\\😀é\n", 9) for _ in range(300)]
+    patterns += [text("ab_%%%\\😀é\n", 9) for _ in range(count)]
     path = stored(pl.DataFrame({"s": texts}), tmp_path / "t.parquet")
     with both(spark, path) as (one, other, scan):
         summands = tuple(
@@ -126,11 +127,10 @@ def test_patterns_match_what_they_match_in_duckdb(spark: SparkSession, tmp_path:
         assert sum(sum(each.tolist()) for each in expected) > len(texts)
 
 
-def test_bytes_that_are_no_text_fail_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_fail_nothing(spark: SparkSession) -> None:
     texts = "SELECT id AS p, CAST(unhex(CASE WHEN id % 2 = 0 THEN 'FF41' ELSE '4142' END) AS STRING) AS q FROM range(6)"
-    spark.sql(texts).write.parquet(str(tmp_path / "t"))
     engine = SparkEngine(spark)
-    columns = engine.add("t", spark.read.parquet(str(tmp_path / "t")), None).columns
+    columns = engine.add("t", spark.sql(texts), None).columns
     found = listed_units(engine.persons(Persons(Scan(PrivateTable("t", columns, "p")), Q, 3)))
     assert found == [(("AB",), 3), (("\ufffdA",), 3)]
     engine.close()
@@ -141,7 +141,7 @@ def test_bytes_that_are_no_text_fail_nothing(spark: SparkSession, tmp_path: Path
 
 @pytest.mark.parametrize("limit", [None, 3])
 def test_tallies_of_random_evil_tables_are_the_same(limit: int | None, spark: SparkSession, tmp_path: Path) -> None:
-    """Among the persons is one with most of the rows."""
+    """Among the persons is one with most of the rows. `test_conformance` has bins, values and keys of every shape."""
     rows = [random_row(LUCK, LUCK.choice([None, 7, 7, *range(60)])) for _ in range(800)]
     rows += [random_row(LUCK, 7)] * 900
     path = stored(frame(rows, SCHEMA), tmp_path / "t.parquet")
@@ -161,50 +161,44 @@ def test_tallies_of_random_evil_tables_are_the_same(limit: int | None, spark: Sp
         )
         values = ("north", "south", None, "west")
         keys = Keys((KeyColumn("r", ColumnReference("r"), values), KeyColumn("b", ColumnReference("b"), (True, False))))
-        for bounding in (None, BOUNDING, Bounding(50, 2)) if limit is None else (BOUNDING,):
+        tallies: Any = (
+            tiered((None, Bounding(50, 2)), (None, BOUNDING, Bounding(50, 2))) if limit is None else (BOUNDING,)
+        )
+        for bounding in tallies:
             tally = Tally(relation, keys, summands, bounding)
             mine, theirs = opened(one.tally(tally)), opened(other.tally(tally))
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
         keys = Keys((KeyColumn("r", ColumnReference("r"), ("north", None)),), wanted=(1,))
-        for bounding in (None, BOUNDING):
+        bounds: Any = tiered((BOUNDING,) if limit is None else (), (None, BOUNDING))
+        for bounding in bounds:
             bins = Bins(relation, keys, ColumnReference("x"), Fraction(-3), Fraction(5, 4), 8, bounding, 1024)
             assert opened(one.bins(bins)).tolist() == opened(other.bins(bins)).tolist()
-            for name in ("q", "w", "x", "t") if limit is None else ("d", "c"):
+            columns: Any = tiered(("t",), ("q", "w", "x", "t")) if limit is None else tiered(("c",), ("d", "c"))
+            for name in columns:
                 distinct = Distinct(relation, keys, ColumnReference(name), bounding)
                 assert opened(one.distinct(distinct)).tolist() == opened(other.distinct(distinct)).tolist(), name
-        for names in (("q",), ("d", "w"), ("r", "c", "b"))[:: 1 if limit is None else 2]:
+        keyed: Any = (
+            tiered((("d", "w"),), (("q",), ("d", "w"), ("r", "c", "b")))
+            if limit is None
+            else tiered((), (("q",), ("r", "c", "b")))
+        )
+        for names in keyed:
             asked = Persons(relation, Keys(tuple(KeyColumn(name, ColumnReference(name), None) for name in names)), 2)
             assert listed_units(one.persons(asked)) == listed_units(other.persons(asked))
-
-
-def test_an_empty_table_has_zeros(spark: SparkSession, tmp_path: Path) -> None:
-    with both(spark, stored(frame([], SCHEMA), tmp_path / "t.parquet"), x=(-3, 7)) as (_, engine, scan):
-        keys = Keys((KeyColumn("r", ColumnReference("r"), ("north", None)),))
-        quantum = Quantum(Fraction(1, 1024), Fraction(-3), Fraction(7))
-        tally = Tally(scan, keys, (Summand("rows"), Summand("sum", ColumnReference("x"), quantum)), BOUNDING)
-        assert [each.tolist() for each in opened(engine.tally(tally))] == [[0, 0], [0, 0]]
-        assert opened(
-            engine.bins(Bins(scan, keys, ColumnReference("x"), Fraction(0), Fraction(1), 2, BOUNDING))
-        ).tolist() == [
-            [0, 0],
-            [0, 0],
-        ]
-        assert listed_units(engine.persons(Persons(scan, Q, 2))) == []
 
 
 def test_found_keys_come_in_parts_each_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = pl.DataFrame({"p": [n % 700 for n in range(3000)], "q": [f"key {n % 1100}" for n in range(3000)]})
-    with both(spark, stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
+    monkeypatch.setattr(spark_engine, "_AT_ONCE", 100)
+    monkeypatch.setattr(spark_engine, "_AS_PYTHON", 30)
+    table = pl.DataFrame({"p": [n % 140 for n in range(600)], "q": [f"key {n % 220}" for n in range(600)]})
+    with both(spark, stored(table, tmp_path / "t.parquet")) as (one, engine, scan):
         persons = Persons(scan, Q, 2)
-        whole = listed_units(engine.persons(persons))
-        monkeypatch.setattr(spark_engine, "_AT_ONCE", 200)
-        assert len(list(engine.persons(persons))) > 3
-        assert listed_units(engine.persons(persons)) == whole
-        monkeypatch.setattr(spark_engine, "_AS_PYTHON", 30)
-        assert max(len(opened(each)[0]) for each in engine.persons(persons)) == 30
-        assert listed_units(engine.persons(persons)) == whole
+        parts = list(engine.persons(persons))
+        assert len(parts) > 3
+        assert max(len(opened(part)[0]) for part in parts) == 30
+        assert listed_units(iter(parts)) == listed_units(one.persons(persons))
 
 
 @pytest.mark.parametrize("most", [8 << 9, 1 << 24], ids=["some by windows", "all by arrays"])
@@ -216,7 +210,9 @@ def test_weights_of_keys_are_the_same_by_arrays_and_by_windows(
     rows = [random_row(LUCK, LUCK.choice([7, 7, *range(40)])) for _ in range(400)]
     rows += rows[:50]
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
-        for names, count in ((("b", "c", "d"), 3), (("q", "w"), 8), (("t", "r"), 8), (("x",), 3)):
+        every = ((("b", "c", "d"), 3), (("q", "w"), 8), (("t", "r"), 8), (("x",), 3))
+        cases: Any = tiered(((("q", "t", "b", "c", "d", "w", "r", "x"), 3),), every)
+        for names, count in cases:
             columns = Keys(tuple(KeyColumn(name, ColumnReference(name), None) for name in names))
             asked = Persons(scan, columns, count, (100, 70, 57, 50, 44, 40, 37, 35)[:count])
             assert dict(listed_units(one.persons(asked))) == dict(listed_units(other.persons(asked))), names
@@ -237,7 +233,9 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
         if not here:
             other._key_lists = KeysInDriver(other._made)
-        for names in (("b", "c", "d"), ("w", "r"), ("q", "t"), ("x",)):
+        every = (("b", "c", "d"), ("w", "r"), ("q", "t"), ("x",))
+        cases: Any = tiered((("x", "t", "q", "r", "w", "b", "d", "c"),), every)
+        for names in cases:
             columns = tuple(KeyColumn(name, ColumnReference(name), None) for name in names)
             units = [opened(each)[0] for each in one.persons(Persons(scan, Keys(columns), 50))]
             listed = sorted((key for keys in units for key in keys), key=lambda key: (key[-1] is not None, repr(key)))
@@ -256,7 +254,7 @@ def test_files_of_keys_are_gone_when_they_were_read(
         listed: list[tuple[Value, ...]] = [(f"key {n}",) for n in range(10)]
         keys = Keys(Q.columns, found=Found(10, lambda: iter([listed[:5], listed[5:]])))
         tally = Tally(scan, keys, (Summand("rows"),), BOUNDING)
-        for read_at_once in (1, 8, 1 << 18):
+        for read_at_once in tiered((8,), (1, 8, 1 << 18)):
             monkeypatch.setattr(spark_engine, "_AT_ONCE", read_at_once)
             every = [opened(each)[0].tolist() for each in engine.in_parts(tally, 4)]
             assert every == [[3, 3, 3, 3], [3, 3, 3, 3], [3, 3]]

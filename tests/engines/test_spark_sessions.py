@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -26,6 +25,7 @@ from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Filter, Kind, Literal, PrivateTable, Scan
 from spark_session import event_log, spark_session
+from waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +43,7 @@ def spark() -> SparkSession:
     return spark_session()
 
 
+FIFTY = pl.DataFrame({"id": range(50)})
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "Pacific/Auckland",
@@ -82,13 +83,12 @@ def test_what_a_user_sets_changes_no_integer(spark: SparkSession, tmp_path: Path
             quantum = Quantum(Fraction(1, 2**40), Fraction(-3), Fraction(7))
             summands = (
                 Summand("rows"),
+                Summand("persons"),
                 Summand("sum", ColumnReference("x"), quantum),
                 Summand("sum", hours, Quantum(Fraction(1), Fraction(0), Fraction(23), is_whole=True)),
             )
-            told = [
-                each.tolist() for each in opened(engine.tally(Tally(Filter(scan, texts), keys, summands, BOUNDING)))
-            ]
-            answers.append([told, listed_units(engine.persons(Persons(scan, Q, 2)))])
+            found = opened(engine.tally(Tally(Filter(scan, texts), keys, summands, BOUNDING)))
+            answers.append([integers.tolist() for integers in found])
 
     ask()
     with _set(spark):
@@ -141,7 +141,7 @@ def test_rows_that_need_not_be_the_same_twice_are_refused(spark: SparkSession) -
     ):
         with pytest.raises(InvalidParameter):
             engine.add("t", source, None)
-    with pytest.raises(NotFound, match="no table 'nowhere'"):
+    with pytest.raises(NotFound, match="'nowhere'"):
         engine.add("t", "nowhere", None)
     engine.add("distinct", rows.distinct(), None)
     engine.add("whole rows", rows.selectExpr("id", "id % 3 AS a").dropDuplicates(), None)
@@ -184,8 +184,9 @@ def test_rows_that_depend_on_where_others_lie_are_refused_wherever_they_are_aske
     columns = ("id AS p", "id % 7 AS g", "id % 5 AS x", "DATE '2024-01-01' AS day")
     spark.range(50).selectExpr(*columns).createOrReplaceTempView("base")
     for text in CHOOSING:
-        with pytest.raises(InvalidParameter, match=r"not always the same|computed anew"):
+        with pytest.raises(InvalidParameter) as refused:
             require_readable(spark.sql(text))
+        assert refused.value.name == "source", text
     for text in STEADY:
         require_readable(spark.sql(text))
 
@@ -219,7 +220,7 @@ def test_a_frame_that_is_refused_is_not_printed(spark: SparkSession) -> None:
 def test_the_active_session_stands_for_no_other_spark(spark: SparkSession) -> None:
     before = spark.sparkContext.master
     for url in ("spark://nowhere:7077?table=trips", "sc://nowhere:15002?table=trips"):
-        with pytest.raises(InvalidParameter, match="another Spark than the session that is active") as refused:
+        with pytest.raises(InvalidParameter) as refused:
             connect(url)
         assert "nowhere" not in str(refused.value)
     assert spark.sparkContext.master == before
@@ -227,42 +228,39 @@ def test_the_active_session_stands_for_no_other_spark(spark: SparkSession) -> No
 
 
 def test_files_that_are_gone_are_a_change(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(50).write.parquet(str(tmp_path / "t"))
+    path = stored(FIFTY, tmp_path / "t.parquet")
     engine = SparkEngine(spark)
-    engine.add("t", spark.read.parquet(str(tmp_path / "t")), None)
+    engine.add("t", spark.read.parquet(str(path)), None)
     assert engine.unchanged()
-    for part in (tmp_path / "t").glob("*.parquet"):
-        part.unlink()
+    path.unlink()
     assert not engine.unchanged()
     engine.close()
 
 
 def test_a_table_has_a_name_a_fingerprint_and_a_state(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "with space"
-    spark.range(50).write.parquet(str(folder))
+    folder.mkdir()
+    part = stored(FIFTY, folder / "0.parquet")
     spark.read.parquet(str(folder)).createOrReplaceTempView("named")
-    session, name = connect("named")
-    assert session.table(name).count() == 50
+    assert connect("named") == (spark, "named")
     engine = SparkEngine(spark)
     by_name, by_frame = engine.add("a", "named", None), engine.add("b", spark.range(50).repartition(3), None)
     assert by_name.fingerprint == by_frame.fingerprint
     assert by_name.fingerprint != engine.add("c", spark.range(51), None).fingerprint
     assert engine.identity == f"spark {spark.version}"
     assert engine.unchanged()
-    part = next(folder.glob("*.parquet"))
-    part.with_name("." + part.name + ".crc").unlink()
     part.write_bytes(part.read_bytes() + b" ")
     assert not engine.unchanged()
     engine.close()
     assert not spark.catalog.tableExists("view_0")
     for url in ("spark://nowhere:7077", "http://nowhere?table=t"):
-        with pytest.raises(InvalidParameter, match="names no table"):
+        with pytest.raises(InvalidParameter) as refused:
             connect(url)
+        assert refused.value.name == "source"
 
 
 def test_what_a_user_has_cached_stays_cached(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(50).write.parquet(str(tmp_path / "t"))
-    cached = spark.read.parquet(str(tmp_path / "t")).cache()
+    cached = spark.read.parquet(str(stored(FIFTY, tmp_path / "t.parquet"))).cache()
     engine = SparkEngine(spark)
     engine.add("t", cached, None)
     engine.close()
@@ -312,10 +310,11 @@ def test_a_question_ends_when_its_time_is_over(spark: SparkSession) -> None:
     engine = SparkEngine(spark)
     slow = spark.range(10**12).selectExpr("id % 1000 AS a", "id % 7 AS id")  # its tasks notice that nobody waits
     engine._sources["t"] = engine._seen_from_beside("t", slow)
-    engine._time = TimeLimit(1.0)
+    engine._time = TimeLimit(0.1)
     scan = Scan(PrivateTable("t", (("a", Domain(Kind.INTEGER)), ("id", Domain(Kind.INTEGER))), None))
-    with pytest.raises(QueryFailed, match="in time"):  # it would take days
+    with pytest.raises(QueryFailed) as failed:  # it would take days
         engine.distinct(Distinct(scan, Keys(), Call("add", (ColumnReference("a"), ColumnReference("id")))))
+    assert failed.value.cause == "time"
     engine.close()
 
 
@@ -333,19 +332,16 @@ def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Pa
     with both(spark, stored(table, tmp_path / "t.parquet"), x=(0, 100_000)) as (_, engine, scan):
         keys = Keys((KeyColumn("q", ColumnReference("q"), ("plain", None)),))
         quantum = Quantum(Fraction(1, 1024), Fraction(0), Fraction(100_000))
-        for bounding in (None, BOUNDING):
-            engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", ColumnReference("x"), quantum)), bounding))
-            engine.bins(Bins(scan, keys, ColumnReference("x"), Fraction(0), Fraction(1000), 100, bounding))
-            engine.distinct(Distinct(scan, keys, ColumnReference("q"), bounding))
+        engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", ColumnReference("x"), quantum)), BOUNDING))
+        engine.bins(Bins(scan, keys, ColumnReference("x"), Fraction(0), Fraction(1000), 100, BOUNDING))
+        engine.distinct(Distinct(scan, keys, ColumnReference("q"), BOUNDING))
         list(engine.persons(Persons(scan, Q, 1)))
         engine.tally(
             Tally(Filter(scan, Call("gt", (ColumnReference("x"), Literal(54321)))), Keys(), (Summand("rows"),))
         )
     spark.range(1).count()
-    deadline = time.monotonic() + 120
-    while "54321" not in (text := _written_since(log, before)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert "54321" in text  # the question's own constants are public
+    until(lambda: "54321" in _written_since(log, before), "the question, whose constants are public, is in the log")
+    text = _written_since(log, before)
     assert not [secret for secret in secrets if secret in text]
     jobs = [json.loads(line) for line in text.splitlines() if '"Event":"SparkListenerJobStart"' in line]
     assert "giveortake" in {job["Properties"].get("spark.job.description") for job in jobs}

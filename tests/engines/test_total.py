@@ -11,9 +11,11 @@ from evil_calls import LEAVES, ROWS, calls
 from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.errors import QueryFailed
 from giveortake.plan import ColumnReference, Derive, Expression, Filter, Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
+from tiers import tiered
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +52,23 @@ def _run(engine: DuckDBEngine, scan: Scan, values: list[Expression]) -> None:
             engine.tally(Tally(derived, Keys((column,)), (Summand("rows"),)))
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_every_function_is_total_on_evil_values_and_inside_every_other(
-    name: str, engine: DuckDBEngine, scan: Scan
-) -> None:
+def test_every_function_is_total_on_evil_values_and_inside_every_other(engine: DuckDBEngine, scan: Scan) -> None:
+    failed = []
+    for name in sorted(FUNCTIONS):
+        try:
+            _require_total(name, engine, scan)
+        except QueryFailed:
+            failed.append(name)
+    assert failed == []
+
+
+def _require_total(name: str, engine: DuckDBEngine, scan: Scan) -> None:
     luck = random.Random(name)  # noqa: S311 (see above)
-    plain = calls(name, LEAVES, luck, 12, scan)
-    assert plain
+    plain = calls(name, LEAVES, luck, tiered(8, 24), scan)
+    assert plain, name
     nested = [
         call
-        for outer in luck.sample(sorted(FUNCTIONS), 20)
+        for outer in luck.sample(sorted(FUNCTIONS), tiered(10, 40))
         for call in calls(outer, [*plain, *plain, *LEAVES], luck, 1, scan)
     ]
     _run(engine, scan, plain)

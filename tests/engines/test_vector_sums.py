@@ -22,9 +22,14 @@ from giveortake.plan import Call, ColumnReference, Filter, Literal, Relation
 from giveortake.session.session import mechanism_of
 from inside import engine_of
 from replay import Revealing
+from tiers import is_long, tiered
 
 STEPS = 64
 BOUNDS = (40, 150, 3_000, 10_000_000)
+SHAPES = ("gram", "gradient", "cells", "many cells", "cells and a total")
+SPARK: dict[bool, tuple[str, ...]] = (  # by persons or by rows; two samples, below, add up to the cells of persons
+    {True: SHAPES, False: SHAPES} if is_long() else {True: ("gram", "many cells"), False: ("gram", "cells")}
+)
 ROWS: dict[str, list[Any]] = {
     "person": [1, 1, 1, 2, 2, 3, 4, 4, 4, 4, 5, 6],
     "x": [0.5, -1.0, 0.25, 1.0, 1.0, None, 0.1, 0.2, 0.3, 0.4, -0.75, 0.0],
@@ -117,8 +122,8 @@ def test_every_engine_sums_the_same_vectors(name: str, request: pytest.FixtureRe
         s = session(source, person=person)
         for bound in BOUNDS if name != "spark" else (150,):  # Spark runs the same words: see the golden statements
             for shape, asked in shapes(mechanism_of(s).origin.relations["rows"], bound).items():
-                if name == "spark" and person and shape == "cells":
-                    continue  # two samples, below, add up to it
+                if name == "spark" and shape not in SPARK[person]:
+                    continue
                 found = answer(engine_of(s), asked)
                 assert found == expected(asked, ROWS), f"{shape}, {bound} steps, {person=}"
         if person:
@@ -180,7 +185,7 @@ def test_too_many_rows_for_doubles_or_arrays_are_added_up_in_integers_and_a_pers
 
 
 @pytest.mark.parametrize("person", [True, False])
-@pytest.mark.parametrize("bound", [1, 7, 90, 2**20, 2**29, 2**30])
+@pytest.mark.parametrize("bound", tiered([7, 90, 2**30], [1, 7, 90, 2**20, 2**29, 2**30]))
 def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person: bool) -> None:
     """What a unit adds is what it gives alone: nobody else decides it."""
     random = np.random.default_rng(bound % 1000)
@@ -215,7 +220,7 @@ def test_what_cannot_be_summed_is_refused_by_what_it_says() -> None:
         relation = mechanism_of(s).origin.relations["rows"]
         with pytest.raises(QueryRefused, match="steps"):
             VectorSum(relation, (value("x"),), (), (Component((0,)),), 2**30 + 1)
-        with pytest.raises(QueryRefused, match="too many steps"):
+        with pytest.raises(QueryRefused, match="steps"):
             VectorSum(relation, (value("x", 2**20),), (), (Component((0, 0)),), 2**30)
         wide = KeyColumn("city", ColumnReference("city"), tuple(str(n) for n in range(2**20 + 1)))
         with pytest.raises(QueryRefused, match="cells"):

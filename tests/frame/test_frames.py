@@ -190,7 +190,7 @@ def test_what_cannot_be_asked_is_refused_by_name(build: Callable[[], object], na
 def test_habits_of_other_frames_are_told_what_to_write(name: str, hint: str) -> None:
     with pytest.raises(AttributeError) as told:
         getattr(trips(), name)
-    assert f"'Table' object has no attribute '{name}'\n\n  hint: " in str(told.value)
+    assert f"'{name}'\n\n  hint: " in str(told.value)
     assert hint in str(told.value)
     assert not hasattr(trips(), name)
 
@@ -207,9 +207,9 @@ def test_the_hints_of_habits_name_aggregates_that_there_are() -> None:
 
 def test_a_table_is_copied_and_a_name_that_means_nothing_gets_no_hint() -> None:
     assert copy.copy(trips()).relation == trips().relation
-    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"'nothing'$"):
         _ = trips().nothing  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"no attribute 'relation'$"):
+    with pytest.raises(AttributeError, match=r"'relation'$"):
         _ = object.__new__(gt.Table).relation
 
 
@@ -246,7 +246,7 @@ DATED: dict[str, tuple[Callable[[gt.Table], gt.Table], str]] = {
 def test_texts_beside_dates_are_dates_as_in_sql(written: Callable[[gt.Table], gt.Table], condition: str) -> None:
     asked = sql.read(f"SELECT COUNT(*) AS n FROM trips WHERE {condition}", CATALOG).question
     assert written(trips()).agg(n=gt.count()) == asked
-    with pytest.raises(QueryRefused, match="write dates as '2024-01-31'"):
+    with pytest.raises(QueryRefused, match="2024-01-31"):
         trips().filter(col("day") > "January")
     late = trips().group_by(late=col("day") >= "2024-07-01").agg(n=gt.count())
     assert late == trips().group_by(late=col("day") >= dt.date(2024, 7, 1)).agg(n=gt.count())

@@ -105,21 +105,21 @@ def test_texts_that_are_not_nested_add_up() -> None:
 
 def test_texts_that_are_made_and_kept_are_shorter_still() -> None:
     count(Scan(TABLE), call("lower", NOTE))
-    with pytest.raises(QueryRefused, match="keys and distinct values"):
+    with pytest.raises(QueryRefused, match="distinct values"):
         count(Scan(TABLE), *(call(name, NOTE) for name in ("lower", "upper", "trim")), call("concat", NOTE, CODE))
     count(Scan(TABLE), NOTE, NOTE, CODE)  # what is stored is not made
     distinct = Aggregate(AggregateKind.COUNT_DISTINCT, call("concat", NOTE, NOTE, NOTE, NOTE, CODE))
-    with pytest.raises(QueryRefused, match="keys and distinct values"):
+    with pytest.raises(QueryRefused, match="distinct values"):
         Question(Scan(TABLE), (), (("n", Measured(distinct)),))
     made = Derive(Scan(TABLE), (("long", call("concat", NOTE, NOTE, NOTE, NOTE, CODE)),))
-    with pytest.raises(QueryRefused, match="keys and distinct values"):
+    with pytest.raises(QueryRefused, match="distinct values"):
         count(PerPerson(made, ("long",), ()))
 
 
 def test_kept_texts_of_a_join_count_for_all_rows_that_it_makes() -> None:
     joined = JoinPersons(Scan(TABLE, 100), Scan(TABLE, 100), (("note", "other"),))
     count(joined, call("concat", CODE, ColumnReference("code")))
-    with pytest.raises(QueryRefused, match="a join makes"):
+    with pytest.raises(QueryRefused, match="join"):
         count(joined, call("lower", NOTE))
 
 
@@ -166,7 +166,7 @@ def test_the_product_of_caps_is_bounded() -> None:
     assert few.most_rows == 90_000
     with pytest.raises(QueryRefused, match="100,000"):
         require_few_matches(JoinPersons(Scan(TABLE, 400), Scan(TABLE, 300), (("note", "other"),)))
-    with pytest.raises(QueryRefused, match="repeat a row 101 times"):
+    with pytest.raises(QueryRefused, match="101"):
         require_few_matches(JoinPersons(Scan(TABLE), Scan(TABLE, 101), (("note", "other"),)))
 
 

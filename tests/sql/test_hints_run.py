@@ -42,22 +42,22 @@ def _hint_of(text: str) -> str:
     return refusal.value.hint
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_what_is_refused_by_name_is_told_with_a_line_that_runs(name: str) -> None:
-    line = LINE.search(BY_NAME[name])
-    assert line, BY_NAME[name]
-    assert sql.parse(line[0], CATALOG).aggregates()
+def _runs(line: str) -> bool:
+    try:
+        return bool(sql.parse(line, CATALOG).aggregates())
+    except QueryRefused:
+        return False
 
 
-@pytest.mark.parametrize("text", [text for text, _ in WITH_HINTS], ids=[text[:80] for text, _ in WITH_HINTS])
-def test_a_line_in_a_hint_runs(text: str) -> None:
-    line = LINE.search(_hint_of(text))
-    if line is not None:
-        assert sql.parse(line[0], CATALOG).aggregates()
+def test_what_is_refused_by_name_is_told_with_a_line_that_runs() -> None:
+    lines = {name: LINE.search(hint) for name, hint in BY_NAME.items()}
+    assert [name for name, line in lines.items() if line is None or not _runs(line[0])] == []
 
 
-def test_most_refusals_are_told_with_a_line() -> None:
+def test_a_line_in_a_hint_runs_and_most_hints_have_one() -> None:
     hints = [_hint_of(text) for text, _ in WITH_HINTS]
+    lines = {match[0] for match in map(LINE.search, hints) if match is not None}
+    assert [line for line in lines if not _runs(line)] == []
     assert sum(LINE.search(hint) is not None for hint in hints) >= len(hints) / 2
 
 

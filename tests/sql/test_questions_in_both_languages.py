@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
@@ -18,18 +16,18 @@ from giveortake.plan import AggregateKind, JoinPublic, PerPerson
 from paired_questions import PAIRS, col, trips
 
 
-@pytest.mark.parametrize(("text", "build"), PAIRS, ids=[text[:70] for text, _ in PAIRS])
-def test_sql_and_frame_build_the_same_question(text: str, build: Callable[[], Any]) -> None:
-    question = build()
-    assert sql.parse(text, CATALOG) == question
-    assert sql.parse(text, CATALOG).relation.to_json() == question.relation.to_json()
+def test_sql_and_frame_build_the_same_question() -> None:
+    for text, build in PAIRS:
+        question, parsed = build(), sql.parse(text, CATALOG)
+        assert parsed == question, text
+        assert parsed.relation.to_json() == question.relation.to_json(), text
 
 
 def test_having_computes_with_columns_of_the_answer() -> None:
     text = "SELECT region, COUNT(*) AS n, SUM(amount) AS s FROM trips GROUP BY region HAVING "
     plain = sql.parse(text + "2 * COUNT(*) - SUM(amount) > COUNT(*)", CATALOG)
     assert sql.parse(text + "2 * N - SUM(amount) > (n)", CATALOG) == plain
-    with pytest.raises(QueryRefused, match="`region` is neither"):
+    with pytest.raises(QueryRefused, match="`region`"):
         sql.parse(text + "n + region > 3", CATALOG)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from asked_tables import CATALOG
@@ -296,22 +298,31 @@ WITHOUT_HINTS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names"), WITH_HINTS, ids=[text[:80] for text, _ in WITH_HINTS])
-def test_a_text_is_refused_by_name_with_a_hint(text: str, names: str) -> None:
-    with pytest.raises(QueryRefused, match=names) as refusal:
+def refusal_of(text: str) -> QueryRefused | None:
+    """The refusal of a text; None if it is read as a question."""
+    try:
         sql.parse(text, CATALOG)
-    assert refusal.value.hint
+    except QueryRefused as refusal:
+        return refusal
+    return None
 
 
-@pytest.mark.parametrize(("text", "names"), WITHOUT_HINTS, ids=[repr(text[:80]) for text, _ in WITHOUT_HINTS])
-def test_a_text_is_refused_by_name(text: str, names: str) -> None:
-    with pytest.raises(QueryRefused, match=names):
-        sql.parse(text, CATALOG)
+def test_a_text_is_refused_by_name_with_a_hint() -> None:
+    wrong = []
+    for text, names in WITH_HINTS:
+        refusal = refusal_of(text)
+        if refusal is None or not refusal.hint or not re.search(names, str(refusal)):
+            wrong.append((text, names, str(refusal)))
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_text_is_refused_by_name() -> None:
+    refusals = [(text, names, str(refusal_of(text))) for text, names in WITHOUT_HINTS]
+    assert [found for found in refusals if not re.search(found[1], found[2])] == []
+
+
+def test_what_is_too_deep_too_long_or_broken_is_refused() -> None:
+    texts = [
         "SELECT COUNT(*) FROM trips WHERE " + "(" * 5_000 + "paid" + ")" * 5_000,
         "SELECT COUNT(*) FROM trips WHERE " + "(" * 140 + "paid" + ")" * 140 + " AND " * 2 + "paid",
         "SELECT COUNT(*) FROM trips WHERE " + "NOT " * 5_000 + "paid",
@@ -344,16 +355,12 @@ def test_a_text_is_refused_by_name(text: str, names: str) -> None:
         "SELECT COUNT(*) FROM",
         ")",
         "((((",
-    ],
-    ids=lambda text: f"{text[:50]}…{len(text)}",
-)
-def test_what_is_too_deep_too_long_or_broken_is_refused(text: str) -> None:
-    with pytest.raises(QueryRefused):
-        sql.parse(text, CATALOG)
+    ]
+    assert [f"{text[:50]}…{len(text)}" for text in texts if refusal_of(text) is None] == []
 
 
 def test_something_that_is_no_text_is_refused() -> None:
-    with pytest.raises(QueryRefused, match="a text, not a bytes"):
+    with pytest.raises(QueryRefused, match="bytes"):
         sql.parse(b"SELECT 1", CATALOG)  # type: ignore[arg-type]
 
 

@@ -40,7 +40,7 @@ class Rows:
 
     def expression(self, node: exp.Expr) -> Expression:
         """The plan's expression for a node, or a refusal."""
-        special = _SPECIAL.get(type(node))
+        special = SPECIAL.get(type(node))
         if special is not None:
             return special(self, node)
         reading = SCALARS.get(type(node))
@@ -262,7 +262,7 @@ def _own(rows: Rows, node: exp.Expr) -> Expression:
     return Call(OUR_OWN[name], tuple(rows.expression(each) for each in node.expressions))
 
 
-_SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
+SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
     exp.Column: lambda rows, node: rows.column(node),
     exp.Literal: _literal,
     exp.Boolean: _boolean,

@@ -279,7 +279,7 @@ _FORMS: dict[str, tuple[int, int]] = {  # special syntax, or other numbers of ar
     "IIF": (2, 3),
     "SUBSTRING": (1, 3),  # one, if FROM and FOR separate them
 }
-_ARGUMENTS = {
+ARGUMENTS = {
     **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
     **{spelled: (each.arguments, each.arguments) for each in AGGREGATES.values() for spelled in each.sql},
     **_FORMS,
@@ -292,7 +292,7 @@ def require_known_calls(text: str) -> None:
     require_known_names(text)
     tokens = tokens_of(text)
     for place, token in _calls(tokens):
-        known, count = _ARGUMENTS[str(token)], _count(tokens, place + 1)
+        known, count = ARGUMENTS[str(token)], _count(tokens, place + 1)
         if not known[0] <= count <= known[1]:
             raise QueryRefused(f"{token} does not take {count} argument{'s' if count != 1 else ''}")
 
@@ -305,7 +305,7 @@ def require_known_names(text: str, *, but: Collection[str] = (), resembling: boo
     tokens = tokens_of(text)
     for place, token in _calls(tokens):
         name = str(token)
-        if name in _ARGUMENTS or name in but or (resembling and not _is_like_one(name)):
+        if name in ARGUMENTS or name in but or (resembling and not _is_like_one(name)):
             continue
         inside = takewhile(lambda each: each.text != ")", tokens[place + 2 :])
         column = ([each.text for each in inside if each.kind in {"word", "quoted"}] or ["day"])[-1]
@@ -321,13 +321,13 @@ def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
 
 
 def _is_like_one(name: str) -> bool:
-    return name in _INSTEAD or bool(meant(name, _ARGUMENTS))
+    return name in _INSTEAD or bool(meant(name, ARGUMENTS))
 
 
 def _instead_of(name: str, column: str) -> str:
     if name in _INSTEAD:
         return _INSTEAD[name].replace("day)", f"{column})")
-    return f"{meant(name, _ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
+    return f"{meant(name, ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
 
 
 def _count(tokens: list[Token], opening: int) -> int:
