@@ -6,9 +6,9 @@ from fractions import Fraction as F
 from typing import Any
 
 import polars as pl
-import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.compile import LATEST, Measurement, Rules, Spend, Terms
 from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
 from giveortake.compile.selection_rules import DEGREE, LENGTH, key_delta
@@ -57,8 +57,8 @@ def told(answer: gt.answers.Answer) -> dict[str, Any]:
 # -- which way -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [PERSONS, ROWS, SUMS, BOTH, MEAN])
-@pytest.mark.parametrize("spend", OTHERS)
+@all_cases("text", [PERSONS, ROWS, SUMS, BOTH, MEAN])
+@all_cases("spend", OTHERS)
 def test_gaussian_spends_find_keys_by_weights(text: str, spend: Spend) -> None:
     selection = made(text, spend).selection
     assert isinstance(selection, NoisyWeights)
@@ -66,7 +66,7 @@ def test_gaussian_spends_find_keys_by_weights(text: str, spend: Spend) -> None:
     assert selection.decides is None
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "options", "decides"),
     [
         (PERSONS, {}, 0),
@@ -89,7 +89,7 @@ def test_a_pure_spend_lets_one_count_serve_both_purposes_where_it_can(
     assert len(found.measured) == len(found.measures) - (decides is not None)
 
 
-@pytest.mark.parametrize(("options", "decides"), [({"groups": 1}, 0), ({"unit": gt.ROW}, 0), ({}, None)])
+@all_cases(("options", "decides"), [({"groups": 1}, 0), ({"unit": gt.ROW}, 0), ({}, None)])
 def test_of_one_key_a_unit_the_gaussian_number_that_decides_is_the_answer(
     options: dict[str, Any], decides: int | None
 ) -> None:
@@ -99,7 +99,7 @@ def test_of_one_key_a_unit_the_gaussian_number_that_decides_is_the_answer(
     assert (selection.touched == 1) is (decides is not None)
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@all_cases("neighbours", ["add-remove", "change-one"])
 def test_optimal_chances_are_taken_where_they_show_more(neighbours: Neighbours) -> None:
     found = made(SUMS, PURE, neighbours=neighbours).selection
     assert isinstance(found, OptimalChances)
@@ -115,15 +115,15 @@ def test_optimal_chances_are_taken_where_they_show_more(neighbours: Neighbours) 
 # -- names and prices ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [PERSONS, ROWS, SUMS, BOTH])
-@pytest.mark.parametrize("spend", [PURE, *OTHERS])
+@all_cases("text", [PERSONS, ROWS, SUMS, BOTH])
+@all_cases("spend", [PURE, *OTHERS])
 def test_what_is_drawn_in_another_way_has_another_name(text: str, spend: Spend) -> None:
     assert made(text, spend).digest() != made(text, spend, Rules.FIRST).digest()
     assert made(text, spend).digest() == made(text, spend).digest()
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
-@pytest.mark.parametrize("text", [PERSONS, SUMS, BOTH])
+@all_cases("neighbours", ["add-remove", "change-one"])
+@all_cases("text", [PERSONS, SUMS, BOTH])
 def test_the_whole_promise_is_what_was_to_be_spent(text: str, neighbours: Neighbours) -> None:
     with session(neighbours=neighbours) as s:
         unit = mechanism_of(s).budget.unit
@@ -172,8 +172,8 @@ def test_of_a_stated_delta_as_much_finds_keys_as_lowers_the_threshold_most() -> 
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"unit": gt.ROW}, {"neighbours": "change-one"}, {"groups": 1}])
-@pytest.mark.parametrize("spend", [{"epsilon": 5}, {"mu": 2}, {"epsilon": 3, "delta": "1e-11"}])
+@all_cases("options", [{}, {"unit": gt.ROW}, {"neighbours": "change-one"}, {"groups": 1}])
+@all_cases("spend", [{"epsilon": 5}, {"mu": 2}, {"epsilon": 3, "delta": "1e-11"}])
 def test_common_keys_are_found_rare_ones_are_not_and_numbers_are_at_least_one(
     spend: dict[str, Any], options: dict[str, Any]
 ) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from evil_tables import Table, random_table
 from giveortake.answers.caps import least_error
 from giveortake.compile import Caps, Measurement, Spend
@@ -73,9 +74,7 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
         assert (dim.bounds, dim.bounds_at("0.99")) == ({}, {})
         assert "at this ε no bounds are seen of fine" in str(dim)
         assert s.profile(epsilon=1000, columns=["fine"]).bounds_at("0.99") == {"fine": (0, 4)}
-        with pytest.raises(
-            InvalidParameter, match=r"is not a column of numbers\n\n  hint: columns of numbers are fine"
-        ):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1, columns=["fine,person"])
 
 
@@ -98,7 +97,7 @@ def test_groups_whose_keys_are_known_end_with_them_and_a_maximum_ends_the_rows()
     assert profile.rows.closed
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@all_cases("change", CHANGES)
 def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: Any) -> None:
     moved = {"add-remove": 1, "change-one": 2}[change]
     s = session(neighbours=change, budget=gt.PureDP(10))
@@ -130,7 +129,7 @@ def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
     ):
         with pytest.raises(InvalidParameter, match=said):
             s.profile(epsilon=1, **wrong)
-    with pytest.raises(InvalidParameter, match="only partly visible"):
+    with pytest.raises(InvalidParameter):
         s.partition("region")["north"].profile(epsilon=1)
     assert s.spent == 0
 
@@ -140,11 +139,11 @@ def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None
         profile = s.profile(epsilon=9_000, columns=["amount"])
         assert profile.bounds_at("0.99") == {"amount": (-64, 64)}
         assert profile.caps() == {}
-        with pytest.raises(InvalidParameter, match="every row is protected by itself"):
+        with pytest.raises(InvalidParameter):
             profile.left_out(rows_per_person=3)
-        with pytest.raises(InvalidParameter, match="there are no caps"):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1)
-        with pytest.raises(InvalidParameter, match="groups of a person"):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1, by=["region"], columns=["amount"])
 
 
@@ -238,7 +237,7 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
             ledger_of(s).analyst(name, datasets=["trips"], budget=gt.PureDP(5))
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
         query = ann.sql(COUNT)
-        with pytest.raises(QueryRefused, match="none of trips was released to you"):
+        with pytest.raises(QueryRefused):
             query.quote(epsilon=1, caps="best")
         told = query.quote(epsilon=1, rows_per_person=40).left_out
         assert told is not None
@@ -283,8 +282,8 @@ def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -
     assert profile.plot(title="Trips").title.text == "Trips"
 
 
-@pytest.mark.parametrize("epsilon", [1, 10, 1000, 10**9])
-@pytest.mark.parametrize("most", [None, 300])
+@all_cases("epsilon", [1, 10, 1000, 10**9])
+@all_cases("most", [None, 300])
 def test_the_lines_of_a_profile_go_on_until_the_error_grows_or_nothing_is_left_out(
     epsilon: int, most: int | None
 ) -> None:
@@ -312,5 +311,5 @@ def test_bins_cover_every_size_once() -> None:
 
 def test_a_magnitude_is_of_a_column_of_numbers() -> None:
     relation = mechanism_of(session()).origin.uncapped["trips"]
-    with pytest.raises(InvalidParameter, match="not a column of numbers"):
+    with pytest.raises(InvalidParameter):
         Magnitude(relation, "region")

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.session.quote import Quote
 from inside import ledger_of
@@ -22,7 +23,7 @@ TERMS: list[Any] = [{"epsilon": 1}, {"epsilon": 10**6}, {"share": "1/3"}]
 MEAN = "SELECT r, AVG(x) AS m, MEDIAN(x) AS q FROM data GROUP BY r"
 
 
-@pytest.mark.parametrize("budget", [gt.PureDP(10), gt.ApproxDP(10, "1e-4"), gt.ZCDP(3), gt.GaussianDP(3)], ids=str)
+@all_cases("budget", [gt.PureDP(10), gt.ApproxDP(10, "1e-4"), gt.ZCDP(3), gt.GaussianDP(3)])
 def test_every_quote_is_read_as_it_was_written(budget: Any) -> None:
     pure = isinstance(budget, gt.PureDP)
     with small_session(budget=budget) as s:
@@ -45,7 +46,7 @@ def test_keys_that_are_found_and_margins_without_bound_are_kept() -> None:
         assert Quote.from_json(quote.to_json()) == quote
 
 
-@pytest.mark.parametrize("text", ["", "7", "[]", "{}", '{"format": 1}', '{"format": 9}', "[" * 99_999])
+@all_cases("text", ["", "7", "[]", "{}", '{"format": 1}', '{"format": 9}', "[" * 99_999])
 def test_what_is_no_quote_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameter, match="the document"):
         Quote.from_json(text)
@@ -99,7 +100,7 @@ PRICED: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any, str], Any]]] =
 }
 
 
-@pytest.mark.parametrize(("quote", "ask"), PRICED.values(), ids=list(PRICED))
+@all_cases(("quote", "ask"), PRICED.values())
 def test_whatever_is_quoted_says_what_waits_for_approval_and_what_is_free_by_now(
     quote: Callable[[Any, str], Any], ask: Callable[[Any, str], Any]
 ) -> None:

@@ -6,9 +6,9 @@ import datetime as dt
 from typing import Any
 
 import polars as pl
-import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.session import Session
 
 MISSPELT = "'surgry' is none of the declared categories of `ward`, and has no group of its own; did you mean `surgery`?"
@@ -21,7 +21,7 @@ def session() -> Session:
     )
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "question",
     [
         "SELECT COUNT(*) AS n FROM stays WHERE ward = 'surgry'",
@@ -37,7 +37,7 @@ def test_a_misspelt_category_is_remarked_before_and_after(question: str) -> None
         assert MISSPELT in query.answer(epsilon=1).notes
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "question",
     [
         "SELECT COUNT(*) AS n FROM stays WHERE ward = 'surgery'",
@@ -99,7 +99,7 @@ def _outside(unit: Any = gt.ROW, **more: Any) -> Session:
     return gt.protect(OUTSIDE, name="stays", **said)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("key", "counted", "note"),
     [
         ("number", 30, "rows with another `k` than the declared domain allows are in no group"),

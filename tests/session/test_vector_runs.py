@@ -119,7 +119,7 @@ def test_only_rows_behind_a_session_are_learned_from() -> None:
             LearningData.of(pl.DataFrame(ROWS))  # type: ignore[arg-type]
         part = s.partition("city")["a"]
         data = LearningData.of(part)
-        with pytest.raises(QueryRefused, match="part of a table"):
+        with pytest.raises(QueryRefused):
             data.request([_asked(data, "gram", 5)], Spend(mu=MU), {}, "a model")
         with session() as other, pytest.raises(QueryRefused):
             data.require(_asked(LearningData.of(other), "gram", 5))

@@ -105,6 +105,6 @@ def _lone(table: str, number: int) -> str:
 def test_numbers_that_no_column_holds_are_refused_before_anything_is_charged() -> None:
     with neighbours(lambda _, frame: frame, attacked(4)) as s:
         for number in (2**63, -(2**63) - 1, 2**127):
-            with pytest.raises(QueryRefused, match="does not fit into 64 bits"):
+            with pytest.raises(QueryRefused):
                 s.workload(_lone("t1", number))
         assert not [entry for entry in s.history() if entry.kind == "reserved"]
