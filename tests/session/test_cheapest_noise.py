@@ -11,7 +11,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.accounting import filter as filter_of
-from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.ledger.events import event_from_dict
 from giveortake.privacy import events
 from giveortake.session import Session
@@ -99,9 +99,9 @@ def test_large_shares_are_pure_and_small_ones_are_not() -> None:
     with session() as s:
         large, small = s.sql(COUNT).quote(share="1/2"), s.sql(COUNT).quote(share="1/1000")
     assert large.spend == "ε = 0.5"
-    assert "Laplace noise: at this share intervals are 50 % narrower than with Gaussian noise" in large.remarks
+    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.remarks)
     assert small.spend.startswith("μ = ")
-    assert any(each.startswith("Gaussian noise: at this share") for each in small.remarks)
+    assert any(each.startswith("Gaussian noise") for each in small.remarks)
 
 
 def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
@@ -111,7 +111,7 @@ def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
         s.sql(COUNT).answer(epsilon="0.5")
         answer = s.sql(SHAPES[0].format(i=1)).answer(share="1/10")
         assert answer.cost == gt.PureDP("0.1", unit=gt.unit("p"))
-        assert "Laplace noise: Gaussian noise would use more than this share of what is left" in answer.notes
+        assert any(each.startswith("Laplace noise") for each in answer.notes)
         assert used(s) == Fraction(6, 10)
 
 
@@ -123,7 +123,7 @@ def test_the_same_question_at_the_same_share_is_free_even_if_another_noise_would
         again = s.sql(COUNT).answer(share="1/8")
         assert again.value == first.value
         assert s.spent == spent
-        assert "Laplace noise, as when this was asked before" in again.notes
+        assert any(each.startswith("Laplace noise") for each in again.notes)
         assert s.sql(SHAPES[0].format(i=1)).quote(share="1/8").spend.startswith("μ")
 
 
@@ -192,7 +192,7 @@ def test_a_margin_is_bought_with_the_noise_that_leaves_more() -> None:
     for margin, noise in ((10, "Laplace"), (60, "Gaussian")):
         with session() as s:
             told = s.sql(COUNT).quote(margin=margin)
-        assert any(each.startswith(f"{noise} noise: these margins take") for each in told.remarks)
+        assert any(each.startswith(f"{noise} noise") for each in told.remarks)
         often = {}
         for kind, at in (("Laplace", _epsilon(margin)), ("Gaussian", _mu(margin))):
             guard, times = filter_of(BUDGETS["(ε, δ)"]), 0
@@ -244,34 +244,10 @@ def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
         assert told[0] == told[1]
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
-
-
-def test_found_keys_of_rows_that_protect_themselves_speak_of_rows() -> None:
-    with session(gt.ApproxDP("4", "1e-5"), unit=gt.ROW, domains={}, groups_per_person=None, rows_per_group=None) as s:
-        query = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
-        told = [*query.answer(epsilon=1).notes, query.quote(epsilon=1).keys, query.quote(mu=1).keys]
-    assert "rows or more share" in told[0]
-    assert not [each for each in told if "person" in each]
-
-
-def test_a_session_says_in_questions_what_is_left() -> None:
-    with session() as s:
-        s.sql(COUNT).answer(epsilon="0.2")
-        assert "20 % of the budget is used; left: about 8 more questions at ε = 0.1, or " in repr(s)
-
-
-def test_a_quote_beyond_the_whole_budget_says_so() -> None:
-    with session() as s:
-        assert "it is more than the whole budget" in str(s.sql(COUNT).quote(epsilon=2))
-        s.sql(COUNT).answer(epsilon="0.9")
-        assert "the budget does not admit it any more" in str(s.sql(COUNT).quote(epsilon="0.8"))
-
-
-def test_a_quote_says_that_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
+def test_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
     with gt.protect(pl.DataFrame({"x": [1, 2]}), name="t", unit=gt.ROW, budget=gt.PureDP(1)) as s:
-        told = str(s.sql(COUNT).quote(rho="1/1000"))
-        assert "the budget does not admit it: it has no price in this budget" in told
-        assert 'note: it has no price in this budget: epsilon="0.1", without δ' in told
-        assert "more than the whole budget" not in told
-        assert "has no price" not in str(s.sql(COUNT).quote(epsilon=2))
+        quote = s.sql(COUNT).quote(rho="1/1000")
+        assert not quote.admitted
+        with pytest.raises(Unpriced):
+            s.sql(COUNT).answer(rho="1/1000")
+        assert s.spent == 0

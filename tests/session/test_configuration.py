@@ -106,9 +106,8 @@ def test_a_file_says_what_protect_says(folder: Path) -> None:
 
 
 def test_several_sessions_need_a_name(folder: Path) -> None:
-    with pytest.raises(InvalidParameter, match="describes several") as refused:
+    with pytest.raises(InvalidParameter, match="describes several"):
         gt.session.from_toml(folder / "trips.toml")
-    assert refused.value.hint == "one of trips, rows"
     with pytest.raises(InvalidParameter):
         gt.session.from_toml(folder / "trips.toml", "trip")
     with gt.session.from_toml(folder / "trips.toml", "rows") as session:
@@ -184,8 +183,7 @@ def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(
     gt.ledger.open(folder / "trips.csv.ledger").close()
     with pytest.raises(SameTable) as refused:
         gt.session.from_toml(folder / "trips.toml", "trips")
-    assert refused.value.hint is not None
-    assert refused.value.hint.startswith('write ledger = "trips.csv.ledger" there')
+    assert "trips.csv.ledger" in str(refused.value.hint)
     assert not (folder / "trips.ledger").exists()
     same = WHOLE.replace('"trips.ledger"', '"./trips.csv.ledger"')
     with gt.session.from_toml(write(folder, same), "trips") as session:

@@ -152,5 +152,5 @@ def test_a_charge_without_an_answer_is_drawn_from_the_version_that_was_charged_f
     with opened(5_000) as session:
         again = session.sql(asked).answer(key="k" if version == 1 else "anew", epsilon=10)
         assert again.value == first.value
-        assert f"about version '{version}' of the table, which is at '{version + 1}' now: a new key" in str(again)
+        assert any(f"'{version}'" in note and f"'{version + 1}'" in note for note in again.notes)
         assert session.sql(asked).answer(epsilon=10).value == pytest.approx(5_000, abs=50)

@@ -53,7 +53,6 @@ def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session
                 exact = len(frame.filter((pl.col("a") == a) & (pl.col("b") == b)))
                 assert abs(float(answer.value) - exact) <= weights.plan.bound(ROWS * 1.01)  # type: ignore[arg-type]
         assert 1 <= weights.updates <= weights.plan.updates == math.ceil(4 * math.log(16) * 25)
-        assert "by the theorem" in repr(weights)
         either = weights.count({"a": 0}, {"b": "x", "c": [True, False]})
         assert weights.count({"a": [0]}, {"b": "x", "c": [False, True]}) is either  # the same cells, said otherwise
     (charged,) = [entry for entry in session.history() if entry.kind == "reserved"]
@@ -63,7 +62,7 @@ def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session
 def test_a_query_that_was_far_is_measured_and_moves_the_weights(session: Session) -> None:
     with session.multiplicative_weights(**ASKED) as weights:
         answer = weights.count({"a": 0})
-        assert answer.notes == ("measured: the weights were far from it",)
+        assert answer.notes[0].startswith("measured")
         assert float(answer.value) == pytest.approx(0.85 * ROWS, rel=0.05)  # type: ignore[arg-type]
         assert weights.updates == 1
         for _ in range(40):  # towards the count, a step at a time

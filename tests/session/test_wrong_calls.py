@@ -36,6 +36,7 @@ FRAME = pd.DataFrame(
         "lasting": pd.to_timedelta([1, 2, 3], unit="h"),
     }
 )
+NAN = float("nan")
 YEAR = ("2024-01-01", "2024-12-31")
 WORKLOAD = gt.workload.marginals(["c"])
 Call = Callable[[Any], object]
@@ -186,7 +187,7 @@ REFUSED: list[Call] = [
     lambda w: w.s.sql("SELECT QUANTILE(x, 90) FROM people"),
     lambda w: w.s.table("peple"),
     lambda w: w.gt.col("c") == None,  # noqa: E711 (what is refused)
-    lambda w: w.gt.col("c") == float("nan"),
+    lambda w: w.gt.col("c") == NAN,
     lambda w: w.s.sql("SELECT AVG(b) AS n FROM people"),
     lambda w: w.s.sql("SELECT MAX(day) AS n FROM people"),
     lambda w: w.t.group_by("at").agg(n=gt.count()),

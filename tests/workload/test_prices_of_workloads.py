@@ -17,6 +17,7 @@ from cases import all_cases
 from giveortake.answers.caps import Caps
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.session import Session
+from tiers import tiered
 
 DOMAINS: dict[str, Any] = {"city": ["Rome", "Oslo", "Bern"], "sex": ["m", "f"], "day": (0, 63)}
 TABLES = gt.workload.marginals(["city", "sex"]) + gt.workload.ranges("day") + gt.workload.total()
@@ -82,9 +83,9 @@ def test_a_margin_is_bought_with_the_noise_that_takes_less_of_the_budget() -> No
     with _session() as session:
         few, many = session.workload(FEW).quote(margin=20), session.workload(TABLES).quote(margin=300)
         assert few.spend.startswith("ε")
-        assert "Laplace noise: these margins take" in few.remarks[0]
+        assert few.remarks[0].startswith("Laplace noise")
         assert many.spend.startswith("μ")
-        assert "Gaussian noise: these margins take" in many.remarks[0]
+        assert many.remarks[0].startswith("Gaussian noise")
 
 
 def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:
@@ -101,7 +102,7 @@ def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:
         assert other.share <= dear.share
         narrower = 1 - other.line("sex")["margin"] / dear.line("sex")["margin"]
         assert abs(narrower - int(found[2]) / 100) < 0.01
-        assert f"cheaper: {advice}" in str(dear)
+        assert advice in str(dear)
         assert not other.advice
         (advice,) = session.workload(TABLES).quote(epsilon="1/20").advice
         assert advice.startswith('mu="')
@@ -111,21 +112,17 @@ def test_a_quote_and_an_answer_say_the_share_the_caps_and_how_sure() -> None:
     with _session() as session:
         quote = session.workload(TABLES).quote(rho="1/100", confidence="0.9", confidence_over="answer")
         text, told = str(quote), json.loads(quote.to_json())
-        assert "that is 11.4 % of a fresh budget" in text
-        assert "margins hold with 90 % all together" in text
-        assert "contributions: at most 3 rows of a person" in text
-        assert "total: 1 cell ±" in text
-        assert "1 cells" not in text
+        assert all(fact in text for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         assert (told["confidence"], told["contributions"]) == ("9/10", str(Caps(rows_per_person=3)))
         assert abs(told["share"] - 0.114) < 0.001
         assert quote.margins["city", "sex"] == quote.line("city", "sex")["margin"]
         page = quote._repr_html_()
-        assert all(each in page for each in ("11.4 %", "90 % all together", "at most 3 rows"))
+        assert all(fact in page for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         fewer = session.workload(TABLES).answer(rho="1/100", rows_per_person=2)
         assert fewer["city"].caps == Caps(rows_per_person=2)
         assert fewer["day"].caps == Caps(rows_per_person=2)
         assert session.workload(TABLES).quote(rho=9).share is None
-        assert "it is more than the whole budget" in str(session.workload(TABLES).quote(rho=9))
+        assert not session.workload(TABLES).quote(rho=9).admitted
     with _session(unit=gt.ROW, rows_per_person=None) as rows:
         assert rows.workload(TABLES).quote(rho="1/100").caps is None
 
@@ -136,7 +133,7 @@ def _stated(error: BaseException) -> str:
 
 @all_cases("budget", [gt.ApproxDP("2", "1e-6"), gt.ZCDP("1/10"), gt.GaussianDP("1/2")])
 @all_cases("terms", [{"rho": 9}, {"mu": 9}, {"epsilon": 90, "delta": "1e-7"}, {"epsilon": 90}])
-@all_cases("used", [False, True])
+@all_cases("used", tiered([True], [False, True]))
 def test_a_refusal_says_in_the_same_currency_what_would_fit_and_it_does(
     budget: gt.privacy.Guarantee, terms: dict[str, Any], used: bool
 ) -> None:
