@@ -12,16 +12,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
+from hypothesis import settings
+
+from tiers import tiered
 
 Test: TypeAlias = Callable[..., None]
 Named = type(pytest.param())
+
+some_examples = settings(max_examples=tiered(40, 100))  # of a law that is simple
 
 
 def all_cases(names: str | Sequence[str], cases: Iterable[Any], *, ids: Iterable[str] = ()) -> Callable[[Test], Test]:
     """Call the test with each case in turn. A failure notes the case: its id, or else its values."""
     parameters = [names] if isinstance(names, str) else list(names)
     listed = [case if isinstance(case, Named) else _named(case, len(parameters)) for case in cases]
-    labels = [*ids] or [case.id for case in listed]
+    labels: list[Any] = [*ids] or [case.id for case in listed]
     assert len(labels) == len(listed) > 0
 
     def decorate(test: Test) -> Test:

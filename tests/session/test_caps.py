@@ -96,11 +96,13 @@ def test_a_question_that_nothing_bounds_is_refused_at_no_cost_with_lines_that_ru
     query = shared.sql(text)  # which is no answer yet
     ways = (query.quote, query.answer, query.stream, lambda **terms: shared.batch([query], **terms))
     before = len(shared.history())
+    hints = []
     for ask in ways:
         with pytest.raises(QueryRefused) as refusal:
             ask(epsilon=1)
+        hints.append(str(refusal.value.hint))
     assert len(shared.history()) == before
-    hint = str(refusal.value.hint)
+    hint = hints[0]
     lines = re.findall(r"answer\(…, ([^)]*)\)", hint)
     assert len(lines) == (1 if text is JOINED else 2)
     for line in lines:

@@ -19,6 +19,7 @@ from tiers import tiered
 
 ROWS = pl.DataFrame({"p": range(200), "k": [i % 5 for i in range(200)], "x": [float(i % 100) for i in range(200)]})
 COUNT = "SELECT COUNT(*) AS n FROM t"
+TIMES: Any = tiered((1, 10), (1, 3, 10, 40))
 SHAPES = (
     "SELECT COUNT(*) AS n FROM t WHERE x > {i}",
     "SELECT AVG(x) AS m FROM t WHERE x > {i}",
@@ -76,7 +77,7 @@ def test_shares_of_different_sizes_that_add_up_to_one_fit() -> None:
 def test_a_share_is_what_fits_that_often_from_an_empty_budget() -> None:
     """k charges of a share of 1/k fit a new filter, one after the other, and one more does not."""
     for name, budget in BUDGETS.items():
-        for times in tiered((1, 10), (1, 3, 10, 40)):
+        for times in TIMES:
             with session(budget) as s:
                 s.sql(COUNT).answer(share=Fraction(1, times))
                 (charged,) = [entry.content["event"] for entry in s.history() if entry.kind == "reserved"]

@@ -129,7 +129,7 @@ def test_only_rows_behind_a_session_are_learned_from() -> None:
 # -- replay on neighbours ---------------------------------------------------------------------------------------------
 
 
-BOUNDS: tuple[int, ...] = tiered((3, 33), (3, 33, 200))
+BOUNDS: Any = tiered((3, 33), (3, 33, 200))
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])

@@ -26,7 +26,7 @@ from engine_places import EVERYWHERE, place
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.session import Session
-from tiers import tiered
+from tiers import is_long
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -55,7 +55,7 @@ def _attack(found: Outcomes, put: Any, *, is_slow: bool) -> None:
 
 def _is_slow(where: str) -> bool:
     """Whether an engine takes seconds for every statement: usually, each workload is asked of it at one spend."""
-    return tiered(where == "spark", False)
+    return where == "spark" and not is_long()
 
 
 def _compared(put: Any, *, is_slow: bool) -> Outcomes:
