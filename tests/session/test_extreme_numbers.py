@@ -17,7 +17,7 @@ from cases import all_cases
 from giveortake.answers import Answer
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.session import Session
-from tiers import tiered
+from tiers import is_long, tiered
 
 LAST_BIT = 1.0000000000000002
 FAR = 2**63 - 1
@@ -115,7 +115,7 @@ def test_every_aggregate_of_extreme_bounds_is_answered_or_refused_at_no_cost(nam
     whole = name in {"zero", "62 bits", "63 bits", "far from zero"}
     for mode in (list(MODES)[place % 4], list(MODES)[(place // 4 + place + 1) % 4])[: tiered(1, 2)]:
         with session(BOUNDS[name], mode, "integer" if whole and "rows" not in mode else "real") as s:
-            for output in OUTPUTS:
+            for output in OUTPUTS[place % 2 :: 2] if not is_long() else OUTPUTS:
                 question, spend = f"SELECT {output} FROM t", next(spends)
                 ended.add(require_answer_or_free_refusal(s, lambda: s.sql(question).answer(**spend), question))  # noqa: B023 (called at once)
     assert "answered" in ended
@@ -147,7 +147,9 @@ def test_no_value_near_the_ends_of_64_bits_makes_buckets_fail() -> None:
         )
 
 
-@all_cases("name", ["the least double", "steps below", "the last bit", "zero", "63 bits"])
+@all_cases(
+    "name", tiered(["steps below", "63 bits"], ["the least double", "steps below", "the last bit", "zero", "63 bits"])
+)
 def test_profiles_bounds_streams_parts_and_found_keys_of_extreme_bounds(name: str) -> None:
     with session(BOUNDS[name], "persons") as s:
         asked: dict[str, Callable[[], Any]] = {

@@ -13,9 +13,9 @@ from tiers import tiered
 
 def test_a_heavy_person_decides_no_outcome_of_random_questions() -> None:
     """`giveortake bench fuzz` asks 10,000."""
-    found = fuzz(tiered(40, 240), per_table=tiered(20, 60))
+    found = fuzz(tiered(24, 240), per_table=tiered(12, 60))
     assert found.differences == []
-    assert found.kinds["answered"] > tiered(15, 120)
+    assert found.kinds["answered"] > tiered(8, 120)
     assert found.kinds["failed"] == 0
 
 
@@ -26,9 +26,9 @@ def test_a_person_with_megabytes_of_text_decides_no_outcome() -> None:
 
 
 def test_a_heavy_person_decides_no_outcome_whatever_caps_a_question_states() -> None:
-    found = fuzz(tiered(20, 120), "caps", mode="caps of each question")
+    found = fuzz(tiered(12, 120), "caps", mode="caps of each question")
     assert found.differences == []
-    assert found.kinds["answered"] > tiered(6, 40)
+    assert found.kinds["answered"] > tiered(3, 40)
     assert found.kinds["failed"] == 0
 
 

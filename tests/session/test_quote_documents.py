@@ -18,12 +18,14 @@ from giveortake.errors import InvalidParameter
 from giveortake.session.quote import Quote
 from inside import ledger_of
 from small_session import COUNT, FOUND, small_session
+from tiers import tiered
 
+BUDGETS = [gt.PureDP(10), gt.ApproxDP(10, "1e-4"), gt.ZCDP(3), gt.GaussianDP(3)]
 TERMS: list[Any] = [{"epsilon": 1}, {"epsilon": 10**6}, {"share": "1/3"}]
 MEAN = "SELECT r, AVG(x) AS m, MEDIAN(x) AS q FROM data GROUP BY r"
 
 
-@all_cases("budget", [gt.PureDP(10), gt.ApproxDP(10, "1e-4"), gt.ZCDP(3), gt.GaussianDP(3)])
+@all_cases("budget", tiered([gt.PureDP(10), gt.ApproxDP(10, "1e-4")], BUDGETS))
 def test_every_quote_is_read_as_it_was_written(budget: Any) -> None:
     pure = isinstance(budget, gt.PureDP)
     with small_session(budget=budget) as s:
