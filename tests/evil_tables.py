@@ -63,6 +63,14 @@ _LARGEST: Row = {
     "x": 7.0, "y": 12.0, "i": 300, "w": MOST, "r": "north", "n": None, "q": "q0", "b": True,
     "d": 19_723, "e": 19_723, "t": 1_704_070_861_000, "c": 10_000,
 }  # fmt: skip
+_DECLARED: dict[str, list[Any]] = {
+    "r": ["north", "south", "øst"],
+    "n": ["a", "b", None],
+    "q": ["q0", "q1", "q2", "q3", "q4"],
+    "b": [True, False],
+    "e": [19_723, 19_724, 19_727],
+    "w": [0, 1, -1, MOST],
+}
 
 
 @final
@@ -103,9 +111,13 @@ def random_row(luck: random.Random, person: int | None) -> Row:
     return {"p": person, **{name: luck.choice(pool) for name, pool in _POOLS.items()}}
 
 
-def random_rows(luck: random.Random, person: int | None) -> list[Row]:
+STYLES = ("few", "few", "largest", "smallest", "wide", "heavy", "none")
+FARTHEST = ("largest", "smallest", "spread")  # of persons who move aggregates as far as they may, or nearly
+
+
+def random_rows(luck: random.Random, person: int | None, styles: tuple[str, ...] = STYLES) -> list[Row]:
     """The rows of one person: few, many of one kind, or spread over every group; at times as large as can be."""
-    style = luck.choice(["few", "few", "largest", "smallest", "wide", "heavy", "none"])
+    style = luck.choice(styles)
     if style == "none":
         return []
     if style == "few":
@@ -114,11 +126,13 @@ def random_rows(luck: random.Random, person: int | None) -> list[Row]:
         return [random_row(luck, person)] * luck.randint(5, 40)
     base = dict(_LARGEST) if style != "smallest" else {**_LARGEST, "x": -3.0, "y": 10.0, "i": -5, "c": 0}
     rows = []
-    for _ in range(luck.choice([1, 4, 9, 30])):
+    for number in range(luck.choice([1, 4, 9, 30]) if style != "spread" else luck.choice([9, 12, 30])):
         row = {"p": person, **base}
         if style == "wide":
             for name in ("r", "n", "q", "b", "e"):
                 row[name] = luck.choice(_POOLS[name])
+        if style == "spread":  # as many rows in every group
+            row |= {name: _DECLARED[name][number % len(_DECLARED[name])] for name in _DECLARED}
         rows.append(row)
     return rows
 
@@ -148,7 +162,7 @@ def neighbour_by_person(luck: random.Random, table: Table, change: Change) -> Ta
         person = luck.choice([row["p"] for row in rows] or [100])
         rows = [row for row in rows if row["p"] != person]
         visits = [row for row in visits if row["p"] != person]
-    rows += random_rows(luck, person)
+    rows += random_rows(luck, person, luck.choice([STYLES, FARTHEST]))
     visits += random_visits(luck, person)
     rows += [{**row, "p": None} for row in random_rows(luck, None)]
     visits += random_visits(luck, None)

@@ -197,9 +197,10 @@ class Replay:
     nearest: dict[str, float]
 
     def run(self, shapes: dict[str, str], tables: int, neighbours: int, seed: object) -> Replay:
-        """Random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
+        """Random tables, each beside several neighbours; of every two neighbours each question is asked of one."""
         luck = random.Random(f"{self.mode} {seed}")  # noqa: S311 (which tables are tried need not be secret)
         made: dict[str, Measurement] = {}
+        deck: list[str] = []
         for _ in range(tables):
             table = random_table(luck)
             with self.mode.session(table) as one:
@@ -207,9 +208,11 @@ class Replay:
                     made = {name: measured_with_random_caps(one, text, luck) for name, text in shapes.items()}
                 made = made or measurements(one, shapes)
                 for _ in range(neighbours):
-                    asked = luck.sample(sorted(made), (len(made) + 1) // 2)
+                    deck = deck or luck.sample(sorted(made), len(made))
+                    half = (len(made) + 1) // 2
+                    names, deck = deck[:half], deck[half:]
                     with self.mode.session(self.mode.neighbour(luck, table)) as two:
-                        for name in asked:
+                        for name in names:
                             self._compare(name, made[name], engine_of(one), engine_of(two), luck)
         return self
 

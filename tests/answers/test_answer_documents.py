@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.answers import Answer, Column, Estimate
 from giveortake.errors import InvalidParameter
 
@@ -43,7 +44,7 @@ EVERY_KIND = Answer(
 )
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "answer",
     [
         EVERY_KIND,
@@ -120,7 +121,7 @@ NO_ANSWERS = dict(
 )
 
 
-@pytest.mark.parametrize("text", NO_ANSWERS.values(), ids=NO_ANSWERS)
+@all_cases("text", NO_ANSWERS.values())
 def test_what_is_no_answer_in_json_is_refused_by_a_sentence(text: str) -> None:
     with pytest.raises(InvalidParameter):
         Answer.from_json(text)
@@ -130,7 +131,7 @@ def test_a_parquet_file_holds_the_table_with_its_intervals(tmp_path: Path) -> No
     answer = Answer([Column("day", [dt.date(2013, 1, 1)]), Column("n", [3.0], [-INF], [INF])])
     answer.to_parquet(tmp_path / "answer.parquet")
     assert pl.read_parquet(tmp_path / "answer.parquet").rows(named=True) == answer.rows()
-    with pytest.raises(InvalidParameter, match="cannot be written"):
+    with pytest.raises(InvalidParameter):
         answer.to_parquet(tmp_path / "absent" / "answer.parquet")
 
 
@@ -154,11 +155,11 @@ def test_markdown_has_every_row_and_what_was_promised_below() -> None:
     lines = answer.to_markdown().splitlines()
     assert lines[:3] == ["| region | n |", "| :--- | ---: |", "| r0 | 1,204 ± 14 |"]
     assert len(lines) == rows + 5
-    assert lines[-2].startswith("30 rows · intervals hold with 95 % each · cost ε = 0.1 (pure)")
+    assert all(fact in lines[-2] for fact in ("30 rows", "95 %", "ε = 0.1 (pure)"))
     assert lines[-1] == "a note"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "escaped"),
     [
         ("a|b", r"a\|b"),

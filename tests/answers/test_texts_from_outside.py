@@ -7,9 +7,9 @@ import io
 from datetime import date
 from decimal import Decimal
 
-import pytest
 from rich.console import Console
 
+from cases import all_cases
 from giveortake.answers import Answer, Column
 from giveortake.answers.printable import printable
 
@@ -34,7 +34,7 @@ def answer_with(text: str) -> Answer:
     return Answer([Column("key", [text]), Column(f"n of {text}", [3], low=[1], high=[5])])
 
 
-@pytest.mark.parametrize("text", EVIL.values(), ids=EVIL)
+@all_cases("text", EVIL.values(), ids=EVIL)
 def test_a_terminal_and_repr_show_what_is_hidden_in_a_key(text: str) -> None:
     out = io.StringIO()
     terminal = Console(file=out, width=200, force_terminal=True, color_system=None)
@@ -47,18 +47,18 @@ def test_a_terminal_and_repr_show_what_is_hidden_in_a_key(text: str) -> None:
     assert "\\" in printable(text)
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@all_cases("text", PLAIN)
 def test_letters_of_every_language_are_shown_as_they_are(text: str) -> None:
     assert printable(text) == text
 
 
-@pytest.mark.parametrize("text", EVIL.values(), ids=EVIL)
+@all_cases("text", EVIL.values(), ids=EVIL)
 def test_values_stay_what_they_are(text: str) -> None:
     assert answer_with(text)["key"][0] == text
     assert answer_with(text).rows()[0]["key"] == text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "=1+1",
@@ -85,7 +85,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(text: str) -> None:
     assert rows == [[f"'{text}", "n"], [f"'{text}", "-3"], ["fine", "4"]]
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
+@all_cases("separator", [";", "\t"])
 def test_no_cell_is_a_formula_to_whoever_separates_cells_otherwise(separator: str) -> None:
     text = f"x{separator}=1+cmd|' /C calc'!A0{separator}@y"
     written = Answer([Column(text, [text]), Column("n", [1])]).to_csv() or ""
@@ -94,7 +94,7 @@ def test_no_cell_is_a_formula_to_whoever_separates_cells_otherwise(separator: st
     assert not any(cell.startswith(("=", "@")) for cell in cells)
 
 
-@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@all_cases("end", ["\r", "\n", "\r\n"])
 def test_no_end_of_a_line_inside_a_key_begins_a_row(end: str) -> None:
     text = f"red{end}=1+1"
     written = Answer([Column("key", [text]), Column("n", [1])]).to_csv()

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import Release, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated
@@ -21,8 +22,9 @@ from giveortake.errors import InvalidParameter
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
+from tiers import tiered
 
-REDRAWS = 10_000
+REDRAWS = tiered(2_000, 10_000)
 ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
 KEYS = [f"k{place}" for place in range(40)]
 TABLE = pl.DataFrame({"k": KEYS * 25, "x": [float(place % 11) for place in range(1000)]})
@@ -35,12 +37,12 @@ def _session(**more: Any) -> gt.Session:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("over", "least", "most"), [("cell", 0.0, 0.2), ("answer", 0.93, 0.99)])
+@all_cases(("over", "least", "most"), [("cell", 0.0, 0.2), ("answer", 0.93, 0.99)])
 def test_all_intervals_of_an_answer_hold_together_if_that_is_what_was_asked(
     over: str, least: float, most: float, entropy: RecordedEntropy
 ) -> None:
     """Of 80 intervals that hold with 95 % each, hardly ever all do."""
-    turns = 400
+    turns = tiered(150, 400)
     with _session() as session:
         made = measured(session, BY_KEY, Spend(epsilon=Fraction(1, 5)))
         exact = exact_integers(made, engine_of(session))
@@ -116,7 +118,7 @@ def _sampled(text: str, values: list[float], spend: Spend, entropy: RecordedEntr
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("epsilon", [1, 20, 200])
+@all_cases("epsilon", [1, 20, 200])
 def test_the_variance_of_a_sample_holds(epsilon: int, entropy: RecordedEntropy) -> None:
     truth = float(np.var(FEW, ddof=1))
     found = _sampled("VAR_SAMP(x)", FEW, Spend(epsilon=Fraction(epsilon)), entropy)

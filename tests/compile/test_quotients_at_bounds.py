@@ -11,13 +11,15 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.compile import Release, Rules, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated, Ratio
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
+from tiers import tiered
 
-REDRAWS = 10_000
+REDRAWS = tiered(2_000, 10_000)
 ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
 SPENDS = {"Laplace": Spend(epsilon=Fraction(1, 10)), "Gaussian": Spend(rho=Fraction(1, 200))}
 RARE = [1.0] * 2 + [0.0] * 98  # a share of 0.02 of a hundred rows, far below the noise
@@ -42,8 +44,8 @@ def _intervals(text: str, spend: Spend, entropy: RecordedEntropy, rules: Rules =
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("noise", SPENDS)
-@pytest.mark.parametrize("name", QUESTIONS)
+@all_cases("noise", SPENDS)
+@all_cases("name", QUESTIONS)
 def test_intervals_hold_where_the_noise_takes_a_quotient_out_of_its_bounds(
     name: str, noise: str, entropy: RecordedEntropy
 ) -> None:
@@ -67,7 +69,7 @@ def test_the_first_rules_cut_intervals_off_at_a_bound(entropy: RecordedEntropy) 
     assert (_intervals("AVG(x)", SPENDS["Laplace"], entropy).high > 1e-3).all()
 
 
-@pytest.mark.parametrize("text", ["COUNT_IF(x > 0) / COUNT_IF(x > 2)", "SUM(x) / COUNT_IF(x > 2)"])
+@all_cases("text", ["COUNT_IF(x > 0) / COUNT_IF(x > 2)", "SUM(x) / COUNT_IF(x > 2)"])
 def test_a_quotient_whose_denominator_may_be_zero_is_unbounded_and_says_so(text: str) -> None:
     table = pl.DataFrame({"x": RARE})
     options: Any = {"unit": gt.ROW, "budget": gt.PureDP(9), "domains": {"x": (0, 1)}, "threads": 1}
@@ -90,9 +92,9 @@ def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothin
             column: Any = answer["m"]
             is_wide = column.high[1] - column.low[1] >= 95
             at_bounds += is_wide and column[1] in {0, 100}
-            notes = [note for note in answer.notes if "says nothing about it" in note]
-            told = "in 1 of 2 rows the interval of `m` is as wide as its bounds, 0 to 100, and says nothing about it"
-            assert notes == ([f"{told}: ask for more ε, narrower bounds or larger groups"] if is_wide else [])
+            notes = [note for note in answer.notes if "`m`" in note]
+            assert len(notes) == is_wide
+            assert all("1 of 2" in note and "0 to 100" in note for note in notes)
             said += notes
     assert len(said) > 10  # 19 in twenty, of a group without rows
     assert at_bounds == 0

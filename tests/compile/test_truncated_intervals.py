@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import stats
 
+from cases import all_cases
 from giveortake.compile.releases import Decided
 from giveortake.compile.truncation import truncated_interval
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail
@@ -27,8 +27,8 @@ def chances(tail: Tail, threshold: int, n: int) -> tuple[np.ndarray, np.ndarray]
     return numbers, law / continuous.sf(threshold - 0.5 - n)
 
 
-@pytest.mark.parametrize(("tail", "threshold"), LAWS)
-@pytest.mark.parametrize("miss", [0.05, 0.3])
+@all_cases(("tail", "threshold"), LAWS)
+@all_cases("miss", [0.05, 0.3])
 def test_of_every_true_number_the_interval_holds_as_often_as_it_says(tail: Tail, threshold: int, miss: float) -> None:
     for n in {1, 2, threshold // 2, threshold - 1, threshold, threshold + 1, 2 * threshold}:
         numbers, law = chances(tail, threshold, n)
@@ -38,14 +38,14 @@ def test_of_every_true_number_the_interval_holds_as_often_as_it_says(tail: Tail,
         assert (low <= high).all()
 
 
-@pytest.mark.parametrize(("tail", "threshold"), LAWS)
+@all_cases(("tail", "threshold"), LAWS)
 def test_an_interval_that_forgets_the_threshold_does_not_hold(tail: Tail, threshold: int) -> None:
     numbers, law = chances(tail, threshold, 1)
     half = 3 * tail.scale
     assert law[np.abs(numbers - 1) <= half].sum() < 0.05
 
 
-@pytest.mark.parametrize(("tail", "threshold"), LAWS)
+@all_cases(("tail", "threshold"), LAWS)
 def test_far_above_the_threshold_the_interval_is_the_plain_one(tail: Tail, threshold: int) -> None:
     number = np.array([threshold + int(30 * tail.scale)])
     low, high = truncated_interval(Decided(number, tail, threshold, alone=True), 0.05)

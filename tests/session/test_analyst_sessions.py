@@ -114,11 +114,11 @@ def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(b
         assert "asked before" not in " ".join(bob.sql(COUNT).answer(epsilon=1).notes)  # whose own budget pays
         for who in (ann, bob):
             moment = next(each.at for each in who.history() if each.kind == "reserved")[:16].replace("T", " ")
-            paid = f"asked before at this price and paid for on {moment} UTC: nothing was charged again"
             for key in (None, f"{who.analyst} 1", f"{who.analyst} 1"):
-                assert who.sql(COUNT).answer(epsilon=1, key=key).notes[0] == paid
+                assert f"{moment} UTC" in who.sql(COUNT).answer(epsilon=1, key=key).notes[0]
         told = s.sql(COUNT).answer(epsilon=1)  # the people have paid, and the custodian has not
-        assert told.notes[0] == "asked before at this price: nothing was charged again"
+        assert "asked before" in told.notes[0]
+        assert "UTC" not in told.notes[0]
 
 
 def test_a_session_can_be_had_with_the_promise_of_now(book: gt.ledger.Ledger, s: Session) -> None:

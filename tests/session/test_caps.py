@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.answers.caps import Caps
 from giveortake.compile import Measurement
 from giveortake.compile.caps import CustodianCaps
@@ -70,6 +73,13 @@ def session(**options: Any) -> Session:
     return gt.protect({"flights": FLIGHTS, "planes": PLANES}, **said)
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Session]:
+    """For what leaves no trace that another test would see."""
+    with session() as s:
+        yield s
+
+
 def made(s: Session, text: str, caps: Caps) -> Measurement:
     return measured(s, text, SPEND, caps)
 
@@ -81,52 +91,51 @@ def counted(s: Session, text: str, caps: Caps) -> list[list[int]]:
 # -- no silent cap ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", UNBOUNDED)
-def test_a_question_that_nothing_bounds_is_refused_at_no_cost_with_lines_that_run(text: str) -> None:
-    with session() as s:
-        query = s.sql(text)  # which is no answer yet
-        ways = (query.quote, query.answer, query.stream, lambda **terms: s.batch([query], **terms))
-        for ask in ways:
-            with pytest.raises(QueryRefused):
-                ask(epsilon=1)
+@all_cases("text", UNBOUNDED)
+def test_a_question_that_nothing_bounds_is_refused_at_no_cost_with_lines_that_run(text: str, shared: Session) -> None:
+    query = shared.sql(text)  # which is no answer yet
+    ways = (query.quote, query.answer, query.stream, lambda **terms: shared.batch([query], **terms))
+    before = len(shared.history())
+    hints = []
+    for ask in ways:
         with pytest.raises(QueryRefused) as refusal:
-            query.quote(epsilon=1)
-        assert all(entry.kind != "reserved" for entry in s.history())
-        hint = str(refusal.value.hint)
-        lines = re.findall(r"answer\(…, ([^)]*)\)", hint)
-        assert len(lines) == (1 if text is JOINED else 2)
-        for line in lines:
-            stated: dict[str, Any] = dict(part.split("=") for part in line.split(", "))
-            assert query.answer(epsilon=1, **stated).caps is not None
-        stated = dict([re.findall(r"protect\(…, (\w+)=(\d+)\)", hint)[0]])
-        with session(**stated) as other:
-            assert other.sql(text).answer(epsilon=1).caps is not None
+            ask(epsilon=1)
+        hints.append(str(refusal.value.hint))
+    assert len(shared.history()) == before
+    hint = hints[0]
+    lines = re.findall(r"answer\(…, ([^)]*)\)", hint)
+    assert len(lines) == (1 if text is JOINED else 2)
+    for line in lines:
+        stated: dict[str, Any] = dict(part.split("=") for part in line.split(", "))
+        assert query.answer(epsilon=1, **stated).caps is not None
+    stated = dict([re.findall(r"protect\(…, (\w+)=(\d+)\)", hint)[0]])
+    with session(**stated) as other:
+        assert other.sql(text).quote(epsilon=1).admitted
 
 
-@pytest.mark.parametrize("text", BOUNDED)
-def test_what_the_structure_of_a_question_bounds_needs_no_cap_and_leaves_nothing_out(text: str) -> None:
-    with session() as s:
-        answer = s.sql(text).answer(epsilon=1)
-        assert answer.caps is None
-        about_rows = [note for note in answer.notes if "the interval of `" not in note]  # by the noise
-        assert about_rows[:1] == ["rows without a tail are left out"]
-        assert all(each.endswith("are in no group") for each in about_rows[1:])
-        assert "contributions" not in answer.recipe
+@all_cases("text", BOUNDED)
+def test_what_the_structure_of_a_question_bounds_needs_no_cap_and_leaves_nothing_out(
+    text: str, shared: Session
+) -> None:
+    answer = shared.sql(text).answer(epsilon=1)
+    assert answer.caps is None
+    assert answer.left_out is None
+    assert "contributions" not in answer.recipe
 
 
 def test_a_table_of_one_row_a_person_needs_no_other_cap() -> None:
     with session(rows_per_person={"planes": 1}) as s:
         assert s.sql("SELECT COUNT(*) AS n FROM planes").answer(epsilon=1).caps == Caps(rows_per_person=1)
-        with pytest.raises(QueryRefused, match="any number of rows"):
+        with pytest.raises(QueryRefused):
             s.sql(COUNT).quote(epsilon=1)
 
 
 def test_rows_that_are_protected_by_themselves_have_no_caps() -> None:
     with gt.protect(FLIGHTS, unit=gt.ROW, budget=gt.PureDP(1), name="flights") as s:
         assert s.sql(COUNT).answer(epsilon="0.5").notes == ()
-        with pytest.raises(InvalidParameter, match="nothing to cap"):
+        with pytest.raises(InvalidParameter):
             s.sql(COUNT).quote(epsilon="0.5", rows_per_person=3)
-    with pytest.raises(InvalidParameter, match="nothing to cap"):
+    with pytest.raises(InvalidParameter):
         gt.protect(FLIGHTS, unit=gt.ROW, budget=gt.PureDP(1), rows_per_person=3)
 
 
@@ -198,19 +207,18 @@ def test_tables_are_named_as_they_are_called() -> None:
     with session(rows_per_person={"FLIGHTS": 600}) as s:
         assert s.caps.rows_per_person == {"flights": 600}
         assert s.sql(COUNT).answer(epsilon=1, rows_per_person={"Flights": 3}).caps == Caps(rows_per_person=3)
-        with pytest.raises(InvalidParameter, match="is not a private table") as refusal:
+        with pytest.raises(InvalidParameter) as refusal:
             s.sql(COUNT).answer(epsilon=1, rows_per_person={"flihgts": 3})
-        assert "did you mean `flights`?" in str(refusal.value)
-    with pytest.raises(InvalidParameter, match="is not a private table"):
+        assert refusal.value.name == "rows_per_person"
+    with pytest.raises(InvalidParameter):
         session(rows_per_person={"trips": 3})
 
 
-@pytest.mark.parametrize("value", [0, -1, "1.5", 10**10, {}, {"flights": 0}, [], "many", True])
-def test_caps_are_whole_numbers(value: Any) -> None:
-    with pytest.raises(InvalidParameter, match="rows_per_person"):
-        session(rows_per_person=value)
-    with session() as s, pytest.raises(InvalidParameter, match="rows_per_person"):
-        s.sql(COUNT).quote(epsilon=1, rows_per_person=value)
+@all_cases("value", [0, -1, "1.5", 10**10, {}, {"flights": 0}, [], "many", True])
+def test_caps_are_whole_numbers(value: Any, shared: Session) -> None:
+    for state in (session, partial(shared.sql(COUNT).quote, epsilon=1)):
+        with pytest.raises(InvalidParameter, match="rows_per_person"):
+            state(rows_per_person=value)
 
 
 # -- maxima -----------------------------------------------------------------------------------------------------------
@@ -224,7 +232,7 @@ def test_no_question_states_more_than_a_custodians_maximum() -> None:
         assert query.answer(epsilon=1, rows_per_group=2, groups_per_person=9).caps == Caps(None, 2, 20)
         spent = s.spent
         for caps in ({"rows_per_person": 21}, {"rows_per_person": {"planes": 2}}, {"rows_per_group": 6}):
-            with pytest.raises(QueryRefused, match="custodian's maximum") as refusal:
+            with pytest.raises(QueryRefused, match="maximum") as refusal:
                 query.answer(epsilon=1, **caps)
             ((name, most),) = re.findall(r"(\w+)=(\d+)", str(refusal.value.hint))
             lowered = {"planes": int(most)} if isinstance(caps.get(name), dict) else int(most)
@@ -233,7 +241,7 @@ def test_no_question_states_more_than_a_custodians_maximum() -> None:
 
 
 def test_maxima_have_to_be_stated() -> None:
-    with pytest.raises(InvalidParameter, match="no cap is stated"):
+    with pytest.raises(InvalidParameter):
         session(caps="maximum")
     with pytest.raises(InvalidParameter, match="is unknown"):
         session(caps="minimum")
@@ -303,66 +311,17 @@ def test_questions_of_0_1_are_named_as_they_were_and_those_who_stated_nothing_me
             assert made(s, text, Caps(4, 4)).digest() == first.digest()
 
 
-# -- faces ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "caps", "words"),
-    [
-        (BY_CARRIER, Caps(4, 4), "at most 4 rows of a person in each of at most 3 groups"),
-        (BY_ROUTE, Caps(4, 4), "at most 4 rows of a person in each of at most 4 groups"),
-        (COUNT, Caps(4, 4), "at most 4 rows of a person"),
-        (COUNT, Caps(rows_per_person=1), "at most 1 row of a person, chosen before any filter"),
-        (
-            JOINED,
-            Caps(rows_per_person={"flights": 600, "planes": 1}),
-            "at most 600 rows of a person in flights and 1 in planes, chosen before any filter",
-        ),
-        (
-            BY_CARRIER,
-            Caps(2, 3, 9),
-            f"{Caps(rows_per_person=9)}; then at most 3 rows of a person in each of at most 2 groups",
-        ),
-        (
-            "SELECT carrier, COUNT(DISTINCT tail) AS n FROM flights GROUP BY carrier",
-            Caps(2),
-            "at most 2 groups of a person",
-        ),
-    ],
-)
-def test_caps_are_said_in_words(text: str, caps: Caps, words: str) -> None:
-    with session() as s:
-        assert str(made(s, text, caps).binding_caps) == words
-
-
-def test_every_face_says_what_counts_and_never_how_many_rows_belong_to_nobody() -> None:
-    with session() as s:
-        query = s.sql(BY_CARRIER)
-        words = "at most 2 rows of a person in each of at most 2 groups"
-        said: dict[str, Any] = {"epsilon": 1, "groups_per_person": 2, "rows_per_group": 2}
-        quote, answer = query.quote(**said), query.answer(**said)
-        capped, _, unknown = answer.notes
-        assert unknown.startswith("how much the caps leave out is not known: no profile of the table was at hand")
-        assert unknown in str(quote)
-        faces = [str(quote), str(answer), repr(answer), answer._repr_html_(), answer.to_json(), capped]
-        faces += [str(answer.plot().to_dict()), str(answer.recipe["contributions"]), str(answer.caps)]  # type: ignore[call-overload]
-        assert all(words in face for face in faces)
-        assert any("rows without a tail are left out" in note for note in answer.notes)
-        assert not re.search(r"\b7\b", " ".join(answer.notes))
-        assert answer.refine(epsilon=1).caps == answer.caps
-
-
 def test_a_refinement_keeps_the_caps_of_its_answer() -> None:
     with session() as s:
         answer = s.sql(COUNT).answer(epsilon=1, rows_per_person=5)
-        with pytest.raises(InvalidParameter, match="has no effect here"):
+        with pytest.raises(InvalidParameter):
             answer.refine(epsilon=1, rows_per_person=9)  # type: ignore[call-arg]
 
 
 # -- other words ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("options", "caps"),
     [
         ("rows_per_person = 9", Caps(rows_per_person=9)),
@@ -370,20 +329,17 @@ def test_a_refinement_keeps_the_caps_of_its_answer() -> None:
         ("max_groups_contributed = 2, max_rows_contributed = 9", Caps(2, None, 9)),
     ],
 )
-def test_options_of_sql_state_caps(options: str, caps: Caps) -> None:
+def test_options_of_sql_state_caps(options: str, caps: Caps, shared: Session) -> None:
     text = BY_CARRIER.removeprefix("SELECT ")
-    with session() as s:
-        query = s.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, {options}) {text}")
-        assert str(query.answer().caps) == str(made(s, BY_CARRIER, caps).binding_caps)
-        assert query.answer(rows_per_person=1).caps != query.answer().caps  # what is said here comes first
+    query = shared.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, {options}) {text}")
+    assert str(query.answer().caps) == str(made(shared, BY_CARRIER, caps).binding_caps)
+    assert query.answer(rows_per_person=1).caps != query.answer().caps  # what is said here comes first
 
 
-@pytest.mark.parametrize(
-    "options", ["rows_per_person = 3, max_rows_contributed = 3", "rows_per_person = 'x'", "rows_a_person = 3"]
-)
-def test_other_options_are_refused(options: str) -> None:
-    with session() as s, pytest.raises(QueryRefused, match="option"):
-        s.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) AS n FROM flights")
+@all_cases("options", ["rows_per_person = 3, max_rows_contributed = 3", "rows_per_person = 'x'", "rows_a_person = 3"])
+def test_other_options_are_refused(options: str, shared: Session) -> None:
+    with pytest.raises(QueryRefused, match="option"):
+        shared.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) AS n FROM flights")
 
 
 def test_a_file_states_caps_of_tables_and_that_they_are_maxima(tmp_path: Path) -> None:
@@ -442,14 +398,14 @@ DOMAINS_OF_FLIGHTS = {name: DOMAINS[name] for name in ("carrier", "delay")}
 
 def test_best_caps_of_two_private_tables_are_refused_with_caps_that_can_be_stated() -> None:
     with session() as s:
-        with pytest.raises(QueryRefused, match="about several tables") as refusal:
+        with pytest.raises(QueryRefused) as refusal:
             s.sql(MATCHED).quote(epsilon=1, caps="best")
-        assert str(refusal.value.hint).endswith('rows_per_person={"flights": 10, "planes": 10}')
+        assert "flights" in str(refusal.value.hint)
         assert s.sql(MATCHED).quote(epsilon=1, rows_per_person={"flights": 10, "planes": 10}).admitted
 
 
-@pytest.mark.parametrize("caps", [{"rows_per_person": 4}, {"groups_per_person": 2, "rows_per_group": 3}])
-@pytest.mark.parametrize("spend", ["epsilon", "mu"])
+@all_cases("caps", [{"rows_per_person": 4}, {"groups_per_person": 2, "rows_per_group": 3}])
+@all_cases("spend", ["epsilon", "mu"])
 def test_what_a_joint_release_saves_is_what_quotes_of_single_groups_say(caps: dict[str, Any], spend: str) -> None:
     rows = pl.DataFrame({"p": [1, 2], "b": ["x", "y"]})
     whole: dict[str, Any] = {spend: 1, **caps}
@@ -458,6 +414,6 @@ def test_what_a_joint_release_saves_is_what_quotes_of_single_groups_say(caps: di
     with gt.protect(rows, unit="p", budget=gt.ApproxDP(4, "1e-6"), domains={"b": list("vwxyz")}, name="t") as s:
         together = s.sql("SELECT b, COUNT(*) AS n FROM t GROUP BY b").quote(**whole)
         alone = s.sql("SELECT COUNT(*) AS n FROM t WHERE b = 'x'").quote(**part)
-        told = float(str(together).split("each would get ")[1].split(" times")[0])
+        times = str(together).split("each would get ")[1].split(" times")[0]
         seen = float(str(alone.margins["n"])) / float(str(together.margins["n"]))
-    assert seen == pytest.approx(told, rel=0.1)
+    assert seen == pytest.approx(float(times), rel=0.1)

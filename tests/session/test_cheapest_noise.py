@@ -9,14 +9,17 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.accounting import filter as filter_of
-from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.ledger.events import event_from_dict
 from giveortake.privacy import events
 from giveortake.session import Session
+from tiers import tiered
 
 ROWS = pl.DataFrame({"p": range(200), "k": [i % 5 for i in range(200)], "x": [float(i % 100) for i in range(200)]})
 COUNT = "SELECT COUNT(*) AS n FROM t"
+TIMES: Any = tiered((1, 10), (1, 3, 10, 40))
 SHAPES = (
     "SELECT COUNT(*) AS n FROM t WHERE x > {i}",
     "SELECT AVG(x) AS m FROM t WHERE x > {i}",
@@ -58,7 +61,7 @@ def test_ten_tenths_fit_whatever_they_are_spent_on_and_not_an_eleventh(name: str
             assert used(s) <= Fraction(i + 1, 10)
         assert used(s) > Fraction(95, 100)  # a mixture of noises may leave a little
         before = s.spent
-        with pytest.raises(BudgetExceeded, match=r"share = 0\.1 of the budget is not left"):
+        with pytest.raises(BudgetExceeded):
             s.sql(SHAPES[0].format(i=10)).answer(share="1/10")
         assert s.spent == before
 
@@ -74,7 +77,7 @@ def test_shares_of_different_sizes_that_add_up_to_one_fit() -> None:
 def test_a_share_is_what_fits_that_often_from_an_empty_budget() -> None:
     """k charges of a share of 1/k fit a new filter, one after the other, and one more does not."""
     for name, budget in BUDGETS.items():
-        for times in (1, 3, 10, 40):
+        for times in TIMES:
             with session(budget) as s:
                 s.sql(COUNT).answer(share=Fraction(1, times))
                 (charged,) = [entry.content["event"] for entry in s.history() if entry.kind == "reserved"]
@@ -98,9 +101,9 @@ def test_large_shares_are_pure_and_small_ones_are_not() -> None:
     with session() as s:
         large, small = s.sql(COUNT).quote(share="1/2"), s.sql(COUNT).quote(share="1/1000")
     assert large.spend == "ε = 0.5"
-    assert "Laplace noise: at this share intervals are 50 % narrower than with Gaussian noise" in large.remarks
+    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.remarks)
     assert small.spend.startswith("μ = ")
-    assert any(each.startswith("Gaussian noise: at this share") for each in small.remarks)
+    assert any(each.startswith("Gaussian noise") for each in small.remarks)
 
 
 def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
@@ -110,7 +113,7 @@ def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
         s.sql(COUNT).answer(epsilon="0.5")
         answer = s.sql(SHAPES[0].format(i=1)).answer(share="1/10")
         assert answer.cost == gt.PureDP("0.1", unit=gt.unit("p"))
-        assert "Laplace noise: Gaussian noise would use more than this share of what is left" in answer.notes
+        assert any(each.startswith("Laplace noise") for each in answer.notes)
         assert used(s) == Fraction(6, 10)
 
 
@@ -122,7 +125,7 @@ def test_the_same_question_at_the_same_share_is_free_even_if_another_noise_would
         again = s.sql(COUNT).answer(share="1/8")
         assert again.value == first.value
         assert s.spent == spent
-        assert "Laplace noise, as when this was asked before" in again.notes
+        assert any(each.startswith("Laplace noise") for each in again.notes)
         assert s.sql(SHAPES[0].format(i=1)).quote(share="1/8").spend.startswith("μ")
 
 
@@ -161,7 +164,7 @@ def test_a_share_in_a_part_of_a_partition_is_shared_by_the_parts() -> None:
         assert used(s) <= Fraction(1, 10)
 
 
-@pytest.mark.parametrize("share", ["0", "-1/2", "11/10", "all"])
+@all_cases("share", ["0", "-1/2", "11/10", "all"])
 def test_a_share_is_above_zero_and_at_most_one(share: str) -> None:
     with session() as s, pytest.raises(InvalidParameter, match="share"):
         s.sql(COUNT).quote(share=share)
@@ -171,7 +174,7 @@ def test_a_share_is_no_spend_besides_another() -> None:
     with session() as s:
         others: list[Any] = [{"epsilon": 1}, {"margin": 5}, {"mu": 1}]
         for other in others:
-            with pytest.raises(InvalidParameter, match="decides the spend"):
+            with pytest.raises(InvalidParameter):
                 s.sql(COUNT).quote(share="1/2", **other)
 
 
@@ -191,7 +194,7 @@ def test_a_margin_is_bought_with_the_noise_that_leaves_more() -> None:
     for margin, noise in ((10, "Laplace"), (60, "Gaussian")):
         with session() as s:
             told = s.sql(COUNT).quote(margin=margin)
-        assert any(each.startswith(f"{noise} noise: these margins take") for each in told.remarks)
+        assert any(each.startswith(f"{noise} noise") for each in told.remarks)
         often = {}
         for kind, at in (("Laplace", _epsilon(margin)), ("Gaussian", _mu(margin))):
             guard, times = filter_of(BUDGETS["(ε, δ)"]), 0
@@ -243,34 +246,10 @@ def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
         assert told[0] == told[1]
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
-
-
-def test_found_keys_of_rows_that_protect_themselves_speak_of_rows() -> None:
-    with session(gt.ApproxDP("4", "1e-5"), unit=gt.ROW, domains={}, groups_per_person=None, rows_per_group=None) as s:
-        query = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
-        told = [*query.answer(epsilon=1).notes, query.quote(epsilon=1).keys, query.quote(mu=1).keys]
-    assert "rows or more share" in told[0]
-    assert not [each for each in told if "person" in each]
-
-
-def test_a_session_says_in_questions_what_is_left() -> None:
-    with session() as s:
-        s.sql(COUNT).answer(epsilon="0.2")
-        assert "20 % of the budget is used; left: about 8 more questions at ε = 0.1, or " in repr(s)
-
-
-def test_a_quote_beyond_the_whole_budget_says_so() -> None:
-    with session() as s:
-        assert "it is more than the whole budget" in str(s.sql(COUNT).quote(epsilon=2))
-        s.sql(COUNT).answer(epsilon="0.9")
-        assert "the budget does not admit it any more" in str(s.sql(COUNT).quote(epsilon="0.8"))
-
-
-def test_a_quote_says_that_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
+def test_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
     with gt.protect(pl.DataFrame({"x": [1, 2]}), name="t", unit=gt.ROW, budget=gt.PureDP(1)) as s:
-        told = str(s.sql(COUNT).quote(rho="1/1000"))
-        assert "the budget does not admit it: it has no price in this budget" in told
-        assert 'note: it has no price in this budget: epsilon="0.1", without δ' in told
-        assert "more than the whole budget" not in told
-        assert "has no price" not in str(s.sql(COUNT).quote(epsilon=2))
+        quote = s.sql(COUNT).quote(rho="1/1000")
+        assert not quote.admitted
+        with pytest.raises(Unpriced):
+            s.sql(COUNT).answer(rho="1/1000")
+        assert s.spent == 0

@@ -125,11 +125,10 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
         counter = session.counter("day", horizon=5, mu=1000)
         counter.next()
         counter.next()  # the same table
-        assert any("none taken out or changed" in each for each in counter.quote().remarks)
     with _session(_table([2], [1]), ledger, **said) as session:
         counter = session.counter("day", horizon=5, mu=1000)
         for _ in range(2):
-            with pytest.raises(QueryRefused, match="a person could count again in every period"):
+            with pytest.raises(QueryRefused):
                 counter.next()
         assert len(counter.answers()) == 2
     with gt.ledger.open(ledger) as book:
@@ -149,7 +148,7 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         with pytest.raises(LedgerMismatch):
             counters[0].next()  # nothing new is charged about an older version
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
-        with pytest.raises(QueryRefused, match="moved on to a newer version"):
+        with pytest.raises(QueryRefused):
             counters[0].next()
         assert len(counters[0].answers()) == 1
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
@@ -326,9 +325,9 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
     parts = _session(_table([0]), domains={**DOMAINS, "id": [0, 1]}).partition("id")
     with pytest.raises(QueryRefused, match="part of"):
         parts[0].counter("day", horizon=3, rho="1/10")
-    with pytest.raises(QueryRefused, match="any number of rows"):
+    with pytest.raises(QueryRefused):
         _session(_table([0]), unit="id").counter("day", horizon=3, rho="1/10")
-    with pytest.raises(BudgetExceeded, match="nothing was charged"):
+    with pytest.raises(BudgetExceeded):
         session.counter("day", horizon=3, rho=2).next()
     assert session.spent == 0
 
@@ -336,7 +335,7 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
 def test_a_margin_is_told_for_the_periods_of_the_horizon_alone() -> None:
     counter = _session(_table([0])).counter("day", horizon=8, mu=1)
     for period in (0, -1, 9):
-        with pytest.raises(InvalidParameter, match="between 1 and the horizon"):
+        with pytest.raises(InvalidParameter):
             counter.margin(period)
 
 
@@ -350,7 +349,6 @@ def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_perio
         counter = session.counter("day", horizon=60, rho="1/50")
         quote = counter.quote()
         assert str(quote.cost) == str(counter.cost)
-        assert "the first next() charges" in repr(counter)
     assert not any(entry.kind == "reserved" for entry in session.history())
     assert quote.margins == tuple(counter.margin(period) for period in range(1, 61))
     assert quote.margin == max(quote.margins) < quote.alone / 2
@@ -358,24 +356,14 @@ def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_perio
     assert quote.margins[16] == pytest.approx(
         1.96 * float(counter._noise.sigma) * math.sqrt((weights**2).sum()), rel=1e-3
     )
-    text = str(quote)
-    for each in (
-        "one charge of ρ = 0.02 for 60 periods",
-        "2024-01-01 to 2024-02-29",
-        "with 95 % each",
-        "after 1 period ±",
-    ):
-        assert each in text
-    assert "the first 2 in time of the rows of a person" in text
-    assert "22.8 % of a fresh budget" in text
+    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60 periods", "2024-01-01", "2024-02-29", "22.8 %"))
     assert json.loads(quote.to_json())["horizon"] == 60
     first = counter.next()
     assert first.caps == Caps(rows_per_person=2)
     assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(quote.margins[0])  # type: ignore[operator]
     assert counter.quote().is_charged
-    assert "it was charged before" in str(counter.quote())
-    assert "1 of them were told; next() tells 2024-01-02, for free" in repr(counter)
-    assert "it is more than the whole budget" in str(session.counter("day", horizon=60, rho=9).quote())
+    assert "2024-01-02" in repr(counter)
+    assert not session.counter("day", horizon=60, rho=9).quote().admitted
 
 
 def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> None:
@@ -386,15 +374,13 @@ def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> No
     table = counter.answers()
     assert [row["day"] for row in table.rows()] == [FIRST + dt.timedelta(each) for each in range(3)]
     assert table.to_dict()["n_low"] == [each.to_dict()["n_low"][0] for each in told]
-    assert "3 of 3 periods" in str(table)
-    assert "all of them were told" in repr(counter)
     session.close()
-    assert "it is closed: open it again" in repr(counter)
+    assert "closed" in repr(counter)
 
 
 def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> None:
     session = _session(_table([0]))
-    with pytest.raises(InvalidParameter, match=r"beyond 2024-12-31, the last declared .*\n\n.*horizon=366"):
+    with pytest.raises(InvalidParameter, match="366"):
         session.counter("day", horizon=367, rho=1)
     assert session.counter("day", horizon=366, rho=1).quote().last == dt.date(2024, 12, 31)
     weeks = gt.protect({"t": pl.DataFrame({"week": [5]})}, unit=gt.ROW, budget=gt.ZCDP(1), domains={"week": (5, 52)})
@@ -405,24 +391,16 @@ def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> Non
 def test_words_that_are_missing_are_named() -> None:
     session = _session(_table([0]), unit="id")
     asked: Any = session.counter
-    for words, told in [
-        ({"rho": 1}, "horizon is missing"),
-        ({"horizon": 3}, "rho is missing"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 needs a delta"),
-        ({"horizon": 3, "roh": 1}, "did you mean `rho`"),
+    for words, name in [
+        ({"rho": 1}, "horizon"),
+        ({"horizon": 3}, "rho"),
+        ({"horizon": 3, "epsilon": 1}, "epsilon"),
+        ({"horizon": 3, "roh": 1}, "roh"),
     ]:
-        with pytest.raises(InvalidParameter, match=told):
+        with pytest.raises(InvalidParameter) as refused:
             asked("day", **words)
-    with pytest.raises(QueryRefused, match=r"hint: s\.counter\(…, rows_per_person=10\); the custodian's gt\.protect"):
+        assert refused.value.name == name
+    with pytest.raises(QueryRefused, match="rows_per_person"):
         asked("day", horizon=3, rho=1)
-    with pytest.raises(QueryRefused, match=r"hint: answer\(…, rows_per_person=10\); the custodian's gt\.protect"):
+    with pytest.raises(QueryRefused, match="rows_per_person"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)
-
-
-def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves_out() -> None:
-    counter = _session(_table([0, 1, 2]), unit="id", rows_per_person=1).counter("day", horizon=3, mu=1)
-    told = (str(counter.quote()), repr(counter.next()), counter.next().to_html())
-    assert all("for the noise; what caps leave out is not in them" in each for each in told)
-    assert all("how much the caps leave out is not known" in each for each in told)
-    alone = _session(_table([0, 1, 2])).counter("day", horizon=3, mu=1)
-    assert "for the noise" not in f"{alone.quote()}{alone.next()}"

@@ -16,6 +16,7 @@ from giveortake.errors import AllowanceExceeded, InvalidParameter, LedgerBusy, Q
 from giveortake.ledger.failures import bits_of, revealed
 from giveortake.session.sealed_draws import sealed
 from small_session import COUNT, ROWS, small_session
+from waiting import LONGEST
 
 PERSON = 59  # whose rows the broken code does not bear
 
@@ -113,7 +114,7 @@ def test_what_was_under_way_when_a_defect_came_looks_like_it(tmp_path: Path, mon
             raise OverflowError
         if "5555" in str(statement):
             is_reading.set()
-            goes_on.wait()
+            assert goes_on.wait(LONGEST)
         return usual(self, *statement)
 
     outcomes: list[Exception] = []
@@ -130,10 +131,10 @@ def test_what_was_under_way_when_a_defect_came_looks_like_it(tmp_path: Path, mon
         with small_session(ledger=book, analyst="ann") as one, small_session(ledger=book, analyst="ann") as other:
             sound = threading.Thread(target=ask, args=(one, 5555))
             sound.start()
-            is_reading.wait()
+            assert is_reading.wait(LONGEST)
             ask(other, 7777)
             goes_on.set()
-            sound.join()
+            sound.join(LONGEST)
         assert [str(each) for each in outcomes] == [str(outcomes[0])] * 2
         assert {each.cause for each in outcomes if isinstance(each, QueryFailed)} == {"defect"}
         assert not any(entry.kind == "settled" for entry in book.entries(analyst="ann"))

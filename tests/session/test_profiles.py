@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from cases import all_cases
 from evil_tables import Table, random_table
 from giveortake.answers.caps import least_error
 from giveortake.compile import Caps, Measurement, Spend
@@ -28,15 +29,17 @@ from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from profiled_trips import COUNT, PLENTY, session, trips
 from replay import CHANGES, MODES, Mode, exact_integers
+from tiers import tiered
 
 # -- what is released -------------------------------------------------------------------------------------------------
 
 
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
-    told = [session().preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"])]
-    assert told[0] == "each number of people is known to about ± 30 (with 95 %)"
-    assert told[1].startswith("each number of people is known to about ± 60 (with 95 %); bounds of a column show only ")
-    assert told[1].endswith("where more than about 300 people are")
+    with session() as asked:
+        alone, beside = (asked.preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"]))
+    assert "± 30" in alone
+    assert "± 60" in beside
+    assert "300" in beside
 
 
 def test_a_column_that_is_named_twice_is_profiled_once_and_what_was_drawn_twice_is_read_as_it_is() -> None:
@@ -71,11 +74,8 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
     with gt.protect(table, **said) as s:
         dim = s.profile(epsilon="0.2", columns=["fine"])
         assert (dim.bounds, dim.bounds_at("0.99")) == ({}, {})
-        assert "at this ε no bounds are seen of fine" in str(dim)
         assert s.profile(epsilon=1000, columns=["fine"]).bounds_at("0.99") == {"fine": (0, 4)}
-        with pytest.raises(
-            InvalidParameter, match=r"is not a column of numbers\n\n  hint: columns of numbers are fine"
-        ):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1, columns=["fine,person"])
 
 
@@ -98,7 +98,7 @@ def test_groups_whose_keys_are_known_end_with_them_and_a_maximum_ends_the_rows()
     assert profile.rows.closed
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@all_cases("change", CHANGES)
 def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: Any) -> None:
     moved = {"add-remove": 1, "change-one": 2}[change]
     s = session(neighbours=change, budget=gt.PureDP(10))
@@ -120,17 +120,18 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
 
 def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
     s = session()
-    for wrong, said in (
-        ({"by": "region"}, "is not a list of columns"),
-        ({"by": ["nowhere"]}, "is not a column"),
-        ({"by": ["person"]}, "is the column that names people"),
-        ({"by": ["region", "region"]}, "twice"),
-        ({"columns": ["region"]}, "not a column of numbers"),
+    for wrong, name in (
+        ({"by": "region"}, "by"),
+        ({"by": ["nowhere"]}, "by"),
+        ({"by": ["person"]}, "by"),
+        ({"by": ["region", "region"]}, "by"),
+        ({"columns": ["region"]}, "columns"),
         ({"most_rows": 0}, "most_rows"),
     ):
-        with pytest.raises(InvalidParameter, match=said):
+        with pytest.raises(InvalidParameter) as refused:
             s.profile(epsilon=1, **wrong)
-    with pytest.raises(InvalidParameter, match="only partly visible"):
+        assert refused.value.name == name
+    with pytest.raises(InvalidParameter):
         s.partition("region")["north"].profile(epsilon=1)
     assert s.spent == 0
 
@@ -140,11 +141,11 @@ def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None
         profile = s.profile(epsilon=9_000, columns=["amount"])
         assert profile.bounds_at("0.99") == {"amount": (-64, 64)}
         assert profile.caps() == {}
-        with pytest.raises(InvalidParameter, match="every row is protected by itself"):
+        with pytest.raises(InvalidParameter):
             profile.left_out(rows_per_person=3)
-        with pytest.raises(InvalidParameter, match="there are no caps"):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1)
-        with pytest.raises(InvalidParameter, match="groups of a person"):
+        with pytest.raises(InvalidParameter):
             s.profile(epsilon=1, by=["region"], columns=["amount"])
 
 
@@ -172,14 +173,16 @@ def moved_by(mode: Mode, made: list[Measurement], table: Table, other: Table) ->
 
 @pytest.mark.parametrize("mode", MODES[:2] + MODES[3:5], ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_a_dimension_by_more_than_one_bin_or_two(mode: Mode) -> None:
-    luck = random.Random(f"profiles {mode}")  # noqa: S311 (which tables are tried need not be secret)
+    luck = random.Random(f"profiles 1 {mode}")  # noqa: S311 (which tables are tried need not be secret)
     most = 2 if mode.change == "change-one" else 1
     made, reached = measured_dimensions(mode), 0
-    for _ in range(10 if mode.change == "change-one" else 3):
+    for tables in range(10):
         table = random_table(luck)
         moves = moved_by(mode, made, table, mode.neighbour(luck, table))
         assert all(l1 <= most and bins <= most for l1, bins in moves), moves
         reached = max(reached, *(l1 for l1, _ in moves))
+        if reached == most and tables >= tiered(1, 9):
+            break
     assert reached == most
 
 
@@ -216,8 +219,7 @@ def test_a_profile_is_charged_once_and_found_again(tmp_path: Path) -> None:
         assert s.profile(epsilon=1, key="mine").rows == first.rows
         again = s.profile(epsilon=1)
         assert again.rows == first.rows
-        assert "nothing was charged" in again.notes[0]
-        assert first.notes == ()
+        assert (len(first.notes), len(again.notes)) == (0, 1)
         with pytest.raises(IdempotencyConflict):
             s.profile(epsilon="0.5", key="mine")
         assert s.spent == 1
@@ -238,7 +240,7 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
             ledger_of(s).analyst(name, datasets=["trips"], budget=gt.PureDP(5))
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
         query = ann.sql(COUNT)
-        with pytest.raises(QueryRefused, match="none of trips was released to you"):
+        with pytest.raises(QueryRefused):
             query.quote(epsilon=1, caps="best")
         told = query.quote(epsilon=1, rows_per_person=40).left_out
         assert told is not None
@@ -273,18 +275,16 @@ def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -
     text = str(profile)
     assert "rows_per_person=40" in text
     assert "domains={'amount': (-4, 4)}" in text
-    assert "nobody has more than 300 rows, as was declared" in text
     parts = {row["part"] for row in profile.plot(epsilon="0.1").layer[1].data.values}
-    assert parts == {"margin of the noise", "rows left out, about", "both together"}
+    assert len(parts) == 3
     band = profile.plot(epsilon="0.1").to_dict()["layer"][0]["encoding"]["fill"]
-    assert band["scale"]["domain"] == ["rows left out, at least and at most"]
     assert "legend" in band
-    assert "least error is at 40 rows" in profile.plot(epsilon=1).title.text
+    assert "40 rows" in profile.plot(epsilon=1).title.text
     assert profile.plot(title="Trips").title.text == "Trips"
 
 
-@pytest.mark.parametrize("epsilon", [1, 10, 1000, 10**9])
-@pytest.mark.parametrize("most", [None, 300])
+@all_cases("epsilon", [1, 10, 1000, 10**9])
+@all_cases("most", [None, 300])
 def test_the_lines_of_a_profile_go_on_until_the_error_grows_or_nothing_is_left_out(
     epsilon: int, most: int | None
 ) -> None:
@@ -297,7 +297,6 @@ def test_the_lines_of_a_profile_go_on_until_the_error_grows_or_nothing_is_left_o
     assert best is not lines[-1] or best["bias"] == 0
     shorter = [line for line in lines if line["cap"] <= 64]
     assert least_error(shorter) == (shorter[-1], True)
-    assert "the last cap tried" not in profile.plot(epsilon=epsilon).title.text
 
 
 def test_bins_cover_every_size_once() -> None:
@@ -312,5 +311,5 @@ def test_bins_cover_every_size_once() -> None:
 
 def test_a_magnitude_is_of_a_column_of_numbers() -> None:
     relation = mechanism_of(session()).origin.uncapped["trips"]
-    with pytest.raises(InvalidParameter, match="not a column of numbers"):
+    with pytest.raises(InvalidParameter):
         Magnitude(relation, "region")

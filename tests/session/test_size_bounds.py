@@ -14,8 +14,9 @@ from giveortake.session import size_bounds
 from giveortake.session.dimensions import size_edges
 from giveortake.session.size_bounds import Share, Sizes, share_left_out, share_left_out_of_groups
 from statistics_of_draws import ALPHA
+from tiers import tiered
 
-MISS, REDRAWS = 0.2, 400
+MISS, REDRAWS = 0.2, tiered(100, 400)
 DICE = np.random.default_rng(14)
 PEOPLE: dict[str, npt.NDArray[np.int64]] = {
     "most alike": DICE.integers(1, 9, 800),
@@ -171,7 +172,7 @@ def test_estimates_are_not_below_the_truth_as_a_rule_where_the_noise_hides_heavy
     tail: float, scale: float
 ) -> None:
     """Without the tail beyond who was seen they were below it in 79 % to 100 % of such tables."""
-    dice, below, hardly, redraws = np.random.default_rng(15), 0, 0, 100
+    dice, below, hardly, redraws = np.random.default_rng(15), 0, 0, tiered(50, 100)
     for _ in range(redraws):
         sizes = np.clip(np.round((dice.pareto(tail, 400) + 1) * 7.5 * (tail - 1) / tail), 1, 1_000).astype(np.int64)
         found = share_left_out(noisy(sizes, 1_000, scale, dice), 32, 0.05)

@@ -15,6 +15,7 @@ from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import found_keys, spool, stored_answers
 from giveortake.session.mechanism import InteractiveMechanism
+from waiting import LONGEST
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
 SPEND: dict[str, Any] = {"epsilon": 6000, "key_delta": "1e-8"}
@@ -121,10 +122,10 @@ def test_parts_survive_the_session_beside_the_ledger(tmp_path: Path) -> None:
         assert s.spent == spent
         text = kept.read_text()
         kept.write_text(text.replace("key 3", "key 4", 1))
-        with pytest.raises(gt.errors.LedgerDamaged, match="not what the ledger says"):
+        with pytest.raises(gt.errors.LedgerDamaged):
             s.sql(TEXT).stream(**SPEND)
         kept.unlink()
-        with pytest.raises(gt.errors.NotFound, match="not in the spool"):
+        with pytest.raises(gt.errors.NotFound):
             s.sql(TEXT).stream(**SPEND)
 
 
@@ -143,7 +144,7 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
     monkeypatch.setattr(Laplace, "release", failing)
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
         query = s.sql(TEXT)
-        with pytest.raises(gt.errors.QueryFailed, match="a worker was lost"):
+        with pytest.raises(gt.errors.QueryFailed):
             query.stream(**SPEND, key="mine")
         spent = s.spent
         (drawn,) = (tmp_path / "kept").iterdir()  # the keys, so that nobody can have them drawn again
@@ -172,7 +173,7 @@ def test_found_keys_that_wait_in_lines_of_another_length_are_taken_over(
         with monkeypatch.context() as before:
             before.setattr(stored_answers, "MANY", 20)
             before.setattr(Laplace, "release", failing)
-            with pytest.raises(gt.errors.QueryFailed, match="a worker was lost"):
+            with pytest.raises(gt.errors.QueryFailed):
                 s.sql(TEXT).stream(**SPEND)
         assert [len(part) for part in s.sql(TEXT).stream(**SPEND)] == [20, 20, 15]
         answer = s.sql(TEXT).answer(**SPEND).to_polars()
@@ -184,7 +185,7 @@ def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: py
         before = s.affordable
         with monkeypatch.context() as patch:
             patch.setattr(spool, "_sync", _no_room)
-            with pytest.raises(gt.errors.QueryFailed, match="could not be written"):
+            with pytest.raises(gt.errors.QueryFailed):
                 s.sql(TEXT).stream(**SPEND, key="mine")
         assert [path.name for path in (tmp_path / "kept").iterdir() if path.name.startswith(".")] == []
         assert s.affordable != before
@@ -230,7 +231,7 @@ def test_having_and_limit_hold_over_all_parts_and_order_is_refused() -> None:
         assert len(found["d"]) == 9
         assert min(found["d"]) == 2
         spent = s.spent
-        with pytest.raises(gt.errors.QueryRefused, match="ORDER BY needs the whole table"):
+        with pytest.raises(gt.errors.QueryRefused):
             s.sql(f"{TEXT} ORDER BY n").stream(epsilon=1)
         assert s.spent == spent
 
@@ -268,7 +269,7 @@ def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(InteractiveMechanism, "draw", announced)
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s, ThreadPoolExecutor(2) as pool:
         first = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
-        drawn.wait()
+        assert drawn.wait(LONGEST)
         second = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
         assert first.result() == second.result() == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
         assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 1

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.compile import Caps, Rules, Spend, measurement
 from giveortake.session import Session
 from giveortake.session.run_requests import RunRequest
 from small_session import FOUND, small_session
+from tiers import tiered
 
 COUNT = "SELECT COUNT(*) AS n FROM data"
 SEVERAL = "SELECT r, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM data GROUP BY r"
 MEDIAN = "SELECT MEDIAN(x) AS m, COUNT(*) AS n, SUM(x) AS s FROM data"
 DUST = Fraction(1, 2**90)
-with small_session() as _session:
-    QUESTIONS = [_session.sql(asked).question for asked in (COUNT, SEVERAL, MEDIAN)]
-KINDS = pytest.mark.parametrize(
+WHOLES = [("1/10", "add-remove"), ("1/1009", "change-one")]
+KINDS = all_cases(
     ("kind", "term"), [(gt.PureDP, "epsilon"), (gt.ZCDP, "rho"), (gt.GaussianDP, "mu")], ids=["pure", "zcdp", "gdp"]
 )
+
+
+@cache
+def _questions() -> list[Any]:
+    with small_session() as session:
+        return [session.sql(asked).question for asked in (COUNT, SEVERAL, MEDIAN)]
 
 
 def _left(session: Session) -> Fraction:
@@ -33,8 +40,8 @@ def _left(session: Session) -> Fraction:
 
 
 @KINDS
-@pytest.mark.parametrize("asked", [COUNT, SEVERAL, MEDIAN], ids=["count", "several", "median"])
-@pytest.mark.parametrize(("whole", "neighbours"), [("1/10", "add-remove"), ("1/1009", "change-one")])
+@all_cases("asked", [COUNT, SEVERAL, MEDIAN])
+@all_cases(("whole", "neighbours"), tiered([("1/1009", "change-one")], WHOLES))
 def test_a_question_may_cost_the_whole_budget(kind: Any, term: str, asked: str, whole: str, neighbours: str) -> None:
     with small_session(budget=kind(whole), neighbours=neighbours) as session:
         session.sql(asked).answer(**{term: whole})
@@ -49,7 +56,7 @@ def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
         assert 0 <= _left(session) < DUST
 
 
-@pytest.mark.parametrize(("kind", "term"), [(gt.ZCDP, "rho"), (gt.GaussianDP, "mu")], ids=["zcdp", "gdp"])
+@all_cases(("kind", "term"), [(gt.ZCDP, "rho"), (gt.GaussianDP, "mu")], ids=["zcdp", "gdp"])
 def test_a_counter_may_cost_the_whole_budget(kind: Any, term: str) -> None:
     with small_session(budget=kind("1/10"), domains={"p": (0, 59)}, unit=gt.ROW) as session:
         terms: Any = {term: "1/10"}
@@ -65,7 +72,7 @@ def test_a_workload_may_cost_the_whole_budget(kind: Any, term: str) -> None:
         assert 0 <= _left(session) < Fraction(1, 2**20)
 
 
-@pytest.mark.parametrize("whole", ["1/10", "1/1009"])
+@all_cases("whole", ["1/10", "1/1009"])
 def test_a_run_may_cost_the_whole_budget(whole: str) -> None:
     with small_session(budget=gt.ZCDP(whole), rows_per_person=3) as session:
         with RunRequest.of(session, "data", Fraction(whole), {}, "a run").begin(None) as run:
@@ -86,9 +93,7 @@ def test_all_that_is_left_is_asked_for_by_the_number_that_is_told(kind: Any, ter
         assert 0 <= _left(session) < DUST
 
 
-@pytest.mark.parametrize(
-    "budget", [gt.PureDP("1/7"), gt.ZCDP("1/7"), gt.GaussianDP("1/7"), gt.ApproxDP("1/7", "1e-6")], ids=str
-)
+@all_cases("budget", [gt.PureDP("1/7"), gt.ZCDP("1/7"), gt.GaussianDP("1/7"), gt.ApproxDP("1/7", "1e-6")])
 def test_the_epsilon_that_is_affordable_is_admitted_in_parts(budget: Any) -> None:
     with small_session(budget=budget) as session:
         session.sql(COUNT).answer(epsilon="1/33")
@@ -96,19 +101,20 @@ def test_the_epsilon_that_is_affordable_is_admitted_in_parts(budget: Any) -> Non
         session.sql(SEVERAL).answer(epsilon=session.affordable)
 
 
-@pytest.mark.parametrize("terms", [{"epsilon": "1/3"}, {"mu": "1/30"}, {"rho": "1/700"}], ids=str)
+@all_cases("terms", [{"epsilon": "1/3"}, {"mu": "1/30"}, {"rho": "1/700"}])
 def test_found_keys_and_their_values_cost_no_more_than_was_said(terms: dict[str, str]) -> None:
     with small_session(budget=gt.ApproxDP("1/3", "1e-6")) as session:
         made = session.sql(FOUND).quote(**terms)
         assert made.admitted
 
 
+@settings(max_examples=tiered(20, 100))
 @given(
     whole=st.fractions(min_value=Fraction(1, 10**6), max_value=10, max_denominator=10**9),
     part=st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100), max_denominator=1000),
 )
 def test_any_rho_and_then_the_rest_of_a_budget_fit_it(whole: Fraction, part: Fraction) -> None:
-    for question in QUESTIONS:
+    for question in _questions():
         guard = gt.accounting.filter(gt.ZCDP(whole))
         guard.charge(measurement(question, Caps(4, 4), "add-remove", Spend(rho=whole * part)).event)
         left = guard.accounts[0].remaining
@@ -117,5 +123,5 @@ def test_any_rho_and_then_the_rest_of_a_budget_fit_it(whole: Fraction, part: Fra
 
 
 def test_by_the_first_rules_noise_is_as_it_was() -> None:
-    first = measurement(QUESTIONS[0], Caps(4, 4), "add-remove", Spend(rho=Fraction(1, 10)), rules=Rules.FIRST)
+    first = measurement(_questions()[0], Caps(4, 4), "add-remove", Spend(rho=Fraction(1, 10)), rules=Rules.FIRST)
     assert not gt.accounting.filter(gt.ZCDP("1/10")).admits(first.event)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
+from cases import all_cases
 from giveortake.workload.consistency import consistent_tables, rising
 from giveortake.workload.layout import Layout
 
@@ -23,7 +23,7 @@ def _noisy(
     return truth, {pair: table + random.normal(0, deviation, table.shape) for pair, table in truth.items()}
 
 
-@pytest.mark.parametrize(("rows", "deviation"), [(1000, 10), (100, 30), (10, 50), (0, 5)])
+@all_cases(("rows", "deviation"), [(1000, 10), (100, 30), (10, 50), (0, 5)])
 def test_tables_are_never_negative_and_their_sums_agree(rows: int, deviation: float) -> None:
     _, noisy = _noisy(rows, deviation, seed=rows)
     found = consistent_tables(SIZES, noisy, dict.fromkeys(PAIRS, deviation**2))

@@ -26,6 +26,7 @@ from engine_places import EVERYWHERE, place
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.session import Session
+from tiers import is_long
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -44,28 +45,35 @@ def _asking(s: Session, workload: Any, norm: int | None = None, **terms: Any) ->
     return ask
 
 
-def _attack(found: Outcomes, put: Any) -> None:
+def _attack(found: Outcomes, put: Any, *, is_slow: bool) -> None:
     """Sums beyond 2⁶³ of cells below 2⁶², at spends that are next to nothing; at a pure ε out of a larger table."""
+    ways = list(zip(SPENDS, ("ROLLUP (r)", "ROLLUP (r)", "GROUPING SETS ((r), (c))"), strict=True))
     with neighbours(put, attacked()) as s:
-        for spend, sets in zip(SPENDS, ("ROLLUP (r)", "ROLLUP (r)", "GROUPING SETS ((r), (c))"), strict=True):
+        for spend, sets in ways[:1] if is_slow else ways:
             found.compare("attack by " + "".join(spend), _asking(s, partial(attack_text, sets=sets), **spend))
 
 
-def _compared(put: Any) -> Outcomes:
+def _is_slow(where: str) -> bool:
+    """Whether an engine takes seconds for every statement: usually, each workload is asked of it at one spend."""
+    return where == "spark" and not is_long()
+
+
+def _compared(put: Any, *, is_slow: bool) -> Outcomes:
     """Every workload at every spend, on tables that differ in one row, or in one person."""
     found = Outcomes()
     few = attacked(40)
     ranges = gt.workload.ranges("w", by="r", bins=64) + gt.workload.marginals(["r", "c"], of="w")
     several = gt.workload.marginals(["r", "c"], up_to=2) + gt.workload.marginals(["r"], of="w")
     with without_noise():
-        _attack(found, put)
+        _attack(found, put, is_slow=is_slow)
         with neighbours(put, few) as s:
-            for spend in SPENDS:
-                for sets in ("CUBE (r, c)", "ROLLUP (r, c)"):
+            for spend in SPENDS[1:2] if is_slow else SPENDS:
+                for sets in ("CUBE (r, c)", "ROLLUP (r, c)")[: 1 if is_slow else 2]:
                     found.compare(f"extremes, {sets} {spend}", _asking(s, partial(extreme_text, sets=sets), **spend))
+            for spend in SPENDS[2:] if is_slow else SPENDS:
                 found.compare(f"ranges {spend}", _asking(s, ranges, **spend))
         with neighbours(put, few, unit="name") as s:
-            for spend in SPENDS[:2]:
+            for spend in SPENDS[: 1 if is_slow else 2]:
                 found.compare(f"norm {spend}", _asking(s, several, 2, **spend))
             found.compare("persons", _asking(s, extreme_text, mu="1/1000", rows_per_person=2))
     return found
@@ -75,9 +83,9 @@ def _compared(put: Any) -> Outcomes:
 def test_no_row_decides_an_outcome_or_moves_integers_by_more_than_was_priced(
     where: str, request: pytest.FixtureRequest
 ) -> None:
-    found = _compared(place(where, request))
+    found = _compared(place(where, request), is_slow=_is_slow(where))
     assert found.violations == []
-    assert found.comparisons > 900
+    assert found.comparisons > (150 if _is_slow(where) else 900)
     assert found.nearest > 0.9  # a row that moves integers by nearly what is priced is among them
 
 
@@ -89,11 +97,11 @@ def test_sums_that_go_by_the_size_of_cells_are_caught(
     found = Outcomes()
     put = place(where, request)
     with without_noise():
-        _attack(found, put)
+        _attack(found, put, is_slow=_is_slow(where))
         with neighbours(put, attacked(40)) as s:
             found.compare("one cell", _asking(s, partial(_lone, number=2**62), mu="1e-6"))
     names = ["attack by mu", "attack by rho", "attack by epsilon", "one cell"]
-    assert [each.split(":")[0] for each in found.violations] == names
+    assert [each.split(":")[0] for each in found.violations] == (names[::3] if _is_slow(where) else names)
     assert "QueryFailed" in found.violations[-1]
 
 
@@ -105,6 +113,6 @@ def _lone(table: str, number: int) -> str:
 def test_numbers_that_no_column_holds_are_refused_before_anything_is_charged() -> None:
     with neighbours(lambda _, frame: frame, attacked(4)) as s:
         for number in (2**63, -(2**63) - 1, 2**127):
-            with pytest.raises(QueryRefused, match="does not fit into 64 bits"):
+            with pytest.raises(QueryRefused):
                 s.workload(_lone("t1", number))
         assert not [entry for entry in s.history() if entry.kind == "reserved"]

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from cases import all_cases
 from giveortake.mechanisms.residuals import cell_variance
 from giveortake.workload.layout import Layout
 from giveortake.workload.planner import goal_weights, least_noise
@@ -28,7 +29,7 @@ def test_the_residuals_of_marginals_are_all_their_subsets() -> None:
     assert len(layout.residuals) == len(subsets)
 
 
-@pytest.mark.parametrize("attributes", [4, 70])
+@all_cases("attributes", [4, 70])
 def test_variances_are_those_of_a_rebuilt_table(attributes: int) -> None:
     sizes = [2 + place % 4 for place in range(attributes)]
     layout = Layout.of(sizes, [(), (0,), (0, 2), (1, 2, 3), (attributes - 3, attributes - 2, attributes - 1)])

@@ -25,6 +25,7 @@ from giveortake.workload import attributes as attributes_module
 from giveortake.workload.asked_workload import AskedWorkload
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease, measured
 from giveortake.workload.residual_design import ResidualDesign
+from tiers import tiered
 
 DOMAINS: dict[str, Any] = {
     "a": ["x", "y"],
@@ -156,7 +157,7 @@ def _nearest(mode: Mode, tries: int) -> float:
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_no_neighbour_moves_the_whitened_parts_by_more_than_is_charged(mode: Mode) -> None:
-    nearest = _nearest(mode, 8)
+    nearest = _nearest(mode, tiered(4, 16))
     assert nearest <= 1 + 1e-9
     assert nearest > (0.6 if mode.neighbours == "change-one" else 0.9)  # sums over parts are an upper bound there
 
@@ -186,7 +187,7 @@ def test_a_person_who_is_not_scaled_is_caught(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("mode", MODES[:2] + MODES[-2:], ids=str)
 def test_no_neighbour_moves_tables_by_more_than_their_share_of_epsilon(mode: Mode) -> None:
     nearest = 0.0
-    for one, other in _released_pairs(mode, 6, Spend(epsilon=Fraction(1))):
+    for one, other in _released_pairs(mode, tiered(4, 12), Spend(epsilon=Fraction(1))):
         scales = one.design.scales
         moved = sum(
             float(np.abs(part - other.layers[layer][place]).sum()) / float(scales[layer][place])
