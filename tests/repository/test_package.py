@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -75,8 +76,9 @@ def needed_by(name: str) -> set[str]:
 
 
 def run(clean: Path, *line: str) -> subprocess.CompletedProcess[str]:
-    tool, *arguments = line
-    return subprocess.run([clean / "bin" / tool, *arguments], cwd=clean, capture_output=True, text=True, check=False)
+    tool, *arguments = [clean / "bin" / line[0], *line[1:]]
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run([tool, *arguments], cwd=clean, env=alone, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.long
