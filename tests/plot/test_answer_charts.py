@@ -303,14 +303,16 @@ def test_a_path_of_another_kind_is_named_with_the_kinds_that_are_written() -> No
     assert set(re.findall(r"\.\w+", str(error.value.hint))) == {".svg", ".png", ".html"}
 
 
-def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook(tmp_path: Path) -> None:
+def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook_and_a_page_needs_no_network(tmp_path: Path) -> None:
     evil = ["</script><script>alert(1)</script>", "<!-- <script>", "</SCRIPT >", "a</b"]
     counts: Any = [3, 4, 5, 6], [2, 3, 4, 5], [4, 5, 6, 7]
     chart = Answer([Column("reason", evil), Column("".join(evil), *counts)]).plot()
     plain = Answer([Column("reason", ["fine", "flu", "cold", "cough"]), Column("n", *counts)]).plot()
-    pages = (plot.save(each, tmp_path / "chart.html").read_text(encoding="utf-8") for each in (chart, plain))
+    page, other = (plot.save(each, tmp_path / "deep" / "a.html").read_text(encoding="utf-8") for each in (chart, plain))
+    assert "vega" in page
+    assert "<script src=" not in page
     notebooks = (each.to_html() for each in (chart, plain))  # as altair shows them
-    for found, usual in (pages, notebooks):
+    for found, usual in ((page, other), notebooks):
         for tag in ("</script", "<script", "<!--"):
             assert found.lower().count(tag) == usual.lower().count(tag)
 
