@@ -185,7 +185,7 @@ def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started_and_runs_
                 raise subprocess.TimeoutExpired(self.args, timeout)
             return super().communicate(text)
 
-    monkeypatch.setattr(schedule.subprocess, "Popen", Timed)
+    monkeypatch.setattr(subprocess, "Popen", Timed)
     said: list[str] = []
     one = Schedule(tmp_path / "benchmarks", tmp_path, "today", ["--data", "x"], 600.0, False, said.append)
     problems = one.run(lambda name: name == "done")

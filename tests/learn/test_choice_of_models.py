@@ -86,7 +86,7 @@ def test_a_score_is_what_the_model_gains_and_moves_by_no_more_than_a_person_coun
 ) -> None:
     with session() as s, monkeypatch.context() as patched:
         asked = recorded_sums(s, patched)
-        model = select(s, candidates()[1:], mu="1/2", clip=1).best
+        model: Any = select(s, candidates()[1:], mu="1/2", clip=1).best
     score, sums = replace(asked[-1], sample=None), []
     for rows in (ROWS, ROWS.filter(pl.col("who") != 7)):
         with session(rows) as s:

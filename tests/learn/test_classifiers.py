@@ -213,7 +213,7 @@ def test_a_norm_of_each_component_alone_would_be_caught(monkeypatch: pytest.Monk
 def test_classes_and_categories_are_the_declared_ones_whatever_the_rows_hold(learner: Any) -> None:
     odd = SMALL.with_columns(bought=pl.lit("yes"), colour=pl.lit("mauve"))
     stray = pl.concat([odd, odd.head(1).with_columns(bought=pl.lit("zebra"))])
-    for rows in tiers.tiered([stray], [odd, stray]):
+    for rows in (odd, stray) if tiers.is_long() else (stray,):
         with session(rows) as s:
             model = made(learner).fit(s)
         assert model.classes_.tolist() == ["no", "yes"]

@@ -93,10 +93,10 @@ def test_public_rows_are_clamped_and_those_without_a_number_or_of_no_category_ar
 
 
 def test_learners_without_a_target_take_values_by_name_and_have_what_was_released_alone(session: Session) -> None:
-    untyped: Any = KMeans, PCA
-    for call in (lambda: untyped[0](["amount", "x"], 3), lambda: untyped[0](3), lambda: untyped[1](2)):
+    wrong: list[tuple[Any, tuple[Any, ...]]] = [(KMeans, (["amount", "x"], 3)), (KMeans, (3,)), (PCA, (2,))]
+    for learner, arguments in wrong:
         with pytest.raises(InvalidParameter):
-            call()
+            learner(*arguments)
     components: Any = PCA(features=["amount", "x"], **SPEND).fit(session)
     assert components.feature_names_in_.tolist() == ["amount", "x"]
     variances = components.explained_variance_

@@ -149,7 +149,7 @@ def test_the_caption_says_what_was_promised_how_sure_it_is_and_how_much_of_a_per
     heading = said.plot().to_dict()["title"]
     assert heading["text"] == "n by key"
     caption = " ".join(heading["subtitle"])
-    assert all(fact in caption for fact in ("ε = 0.1", "95 %", said.recipe["contributions"]))
+    assert all(fact in caption for fact in ("ε = 0.1", "95 %", "at most 4 rows"))
     assert said.plot(title="Visits").to_dict()["title"]["text"] == "Visits"
 
 

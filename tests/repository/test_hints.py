@@ -73,7 +73,7 @@ def test_fields_of_pages_are_called_as_the_table_says() -> None:
 def test_each_face_has_a_hint_of_its_own_and_a_client_has_that_of_python() -> None:
     error = InvalidParameter("epsilon", None, "is missing", hint=Advice("{epsilon}", "{share}", epsilon="0.1"))
     assert error.hint == 'epsilon="0.1", or share='
-    documents = {face: refusal_of(error, face)[1] for face in ("python", "console", "service")}  # type: ignore[arg-type]  # (faces)
+    documents = {face: refusal_of(error, face)[1] for face in ("python", "console", "service")}
     hints = {face: document["error"]["hint"] for face, document in documents.items()}
     assert hints["python"] == error.hint
     assert FIELDS["epsilon"] in hints["console"]

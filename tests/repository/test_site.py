@@ -24,8 +24,8 @@ DOCS = ROOT / "docs"
 
 def built(builder: str, folder: Path) -> Path:
     """The folder of a strict build: a dead link, a missing picture or a public name without a docstring fails."""
-    line = [sys.executable, "-m", "sphinx", "-q", "-b", builder, "--fail-on-warning", "--keep-going", DOCS, folder]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    line = [sys.executable, "-m", "sphinx", "-q", "-b", builder, "--fail-on-warning", "--keep-going", str(DOCS)]
+    done = subprocess.run([*line, str(folder)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return folder
 
