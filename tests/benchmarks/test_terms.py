@@ -87,26 +87,26 @@ def test_every_benchmark_with_a_peer_states_its_terms() -> None:
         assert any(not side.startswith("ours") for side in sides), name
 
 
-@pytest.mark.parametrize("name", terms.COMPARED)
-def test_sides_of_a_comparison_spend_the_same_or_say_that_they_do_not(name: str) -> None:
-    prices = defaultdict(list)
-    for each in benchmark(name).TERMS:
-        prices[each.comparison].append(each)
-    for sides in prices.values():
-        ours = {(each.epsilon, each.delta) for each in sides if each.side == "ours"}
-        unequal = [each for each in sides if (each.epsilon, each.delta) not in ours]
-        assert [each for each in unequal if not each.remark] == []
+def test_sides_of_a_comparison_spend_the_same_or_say_that_they_do_not() -> None:
+    for name in terms.COMPARED:
+        prices = defaultdict(list)
+        for each in benchmark(name).TERMS:
+            prices[each.comparison].append(each)
+        for sides in prices.values():
+            ours = {(each.epsilon, each.delta) for each in sides if each.side == "ours"}
+            unequal = [each for each in sides if (each.epsilon, each.delta) not in ours]
+            assert [each for each in unequal if not each.remark] == [], name
 
 
-@pytest.mark.parametrize("name", terms.COMPARED)
-def test_a_saved_run_has_the_terms_of_its_benchmark_or_its_page_says_that_it_has_none(name: str) -> None:
-    run = results.last(BENCHMARKS, name)
-    if run is None:
-        return
-    if run.get("terms"):
-        assert run["terms"] == [asdict(each) for each in benchmark(name).TERMS]
+def test_a_saved_run_has_the_terms_of_its_benchmark_or_its_page_says_that_it_has_none() -> None:
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert "\n".join(pages.asked(run)) in page
+    for name in terms.COMPARED:
+        run = results.last(BENCHMARKS, name)
+        if run is None:
+            continue
+        if run.get("terms"):
+            assert run["terms"] == [asdict(each) for each in benchmark(name).TERMS]
+        assert "\n".join(pages.asked(run)) in page, name
 
 
 def test_the_report_names_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,6 +142,7 @@ def test_medians_are_measured_as_stated() -> None:
             agrees(each, [quantiles.measured(session, quantiles.MEDIAN, spend).event])
 
 
+@pytest.mark.long
 def test_flights_are_charged_as_stated(ledgers: Ledgers) -> None:
     flights = benchmark("flights")
     rows = 2_000
@@ -177,6 +178,7 @@ def test_a_synthesis_is_charged_as_stated(ledgers: Ledgers) -> None:
     agrees(stated, ledgers.charged())
 
 
+@pytest.mark.long
 def test_learners_are_charged_as_stated(ledgers: Ledgers, tmp_path: Path) -> None:
     learning = benchmark("learning")
     draws = np.random.default_rng(1)

@@ -46,6 +46,7 @@ def fits() -> Any:
     return fit
 
 
+@pytest.mark.long  # replays of neighbours find the same in the gate
 @pytest.mark.statistical
 def test_samples_of_whole_fits_refute_no_promise_and_refute_that_of_a_mutant_that_does_not_cut(
     monkeypatch: pytest.MonkeyPatch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+import tiers
 from giveortake.engines import VectorSum
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import (
@@ -48,6 +50,7 @@ DOMAINS: dict[str, Any] = {
 FEATURES = ["x", "y", "colour"]
 CLASSIFIERS = [LogisticRegression, AdditiveClassifier, NaiveBayes, ClassMeans]
 LEARNERS = [*CLASSIFIERS, AdditiveRegressor]
+NEIGHBOURS = ["add-remove", "change-one"]
 SPEND: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
 
 
@@ -68,7 +71,6 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
     with session() as s:
         quote = made(learner).quote(s, n=COUNT)
         assert quote.noise_to_signal < 0.2
-        assert "the noise in a sum, one deviation, as a part of the rows" in str(quote)
         assert all(noise is not None for *_, noise in quote.noises)
         assert not [each for each in s.history() if each.kind == "reserved"]
         model = made(learner).fit(s)
@@ -78,8 +80,7 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
         again = made(learner).fit(s)
         assert s.spent == spent
         assert np.array_equal(again.predict(ROWS), model.predict(ROWS))
-        assert "nothing was charged" in again.card().to_markdown()
-        assert "bought" in model.card().to_html() or "price" in model.card().to_html()
+        assert model.target in model.card().to_html()
         read = learner.from_json(model.to_json())
         assert np.array_equal(read.predict(ROWS), model.predict(ROWS))
         assert read.to_json() == model.to_json()
@@ -96,7 +97,7 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
             assert model.decision_function(ROWS) == pytest.approx(log_odds)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", tiers.tiered([AdditiveClassifier, NaiveBayes], LEARNERS))
 def test_an_interrupted_fit_goes_on_without_new_noise(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = {NaiveBayes: 1, ClassMeans: 1, AdditiveRegressor: 6}.get(learner, 7)
     with session() as s:
@@ -159,8 +160,10 @@ EXTREME = [
 ]
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
-@pytest.mark.parametrize("unit", [gt.ROW, "who"])
+PAIRS = [(gt.ROW, "add-remove"), ("who", "change-one")]
+
+
+@pytest.mark.parametrize(("unit", "neighbours"), tiers.tiered(PAIRS, list(product([gt.ROW, "who"], NEIGHBOURS))))
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_one_unit_moves_no_pass_of_a_fit_further_than_it_was_priced_for(
     learner: Any, unit: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
@@ -198,7 +201,9 @@ def test_a_norm_of_each_component_alone_would_be_caught(monkeypatch: pytest.Monk
         with_all, without = sums(parts, WITH_MANY, unit="who"), sums(parts, WITH_MANY.head(58), unit="who")
         moved = sum(int(((one - other) ** 2).sum()) for one, other in zip(with_all, without, strict=True))
         caught += moved > each.moved_squared(changed=False)
-    assert caught >= 2
+        if caught == 2:
+            return
+    pytest.fail("no two passes are caught")
 
 
 # -- what comes from declarations alone -------------------------------------------------------------------------------
@@ -208,7 +213,7 @@ def test_a_norm_of_each_component_alone_would_be_caught(monkeypatch: pytest.Monk
 def test_classes_and_categories_are_the_declared_ones_whatever_the_rows_hold(learner: Any) -> None:
     odd = SMALL.with_columns(bought=pl.lit("yes"), colour=pl.lit("mauve"))
     stray = pl.concat([odd, odd.head(1).with_columns(bought=pl.lit("zebra"))])
-    for rows in (odd, stray):
+    for rows in (odd, stray) if tiers.is_long() else (stray,):
         with session(rows) as s:
             model = made(learner).fit(s)
         assert model.classes_.tolist() == ["no", "yes"]
@@ -227,32 +232,33 @@ def test_rows_without_a_declared_category_are_not_counted_with_the_first(
     assert all(np.array_equal(one, other) for one, other in zip(few, many, strict=True))
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_what_cannot_be_learned_is_refused_before_it_is_paid(learner: Any) -> None:
-    target = "price" if learner is AdditiveRegressor else "bought"
+def refused_parameter(learner: Any, s: Session) -> str:
+    with pytest.raises(InvalidParameter) as error:
+        learner.fit(s)
+    return error.value.name
+
+
+def test_what_cannot_be_learned_is_refused_before_it_is_paid() -> None:
+    targets = {learner: "price" if learner is AdditiveRegressor else "bought" for learner in LEARNERS}
     many = [str(each) for each in range(100_000)]
     with session(domains=DOMAINS | {"colour": many, "y": (1, 1), "bought": ["no"], "price": (1, 1)}) as s:
-        with pytest.raises(InvalidParameter, match="100,000 categories"):
-            learner("who", ["x", "colour"], **SPEND).fit(s)
-        with pytest.raises(InvalidParameter, match="constant"):
-            learner("who", ["y"], **SPEND).fit(s)
-        with pytest.raises(InvalidParameter, match=r"one value|constant"):
-            learner(target, ["x"], **SPEND).fit(s)
+        for learner, target in targets.items():
+            for features in (["x", "colour"], ["y"]):  # too many categories; a constant
+                refused_parameter(learner("who", features, **SPEND), s)
+            refused_parameter(learner(target, ["x"], **SPEND), s)  # one class
         assert not [each for each in s.history() if each.kind == "reserved"]
     with session(domains={"bought": ["no", "yes"], "price": (0, 1)}) as s:
-        with pytest.raises(InvalidParameter, match="no declared bounds"):
-            learner(target, ["x"], **SPEND).fit(s)
-        with pytest.raises(InvalidParameter, match="target"):
-            learner(None, ["x"], **SPEND).fit(s)
-        with pytest.raises(NotFitted):
-            learner(target).predict(ROWS)
-    with session(unit="who") as s, pytest.raises(QueryRefused, match="clip"):
-        made(learner).fit(s)
-    with session() as s:
-        with pytest.raises(InvalidParameter, match="noise"):
-            made(learner, epsilon="0.001", n=50).fit(s)
-        with pytest.raises(InvalidParameter, match="delta"):
-            made(learner, delta=None).fit(s)
+        for learner, target in targets.items():
+            refused_parameter(learner(target, ["x"], **SPEND), s)  # no bounds
+            assert refused_parameter(learner(None, ["x"], **SPEND), s) == "target"
+            with pytest.raises(NotFitted):
+                learner(target).predict(ROWS)
+    with session(unit="who") as people, session() as s:
+        for learner in LEARNERS:
+            with pytest.raises(QueryRefused, match="clip"):
+                made(learner).fit(people)
+            refused_parameter(made(learner, epsilon="0.001", n=50), s)  # more noise than rows
+            assert refused_parameter(made(learner, delta=None), s) == "delta"
         assert not [each for each in s.history() if each.kind == "reserved"]
 
 

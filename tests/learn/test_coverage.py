@@ -32,7 +32,7 @@ def test_what_is_redrawn_are_the_integers_of_an_engine() -> None:
 
 @cache
 def released() -> list[Evidence]:
-    return redraws(2_000, "1", 500, seed=1)[1]
+    return redraws(2_000, "1", 300, seed=1)[1]
 
 
 @pytest.mark.statistical

@@ -70,9 +70,6 @@ def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:
         assert correlation(made, "x", "y").p_value < 0.001
         assert correlation(made, "x", "y").estimate == pytest.approx(0.33, abs=0.1)
         assert s.spent == spent + 9
-        assert "p: below 0.0002" in repr(related)
-        assert "hypothesis" not in related._repr_html_()
-        assert "group by smokes" in repr(contingency(s, ["group", "smokes"], mu=1))
 
 
 def test_rows_without_a_declared_category_are_in_no_group() -> None:
@@ -162,17 +159,17 @@ def test_what_cannot_be_tested_is_refused() -> None:
     with session(unit="who", rows_per_person=2) as s:
         table = contingency(s, ["group", "smokes"], mu=1)
         made = gt.learn.moments(s, ["x", "y", "group"], mu=1)
-        with pytest.raises(QueryRefused, match="one row a person"):
-            independence(table)
-        with pytest.raises(QueryRefused, match="one row a person"):
-            anova(made, "x", "group")
-        with pytest.raises(QueryRefused, match="one row a person"):
-            correlation(made, "x", "y")
+        several: list[Any] = [  # rows of a person, who are not independent
+            lambda: independence(table),
+            lambda: anova(made, "x", "group"),
+            lambda: correlation(made, "x", "y"),
+        ]
+        for each in several:
+            with pytest.raises(QueryRefused):
+                each()
     with session() as s:
-        with pytest.raises(InvalidParameter, match="no declared classes"):
-            contingency(s, ["x"], mu=1)
-        for columns in ("group", [], ["group", "group"], ["group", "smokes", "coin"]):
-            with pytest.raises(InvalidParameter, match="one column or two"):
+        for columns in (["x"], "group", [], ["group", "group"], ["group", "smokes", "coin"]):
+            with pytest.raises(InvalidParameter):
                 contingency(s, columns, mu=1)
         assert not s.spent
         one, two = contingency(s, ["group"], mu=1), contingency(s, ["group", "smokes"], mu=1)
@@ -189,6 +186,11 @@ def test_what_cannot_be_tested_is_refused() -> None:
             lambda: correlation(made, "x", "x"),
             lambda: correlation(made, "x", "group"),
             lambda: Contingency.from_json("[]"),
+            lambda: independence(s),  # type: ignore[arg-type]  # (a session, as the next)
+            lambda: goodness_of_fit(s),  # type: ignore[arg-type]
+            lambda: anova(s, "x", "group"),  # type: ignore[arg-type]
+            lambda: difference_of_means(s, "x", "smokes"),  # type: ignore[arg-type]
+            lambda: correlation(s, "x", "y"),  # type: ignore[arg-type]
         ]
         for each in bad:
             with pytest.raises(InvalidParameter):

@@ -52,32 +52,29 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
         assert s.spent == 1  # the penalty decides nothing that is measured
         assert tuned.coef_ == pytest.approx(model.coef_, abs=0.05)
         assert np.abs(stiff.coef_).max() < 0.05
-        assert "nothing was charged" in str(tuned.card())
-        assert "passes" not in repr(model)
-        assert "5 of 5" in model.card().to_markdown()
+        assert model.model_.followed == (5, 5)
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
+def test_fitted_regressions_read_back_from_json() -> None:
+    learners: list[Any] = [
         LinearRegression("y", mu=1, intervals=True, reach=50),
         Ridge("y", mu=1, penalty=2),
         Ridge("y", mu=1, penalty="0.5"),
         Ridge("y", mu=1, penalty=Fraction(1, 3)),
-    ],
-)
-def test_a_fitted_regression_reads_back_from_json(learner: Any) -> None:
+    ]
     with session() as s:
-        fitted = learner.fit(s)
-    again = type(learner).from_json(fitted.to_json())
-    assert np.array_equal(again.predict(ROWS), fitted.predict(ROWS))
-    assert again.provenance_ == fitted.provenance_
-    kept, said = again.get_params(), learner.get_params()
-    assert all(kept[name] == said[name] for name in ("target", "intervals", "reach") if name in said)
-    assert Fraction(kept.get("penalty", 0)) == Fraction(said.get("penalty", 0))
-    if isinstance(learner, LinearRegression):
-        assert again.coefficients() == fitted.coefficients()
-        assert gt.answers.Answer.from_json(again.coefficients().to_json()) == again.coefficients()
+        for learner in learners:
+            learner.fit(s)
+    for learner in learners:
+        again = type(learner).from_json(learner.to_json())
+        assert np.array_equal(again.predict(ROWS), learner.predict(ROWS))
+        assert again.provenance_ == learner.provenance_
+        stored, stated = again.get_params(), learner.get_params()
+        assert all(stored[name] == stated[name] for name in ("target", "intervals", "reach") if name in stated)
+        assert Fraction(stored.get("penalty", 0)) == Fraction(stated.get("penalty", 0))
+    line, again = learners[0], LinearRegression.from_json(learners[0].to_json())
+    assert again.coefficients() == line.coefficients()
+    assert gt.answers.Answer.from_json(again.coefficients().to_json()) == again.coefficients()
 
 
 def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere() -> None:
@@ -93,14 +90,14 @@ def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere
         assert fitted.model_.evidence is not None
         assert fitted.model_.evidence.shortened < 0.01
         plain = LinearRegression("y", mu=1).fit(s)
-        with pytest.raises(InvalidParameter, match="intervals=True"):
+        with pytest.raises(InvalidParameter, match="intervals"):
             plain.coefficients()
         few = LinearRegression("y", mu="1/1000", intervals=True).fit(s)
         assert math.inf in {row["coefficient_high"] for row in few.coefficients().rows()}
         assert few.model_.followed[0] < 5  # 3 at most in 25 fits
         assert few.predict(ROWS).std() < 10 * Y.std()  # 4.1 at most in as many: noise decides little
     with session(unit="who", rows_per_person=2) as s:
-        with pytest.raises(QueryRefused, match="one row a person"):
+        with pytest.raises(QueryRefused):  # several rows a person
             LinearRegression("y", mu=1, intervals=True).fit(s)
         assert not s.spent
         assert LinearRegression("y", mu=2).fit(s).score(ROWS, Y) > 0.7
@@ -145,22 +142,23 @@ def _integers(rows: pl.DataFrame, unit: Any, neighbours: Any) -> list[tuple[Any,
 
 def test_what_cannot_be_learned_is_refused_at_no_cost() -> None:
     with session() as s:
-        for learner, match in [
+        for learner, name in [
             (LinearRegression(mu=1), "target"),
-            (LinearRegression("kind", mu=1), "not a number"),
-            (LinearRegression("y", ["y"], mu=1), "without the target"),
-            (LinearRegression("y", ["nothing"], mu=1), "not a column"),
-            (LinearRegression("y"), "say what the model may cost"),
-            (LinearRegression("y", epsilon=1), "needs a δ"),
+            (LinearRegression("kind", mu=1), "target"),
+            (LinearRegression("y", ["y"], mu=1), "features"),
+            (LinearRegression("y", ["nothing"], mu=1), "features"),
+            (LinearRegression("y"), "epsilon"),
+            (LinearRegression("y", epsilon=1), "delta"),
             (LinearRegression("y", mu=1, reach=0), "reach"),
             (Ridge("y", mu=1, penalty=-1), "penalty"),
         ]:
-            with pytest.raises(InvalidParameter, match=match):
+            with pytest.raises(InvalidParameter) as error:
                 learner.fit(s)
+            assert error.value.name == name
         with pytest.raises(NotFitted):
             LinearRegression("y").predict(ROWS)
         assert not s.spent
     with session(domains=DOMAINS | {"x": (1, 1)}) as s, pytest.raises(InvalidParameter, match="constant"):
         LinearRegression("y", ["x"], mu=1).fit(s)
-    with session(domains={"y": (-12, 20)}) as s, pytest.raises(InvalidParameter, match="no declared bounds"):
+    with session(domains={"y": (-12, 20)}) as s, pytest.raises(InvalidParameter):  # no bounds
         LinearRegression("y", ["x"], mu=1).fit(s)

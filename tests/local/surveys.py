@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from giveortake.local import (
@@ -50,6 +52,10 @@ def small(epsilon: Any = 1) -> dict[str, Case]:
 
 
 NAMES = tuple(small())
+MAKERS: tuple[Callable[[Any], Any], ...] = (  # of ε alone
+    *(partial(kind, COLOURS) for kind in (RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse)),
+    *(Rappor, CountMeanSketch, HeavyHitters, partial(Mean, (-1, 3))),
+)
 
 
 def outcome(survey: Oracle, report: Any) -> Any:

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from surveys import NAMES, outcome, small
+from surveys import MAKERS, NAMES, outcome, small
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.exact import exp_down, exp_up
 from giveortake.local import Poll, Rappor
@@ -19,8 +20,8 @@ from statistics_of_draws import counts_are_plausible
 DRAWS = 20_000
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "5/2"])
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("epsilon", ["0.1", "1", "5/2"])
+@all_cases("name", NAMES)
 def test_no_report_is_more_than_e_to_the_epsilon_times_likelier_under_another_answer(name: str, epsilon: str) -> None:
     survey, answers, tight = small(epsilon)[name]
     laws = [survey.law(answer) for answer in answers]
@@ -31,7 +32,7 @@ def test_no_report_is_more_than_e_to_the_epsilon_times_likelier_under_another_an
         assert largest == survey.ratio
 
 
-@pytest.mark.parametrize("epsilon", ["1e-6", "0.1", "1", "32"])
+@all_cases("epsilon", ["1e-6", "0.1", "1", "32"])
 def test_rational_coins_give_away_almost_nothing_of_the_promise(epsilon: str) -> None:
     promise = Fraction(epsilon)
     ratio = ratio_below(promise)
@@ -65,7 +66,7 @@ def test_one_report_of_rappor_promises_what_theorem_2_says() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_the_randomiser_follows_the_listed_law_and_no_other(name: str) -> None:
     survey, answers, _ = small(1)[name]
     bolder = small("3/2")[name].survey
@@ -79,7 +80,7 @@ def test_the_randomiser_follows_the_listed_law_and_no_other(name: str) -> None:
         assert not counts_are_plausible(*_cells(seen, other))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_one_answer_makes_one_report(name: str) -> None:
     survey, answers, _ = small(1)[name]
     assert outcome(survey, survey.randomize(answers[0])) in survey.law(answers[0])
@@ -99,12 +100,12 @@ def test_a_poll_with_a_third_of_truth_is_listed_by_its_own_program() -> None:
         assert poll.law(answer) == {True: yes, False: 1 - yes}
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, 1000, "1e-9", "33"])
-@pytest.mark.parametrize("name", NAMES)
-def test_an_epsilon_that_protects_nobody_or_teaches_nothing_is_refused(name: str, epsilon: Any) -> None:
-    del name
+@all_cases("make", MAKERS)
+@all_cases("epsilon", [0, -1, 1000, "1e-9", "33"])
+def test_an_epsilon_that_protects_nobody_or_teaches_nothing_is_refused(make: Any, epsilon: Any) -> None:
+    assert make(1).epsilon == 1
     with pytest.raises(InvalidParameter):
-        small(epsilon)
+        make(epsilon)
 
 
 def _cells(seen: Counter[Any], law: dict[Any, Fraction]) -> tuple[list[int], list[float]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.local import HeavyHitters, Mean, Poll, RandomizedResponse, Rappor, from_json, plan
 
@@ -19,7 +20,7 @@ SURVEYS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.kind)
+@all_cases("survey", SURVEYS)
 def test_a_margin_for_which_there_are_not_enough_people_is_refused_by_name(survey: Any) -> None:
     for margin in ("1e-300", "1e-100", "1e-20", "1e-12"):
         with pytest.raises(InvalidParameter, match="10¹⁵ respondents") as refused:
@@ -27,7 +28,7 @@ def test_a_margin_for_which_there_are_not_enough_people_is_refused_by_name(surve
         assert refused.value.name == "margin"
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.kind)
+@all_cases("survey", SURVEYS)
 def test_every_wide_margin_is_reached_by_somebody(survey: Any) -> None:
     for margin in (1, 10**9, "1e300"):
         assert 1 <= survey.sample_size(margin=margin) < 10**6

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cases import all_cases
 from giveortake.local import affine
 from giveortake.local.affine import bucket, meeting, prime_from, supports
 from giveortake.local.bits import column_sums, set_bits
@@ -20,7 +21,7 @@ generator = np.random.default_rng(7)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claim", "plausible"), [("1/3", True), ("7/30", False), ("13/30", False)])
+@all_cases(("claim", "plausible"), [("1/3", True), ("7/30", False), ("13/30", False)])
 def test_packed_coins_have_exactly_their_probability(claim: str, plausible: bool) -> None:
     bits = packed_bernoulli(Fraction(1, 3), 20_000, 8, RecordedEntropy("packed")).reshape(-1)
     p = float(Fraction(claim))
@@ -28,7 +29,7 @@ def test_packed_coins_have_exactly_their_probability(claim: str, plausible: bool
     assert counts_are_plausible(np.bincount(bits, minlength=256).tolist(), law) == plausible
 
 
-@pytest.mark.parametrize("probability", [Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**9), Fraction(999, 1000)])
+@all_cases("probability", [Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**9), Fraction(999, 1000)])
 def test_the_table_of_packed_coins_cuts_the_unit_interval_exactly(probability: Fraction) -> None:
     pieces = packed._pieces(probability)
     edges = [Fraction(0), *pieces.cuts, Fraction(1)]
@@ -59,8 +60,8 @@ def test_bits_after_the_last_coin_are_zero() -> None:
     assert packed_bernoulli(Fraction(1, 2), 0, 11, RecordedEntropy("none")).shape == (0, 2)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3, 100, 20_000])
-@pytest.mark.parametrize("columns", [1, 8, 11, 64, 130])
+@all_cases("rows", [0, 1, 2, 3, 100, 20_000])
+@all_cases("columns", [1, 8, 11, 64, 130])
 def test_column_sums_are_the_sums_of_the_columns(rows: int, columns: int) -> None:
     bits = generator.integers(0, 2, size=(rows, columns), dtype=np.uint8)
     packed_rows = np.packbits(bits, axis=1, bitorder="little")
@@ -76,8 +77,8 @@ def test_one_bit_of_every_row_is_set_and_no_other_changes() -> None:
     assert (np.unpackbits(rows, axis=1, bitorder="little", count=20) == bits).all()
 
 
-@pytest.mark.parametrize(("prime", "buckets"), [(2, 2), (7, 2), (11, 3), (31, 5), (37, 37), (101, 4)])
-@pytest.mark.parametrize("cells", [1, 300, 1 << 22])
+@all_cases(("prime", "buckets"), [(2, 2), (7, 2), (11, 3), (31, 5), (37, 37), (101, 4)])
+@all_cases("cells", [1, 300, 1 << 22])
 def test_supports_counted_by_runs_are_those_counted_one_by_one(
     prime: int, buckets: int, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +95,7 @@ def test_supports_counted_by_runs_are_those_counted_one_by_one(
     assert (supports((a, b, y[:50]), values, large, buckets) == plain).all()
 
 
-@pytest.mark.parametrize(("prime", "buckets"), [(5, 2), (7, 3), (11, 4)])
+@all_cases(("prime", "buckets"), [(5, 2), (7, 3), (11, 4)])
 def test_two_values_meet_exactly_as_often_as_stated(prime: int, buckets: int) -> None:
     pairs = list(product(range(prime), repeat=2))
     met = sum(bucket(1, a, b, prime, buckets) == bucket(3, a, b, prime, buckets) for a, b in pairs)

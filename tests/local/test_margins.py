@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cases import all_cases
 from giveortake.local.margins import binomial_interval, normal_interval, quantile
 
 
-@pytest.mark.parametrize("confidence", ["0.8", "0.95", "0.999"])
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 60])
+@all_cases("confidence", ["0.8", "0.95", "0.999"])
+@all_cases("n", [1, 2, 3, 7, 20, 60])
 def test_the_guaranteed_interval_covers_every_probability_for_every_number_of_trials(n: int, confidence: str) -> None:
     low, high = binomial_interval(np.arange(n + 1), n, confidence)
     for step in range(1, 200):
@@ -24,7 +25,7 @@ def test_the_guaranteed_interval_covers_every_probability_for_every_number_of_tr
         assert covered >= Fraction(confidence)
 
 
-@pytest.mark.parametrize("n", [1, 5, 50, 1000, 100_000])
+@all_cases("n", [1, 5, 50, 1000, 100_000])
 def test_the_guaranteed_interval_is_at_most_one_success_wider_than_clopper_and_pearsons(n: int) -> None:
     counts = np.unique(np.linspace(0, n, 30).astype(int))
     low, high = binomial_interval(counts, n, "0.95")

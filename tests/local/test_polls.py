@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import exp_down, exp_up, log_down
 from giveortake.local import Poll, truth_of
@@ -90,7 +91,7 @@ def test_a_million_answers_are_estimated_within_their_margin() -> None:
     assert np.asarray(reports).dtype == bool
 
 
-@pytest.mark.parametrize("margin", ["0.01", "0.05", "0.2"])
+@all_cases("margin", ["0.01", "0.05", "0.2"])
 def test_the_sample_size_is_the_least_that_reaches_the_margin(margin: str) -> None:
     poll = Poll(truth="1/2")
     n = poll.sample_size(margin=margin)
@@ -111,14 +112,14 @@ def test_lal20_needs_more_people_for_more_privacy() -> None:
     assert sizes[0] > 10 * sizes[1] > 10 * sizes[2]
 
 
-@pytest.mark.parametrize("answers", [["perhaps"], [2], [None], [True, "not"], [0.5], {"a": 1}])
+@all_cases("answers", [["perhaps"], [2], [None], [True, "not"], [0.5], {"a": 1}])
 def test_what_is_neither_yes_nor_no_is_refused_and_not_quoted(answers: Any) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         Poll(truth="1/2").randomize(answers)
     assert "perhaps'" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("reports", [[2], ["yes"], [[True]], [0.5], [None]])
+@all_cases("reports", [[2], ["yes"], [[True]], [0.5], [None]])
 def test_reports_that_are_neither_yes_nor_no_are_refused(reports: Any) -> None:
     with pytest.raises(DamagedReports):
         Poll(truth="1/2").estimate(reports)
@@ -129,7 +130,7 @@ def test_nothing_is_estimated_from_no_reports() -> None:
         Poll(truth="1/2").estimate([])
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "make",
     [
         Poll,

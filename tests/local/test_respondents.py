@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from surveys import COLOURS
 
+from cases import all_cases
 from giveortake.errors import BudgetExceeded, DamagedReports, InvalidParameter
 from giveortake.local import HeavyHitters, Mean, Poll, RandomizedResponse, Rappor, Respondent, plan
 from giveortake.local.consistency import made_consistent, on_simplex
@@ -104,7 +105,7 @@ def test_a_respondent_is_shown_without_answers() -> None:
 # -- planning -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("size", "epsilon", "kind"),
     [
         (2, 1, "randomized-response"),
@@ -181,7 +182,7 @@ SURVEYS: list[tuple[Any, Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("survey", "answer", "foreign"), SURVEYS, ids=lambda each: getattr(each, "kind", ""))
+@all_cases(("survey", "answer", "foreign"), SURVEYS)
 def test_a_memory_is_kept_under_codes_of_answers_and_nothing_else(survey: Any, answer: Any, foreign: list[str]) -> None:
     person = Respondent(survey)
     person.report(answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def test_a_band_has_a_gap_where_an_end_is_missing() -> None:
 
 def test_a_row_without_a_date_is_told_in_the_caption_and_many_of_them_change_the_form() -> None:
     chart = answer_by([*YEAR[:3], None]).plot().to_dict()
-    assert "without key: n 3.0 ± 5.0" in chart["title"]["subtitle"]
+    assert any("3.0 ± 5.0" in line for line in chart["title"]["subtitle"])
     several = Answer([Column("day", [None] * 4 + YEAR[:4]), Column("who", list("abcdabcd")), estimate([1.0] * 8)])
     assert len(rows_of(several.plot())) == 8
     assert marks_of(several.plot()) == ["rule", "point"]
@@ -148,7 +149,7 @@ def test_the_caption_says_what_was_promised_how_sure_it_is_and_how_much_of_a_per
     heading = said.plot().to_dict()["title"]
     assert heading["text"] == "n by key"
     caption = " ".join(heading["subtitle"])
-    assert all(words in caption for words in ("ε = 0.1", "95 %", "at most 4 rows of a person"))
+    assert all(fact in caption for fact in ("ε = 0.1", "95 %", "at most 4 rows"))
     assert said.plot(title="Visits").to_dict()["title"]["text"] == "Visits"
 
 
@@ -158,20 +159,19 @@ def test_the_caption_tells_what_the_numbers_cost_and_not_what_one_call_was_charg
     with gt.protect(pl.DataFrame(rows), unit="u", budget=gt.PureDP(1), rows_per_person=1) as session:
         query = session.sql("SELECT COUNT(*) AS n FROM data")
         first, again = (query.answer(epsilon="0.5") for _ in range(2))
-    assert "nothing was charged again" in again.notes[0]
     assert first.plot().to_dict()["title"] == again.plot().to_dict()["title"]
     assert "cost ε = 0.5" in " ".join(again.plot().to_dict()["title"]["subtitle"])
 
 
 def test_tables_are_counted_in_words_and_ways_that_do_not_occur_are_not_in_the_legend() -> None:
     one = plot.predicted_errors([("a × b", True, 0.1)]).to_dict()
-    assert one["title"]["text"] == "Predicted errors: 1 of 1 table was measured"
+    assert "1 of 1" in one["title"]["text"]
     assert one["encoding"]["shape"]["scale"] == {"domain": ["measured"], "range": ["circle"]}
     both = plot.predicted_errors([("a × b", True, 0.1), ("a × c", False, 0.2)]).to_dict()
     assert both["encoding"]["shape"]["scale"]["range"] == ["circle", "triangle-right"]
     lines = [{"table": ("a",), "of": "n", "sd": 3.0, "equal_sd": 4.0}]
     title = plot.workloads(lines).to_dict()["title"]["text"]
-    assert title == "Noise in a cell of 1 table: deviation 3 rows, 4 by an equal split"
+    assert re.findall(r"\d+", title) == ["1", "3", "4"]  # table, deviation, and that of an equal split
 
 
 def test_what_is_made_of_estimates_is_no_key_wherever_keys_stand() -> None:
@@ -195,16 +195,15 @@ def test_more_lines_than_colours_get_a_chart_each_and_more_than_a_picture_holds_
     assert (many["facet"]["field"], many["columns"]) == ("series", 3)
     assert {row["place"] for row in many["data"]["values"]} == {20.0, 30.0, 40.0}
     assert "aria-label" in vl_convert.vegalite_to_svg(json.dumps(many))
-    with pytest.raises(InvalidParameter, match="has 31 lines along `age`, and a picture tells 30 apart") as told:
+    with pytest.raises(InvalidParameter, match=r"31.*`age`.*30"):
         by_ages(31).plot()
-    assert "fewer columns" in str(told.value.hint)
 
 
 def test_charts_in_one_picture_name_their_own_lines() -> None:
     one = Answer([Column("day", sorted(YEAR[:2] * 2)), Column("who", ["a", "b"] * 2), estimate([1.0] * 4)])
     both = plot.panels([("day × who", one), ("who × day", one)], more=3).to_dict()
     assert both["title"]["text"] == "5 tables"
-    assert both["title"]["subtitle"][-1] == "3 tables more: answer[…].plot() draws one"
+    assert both["title"]["subtitle"][-1].startswith("3 ")
     assert both["resolve"]["scale"]["color"] == "independent"
     assert plot.panels([("total", Answer([estimate([3.0])]))]).to_dict()["title"]["text"] == "total"
 
@@ -214,7 +213,7 @@ def test_the_caption_says_what_intervals_do_not_cover_on_lines_as_wide_as_the_ch
     columns = [Column("k", ["a"]), estimate([1.0]), estimate([2.0], name="total")]
     for some, wide in ((columns[:2], 74), (columns, 148)):
         lines = Answer(some, recipe=said, notes=("word " * 60,)).plot().to_dict()["title"]["subtitle"]
-        assert "for the noise; what caps leave out is not in them" in " ".join(lines)
+        assert "what caps leave out" in " ".join(lines)
         assert wide - 8 < max(map(len, lines)) <= wide
 
 
@@ -298,28 +297,29 @@ def test_points_of_two_lines_at_one_number_stand_beside_each_other() -> None:
 
 
 def test_a_path_of_another_kind_is_named_with_the_kinds_that_are_written() -> None:
-    with pytest.raises(InvalidParameter, match=r"path = 'x.gif' ends like no picture that is written here") as told:
+    with pytest.raises(InvalidParameter) as error:
         gt.plot.titled_or_saved(lambda title: title, "x.gif")
-    assert told.value.hint == "end it with .svg, .png, .html"
+    assert (error.value.name, error.value.value) == ("path", "x.gif")
+    assert set(re.findall(r"\.\w+", str(error.value.hint))) == {".svg", ".png", ".html"}
 
 
-@pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "<!-- <script>", "</SCRIPT >", "a</b"])
-def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook(evil: str, tmp_path: Path) -> None:
-    answer = Answer([Column("reason", [evil, "flu"]), Column(evil, [3, 4], [2, 3], [4, 5])])
-    page = plot.save(answer.plot(), tmp_path / "chart.html").read_text(encoding="utf-8")
-    shown = answer.plot().to_html()  # as altair shows it in a notebook
-    plain = Answer([Column("reason", ["fine", "flu"]), Column("n", [3, 4], [2, 3], [4, 5])]).plot()
-    for found, usual in (
-        (page, plot.save(plain, tmp_path / "plain.html").read_text("utf-8")),
-        (shown, plain.to_html()),
-    ):
+def test_no_key_that_was_found_runs_on_a_page_or_in_a_notebook_and_a_page_needs_no_network(tmp_path: Path) -> None:
+    evil = ["</script><script>alert(1)</script>", "<!-- <script>", "</SCRIPT >", "a</b"]
+    counts: Any = [3, 4, 5, 6], [2, 3, 4, 5], [4, 5, 6, 7]
+    chart = Answer([Column("reason", evil), Column("".join(evil), *counts)]).plot()
+    plain = Answer([Column("reason", ["fine", "flu", "cold", "cough"]), Column("n", *counts)]).plot()
+    page, other = (plot.save(each, tmp_path / "deep" / "a.html").read_text(encoding="utf-8") for each in (chart, plain))
+    assert "vega" in page
+    assert "<script src=" not in page
+    notebooks = (each.to_html() for each in (chart, plain))  # as altair shows them
+    for found, usual in ((page, other), notebooks):
         for tag in ("</script", "<script", "<!--"):
             assert found.lower().count(tag) == usual.lower().count(tag)
 
 
 def test_more_categories_than_pixels_are_refused() -> None:
     assert len(rows_of(answer_by([f"key {number}" for number in range(560)]).plot())) == 560
-    with pytest.raises(InvalidParameter, match="has 561 rows, and a picture has room for 560"):
+    with pytest.raises(InvalidParameter, match="561"):
         answer_by([f"key {number}" for number in range(561)]).plot()
 
 

@@ -9,7 +9,7 @@ import pytest
 from cases import all_cases
 
 
-def test_every_case_is_tried_and_every_failure_reported() -> None:
+def test_all_cases_is_tried_and_every_failure_reported() -> None:
     tried: list[tuple[int, str]] = []
 
     @all_cases("number", [1, 2, 3])

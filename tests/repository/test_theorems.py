@@ -8,8 +8,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (?P<statement>.+) \| `(?P<home>[\w.]+)` \| `(?P<test>[^`]+)` \|$", re.MULTILINE)
@@ -19,8 +17,8 @@ CITATION = re.compile(r"\[([A-Z][A-Za-z+]+\d{2})(?=[\],])")
 
 @cache
 def functions_in(path: Path) -> frozenset[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return frozenset(re.findall(r"^\s*def (\w+)\(", text, re.MULTILINE))
 
 
 def found(home: str) -> object:
@@ -42,17 +40,23 @@ def test_every_row_of_a_table_is_read() -> None:
     assert len(rows) == len(ROWS) > 80
 
 
-@pytest.mark.parametrize("home", sorted({row["home"] for row in ROWS}))
-def test_every_home_exists(home: str) -> None:
-    assert found(home) is not None
+def test_every_home_exists() -> None:
+    assert [home for home in sorted({row["home"] for row in ROWS}) if not exists(home)] == []
 
 
-@pytest.mark.parametrize("test", sorted({row["test"] for row in ROWS}))
-def test_every_test_exists(test: str) -> None:
-    path, _, name = test.partition("::")
-    assert name in functions_in(ROOT / path)
+def exists(home: str) -> bool:
+    try:
+        return found(home) is not None
+    except (AttributeError, ModuleNotFoundError):
+        return False
 
 
+def test_every_test_exists() -> None:
+    named = {tuple(row["test"].split("::")) for row in ROWS}
+    assert [(path, name) for path, name in sorted(named) if name not in functions_in(ROOT / path)] == []
+
+
+@cache
 def claims() -> list[str]:
     """Classes and functions whose docstring states a guarantee of its own."""
     found_claims = []
@@ -66,14 +70,14 @@ def claims() -> list[str]:
     return found_claims
 
 
-@pytest.mark.parametrize("name", claims())
-def test_whatever_claims_a_guarantee_has_a_row(name: str) -> None:
+def test_whatever_claims_a_guarantee_has_a_row() -> None:
     known = {part for row in ROWS for part in row["home"].split(".")}
-    assert name in known
+    assert len(claims()) > 20
+    assert [name for name in claims() if name not in known] == []
 
 
 def test_every_citation_in_the_code_is_in_the_references() -> None:
     references = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^- \[([^\]]+)\]", references, re.MULTILINE))
     cited = {key for path in (ROOT / "src").rglob("*.py") for key in CITATION.findall(path.read_text(encoding="utf-8"))}
-    assert cited <= listed
+    assert cited - listed == set()

@@ -16,10 +16,10 @@ def test_undeclared_values_of_one_column_do_not_move_the_others(undeclared: str 
     frame = pl.DataFrame(rows, schema=["region", "reason"], orient="row")
     domains = {"region": ["north", "south"], "reason": ["flu", "cold"]}
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(50, "1e-6"), domains=domains, table="visits") as session:
-        told = "rows with an undeclared value of region, reason are left out of all tables"
-        assert told in str(gt.synth.quote(session, **ASKED))  # type: ignore[arg-type]  # (the same words for both)
+        (left_out,) = gt.synth.quote(session, **ASKED).counted  # type: ignore[arg-type]
         made = gt.synth.synthesize(session, **ASKED)  # type: ignore[arg-type]
-    assert told in made.notes
+    assert left_out in made.notes
+    assert "region, reason" in left_out
     counts = dict(
         made.marginal("region", "reason").to_polars().select(pl.concat_str("region", "reason"), "n").iter_rows()
     )
@@ -33,9 +33,7 @@ def test_numbers_beyond_listed_edges_are_told() -> None:
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains=domains) as session:
         asked = {"columns": ["x", "sex"], "epsilon": 8, "delta": "1e-6"}
         narrow = gt.synth.quote(session, bins={"x": [1, 10, 100]}, **asked).counted  # type: ignore[arg-type]
-        assert narrow[1:] == (
-            "numbers of x below its first edge are in its first bin",
-            "numbers of x above its last edge are in its last bin",
-        )
+        assert len(narrow) == 3  # below the first edge, and above the last one
+        assert all(" x " in note for note in narrow[1:])
         whole = gt.synth.quote(session, bins={"x": [0, 10, 500]}, **asked).counted  # type: ignore[arg-type]
         assert len(whole) == 1

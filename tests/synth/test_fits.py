@@ -100,13 +100,13 @@ def test_a_fit_has_the_tables_that_were_measured_almost_without_noise() -> None:
 
 
 def test_a_fit_takes_released_counts_and_nothing_else() -> None:
-    with pytest.raises(InvalidParameter, match="not all noisy counts"):
+    with pytest.raises(InvalidParameter, match="noisy"):
         fit(SIZES, [Sensitive(np.zeros(3))], ROWS)  # type: ignore[list-item]
-    with pytest.raises(InvalidParameter, match="not a noisy count"):
+    with pytest.raises(InvalidParameter, match="noisy"):
         Measured((0,), Sensitive(np.zeros(3)), 1.0)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="has no noise"):
+    with pytest.raises(InvalidParameter):  # no noise
         Measured((0,), np.zeros(3), 0.0)
-    with pytest.raises(InvalidParameter, match="do not say how many rows"):
+    with pytest.raises(InvalidParameter):  # nothing says how many rows there are
         released_total([Measured((0, 1), np.zeros((3, 4)), 1.0, residual=True)])
 
 
@@ -124,5 +124,5 @@ def test_a_search_never_ends_higher_than_it_began() -> None:
     assert (early.steps, early.converged) == (1, False)
     flat = minimum(lambda x: (0.0, x + 1), np.ones(2), tolerance=0, steps=50)
     assert (flat.steps, flat.converged) == (0, False)
-    with pytest.raises(ArithmeticError, match="no value"):
+    with pytest.raises(ArithmeticError, match="value"):
         minimum(lambda x: (float("nan"), x), np.zeros(1), tolerance=1, steps=1)

@@ -41,7 +41,7 @@ def test_weights_are_charged_once_keep_the_bound_and_learn_relations(session: Se
     assert charged.content["event"] == events.ZCDP(made.table.rho).to_dict()
     assert made.rounds == 9
     assert 0 < made.seen < made.bound
-    assert f"at most {made.bound:.3f} by the theorem; {made.seen:.3f} was seen" in repr(made)
+    assert f"{made.bound:.3f}" in repr(made)
     rows = made.table.to_polars()
     assert abs(len(rows) - ROWS) < 400
     assert len(rows.filter((pl.col("b") > 1) == (pl.col("c") == 1))) > 0.9 * len(rows)
@@ -95,7 +95,7 @@ def test_too_many_combinations_and_bins_nobody_knows_are_refused() -> None:
     domains: dict[str, Any] = dict.fromkeys("abcdef", (0, 99))
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains) as session:
         asked: dict[str, Any] = {"columns": list("abcd"), "epsilon": 2, "delta": "1e-6"}
-        with pytest.raises(InvalidParameter, match="combinations, more than"):
+        with pytest.raises(InvalidParameter, match="combinations"):
             gt.synth.mwem(session, **asked)
-        with pytest.raises(InvalidParameter, match="bins by quantiles"):
+        with pytest.raises(InvalidParameter, match="quantiles"):
             gt.synth.mwem(session, **asked | {"bins": {"a": 4}})

@@ -77,7 +77,7 @@ def test_rows_that_are_read_again_after_the_run_are_caught(monkeypatch: pytest.M
         peeks(session)
         fits, engine = vars(rounds)["fit"], mechanism_of(session).engine
         monkeypatch.setattr(rounds, "fit", lambda *said, **more: (engine.tally(None), fits(*said, **more))[1])  # type: ignore[arg-type]
-        with pytest.raises(pytest.fail.Exception, match="rows were read"):
+        with pytest.raises(pytest.fail.Exception):
             peeks(session)
 
 

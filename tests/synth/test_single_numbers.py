@@ -125,5 +125,5 @@ def test_a_quote_takes_all_words_of_a_synthesis_and_says_what_is_missing() -> No
     with _session() as session:
         said = ASKED | {"bins": {"gain": 6}}
         assert repr(gt.synth.quote(session, rows=10, key="a", **said)) == repr(gt.synth.quote(session, **said))
-        with pytest.raises(gt.errors.InvalidParameter, match="delta is missing"):
+        with pytest.raises(gt.errors.InvalidParameter, match="delta"):
             gt.synth.quote(session, columns=["gain", "sex"], epsilon=1)

@@ -87,7 +87,8 @@ def output_perturbation(
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
     >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
     >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
-    >>> model = gt.learn.output_perturbation(s, "sick", ["age"], regularisation=100, epsilon=1, delta="1e-7")
+    >>> said = {"regularisation": 100, "passes": 30, "epsilon": 1, "delta": "1e-7"}
+    >>> model = gt.learn.output_perturbation(s, "sick", ["age"], **said)
     >>> model.coefficients.shape  # the intercept, and one for age
     (2,)
     """

@@ -196,8 +196,8 @@ def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -
     >>> import tempfile
     >>> from pathlib import Path
     >>> made = gt.plot.save_explanation(gt.PureDP(1), Path(tempfile.mkdtemp()))
-    >>> made[0].name
-    'belief.svg'
+    >>> [path.stem for path in made]
+    ['belief', 'attacker', 'groups', 'composition', 'accuracy']
     """
     epsilon = promise.epsilon if isinstance(promise, PureDP | ApproxDP) and promise.epsilon else Fraction(1, 10)
     beside = [promise, *(PureDP(each) for each in EPSILONS if PureDP(each) != promise)]

@@ -11,7 +11,6 @@ ledger before anybody sees it: an interrupted run continues with the draws it ha
 
 from __future__ import annotations
 
-import secrets
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -36,6 +35,7 @@ from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
 from giveortake.mechanisms.trusted_gradients import TrustedGradients
 from giveortake.mechanisms.vector_noise import VectorNoise
 from giveortake.privacy import ZCDP, GaussianDP, events
+from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
 from giveortake.session.sealed_draws import sealed_question
 
@@ -171,7 +171,7 @@ class AdaptiveRun:
         event = events.Subsampled(mechanism.event(asked.bound), declared.event.rate)
 
         def draw() -> dict[str, Any]:
-            sampled = replace(asked, sample=Sample(secrets.token_hex(16), below))
+            sampled = replace(asked, sample=Sample(SYSTEM_ENTROPY.read(16).hex(), below))
             return self._noisy_sum(mechanism, sampled, by)
 
         step = self._draw(event, {"do": "sum", "name": name}, draw)
