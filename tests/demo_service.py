@@ -14,6 +14,7 @@ import httpx
 
 import giveortake as gt
 from giveortake.server import demo, running
+from waiting import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from giveortake.server.service import Service
 
-LONGEST = 120.0  # seconds without an answer after which something hangs
 COUNT = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 
 
@@ -69,8 +69,8 @@ class Running:
 
 
 def client_at(address: str) -> httpx.Client:
-    """One that uses no connection again that was silent for a while: the service cuts those, after a second."""
-    limits = httpx.Limits(keepalive_expiry=0.2)
+    """One that uses no connection again: the service cuts those that were silent for a while."""
+    limits = httpx.Limits(max_keepalive_connections=0)
     transport = httpx.HTTPTransport(verify=False, limits=limits, local_address=address)
     return httpx.Client(transport=transport, timeout=LONGEST)
 
@@ -88,7 +88,8 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "workers": 1,
         "spares": 0,
         "clerks": 1,
-        "patience": 1.0,
+        "patience": LONGEST,
+        "seconds": LONGEST,  # of a worker: whoever wants a deadline sets one
         "requests_per_second": 10_000.0,
         "burst": 10_000.0,
         "worker_seconds": 10_000.0,  # a busy machine takes long for what tests ask one after the other
@@ -126,7 +127,7 @@ def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.Abstract
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert up.wait(5 * LONGEST), "the service neither starts nor fails"
+    assert up.wait(LONGEST), "the service neither starts nor fails"
     if "error" in found:
         thread.join()
         raise found["error"]
