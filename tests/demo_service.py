@@ -7,6 +7,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ from waiting import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import pytest
 
     from giveortake.server.service import Service
 
@@ -66,6 +69,17 @@ class Running:
 
     def book(self) -> gt.ledger.Ledger:
         return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
+
+
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The one number that is the time in the front of a service, until the test ends.
+
+    It is below all that the real clock says, so that nothing is believed afterwards because of it.
+    """
+    now = [0.0]
+    for module in ("application", "service"):
+        monkeypatch.setattr(f"giveortake.server.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
 
 
 def client_at(address: str) -> httpx.Client:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import COUNT, LONGEST, client_at, running_demo
+from demo_service import COUNT, client_at, running_demo
 from giveortake.server import curves
 from giveortake.server.limits import Backlog, Rate, Strangers, Work
 from giveortake.server.pool import Worker
 from giveortake.server.refusals import Refused
 from giveortake.server.turns import Turns
 from small_session import small_session
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from demo_service import Running
 
@@ -43,13 +43,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def new_token(service: Running, **whose: Any) -> str:
     with service.book() as book:
         return str(book.issue_token(**whose)[1])
-
-
-def wait_until(reached: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONGEST
-    while not reached():
-        assert time.monotonic() < until, "it is never reached"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -80,7 +73,7 @@ def test_while_one_analyst_s_requests_wait_under_two_tokens_another_s_are_answer
         with held_back(shared, "eve", monkeypatch):
             tokens = ["eve", "eve again"] * 4
             flood = [asking.submit(shared.call, token, "POST", CURVE, BODY) for token in tokens]
-            wait_until(lambda: share() is not None and len(share().turns) == 7)
+            until(lambda: share() is not None and len(share().turns) == 7, "seven requests wait")
             assert share().busy == 1
             assert shared.call("ann", "POST", QUOTE, BODY).status_code == 200
             assert shared.call("custodian", "GET", "/v1/datasets/visits").status_code == 200

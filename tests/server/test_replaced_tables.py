@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -52,7 +51,7 @@ def test_why_the_ledger_cannot_be_used_is_printed_once_and_told_to_custodians_al
     for name in ("visits.ledger-wal", "visits.ledger-shm"):
         (replaced.folder / name).unlink(missing_ok=True)
     (replaced.folder / "old").replace(replaced.folder / "visits.ledger")
-    time.sleep(1)  # after which no token is believed unseen
+    replaced.service.doubt()  # no token is believed unseen
     told = {who: replaced.call(who, "GET", "/v1/datasets").json()["error"] for who in ("bob", "custodian", "bob")}
     assert {each["cause"] for each in told.values()} == {"ledger"}
     assert told["bob"]["message"] == "the ledger cannot be used now"
