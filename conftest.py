@@ -162,10 +162,11 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The one `giveortake serve --demo` of this run, with three analysts."""
+    """The one `giveortake serve --demo` of this run, with three analysts, two workers and a log."""
     from demo_service import running_demo  # noqa: PLC0415 (heavy)
 
-    with running_demo(tmp_path_factory.mktemp("service")) as found:
+    folder = tmp_path_factory.mktemp("service")
+    with running_demo(folder, workers=2, log=folder / "service.log") as found:
         yield found
 
 

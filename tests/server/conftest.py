@@ -59,7 +59,7 @@ if "giveortake.server.worker" in sys.orig_argv:
 
 
 class Environment(UserDict[str, str]):
-    """The variables of this process as the pool reads them, and in front of them a folder for workers of one service."""
+    """The variables of this process as a pool reads them, with a folder for the workers of one service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.is_tampered = str(folder), ContextVar("is_tampered", default=False)
