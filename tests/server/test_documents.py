@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tomllib
 from io import BytesIO
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import polars as pl
-import pytest
 
 import giveortake as gt
 from demo_service import COUNT
@@ -153,7 +151,6 @@ def test_the_log_has_routes_and_causes_and_nothing_that_was_sent(tmp_path: Path)
     assert set(told) == {"at", "front", "what", "route", "status", "milliseconds", "cause", "analyst"}
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_the_example_with_curl_runs(service: Running) -> None:
     command = PAGE.partition("$ curl")[2].partition("\n```")[0].replace("\\\n", " ")
     command = command.replace("http://127.0.0.1:8431", service.address).replace("$TOKEN", service.tokens["ann"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from demo_service import Running
 
+pytestmark = pytest.mark.long
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
@@ -36,7 +37,7 @@ def test_a_quote_has_a_name_of_its_own() -> None:
 
 
 def test_what_is_asked_after_the_table_has_changed_is_about_the_new_one(browser: Any, tmp_path: Path) -> None:
-    with running_demo(tmp_path, spares=1, patience=30.0) as service:
+    with running_demo(tmp_path, spares=1) as service:
         desk = Desk(browser, service)
         page = quoted(desk.window("bob"), COUNT, "0.1")
         page.click("#ask")
