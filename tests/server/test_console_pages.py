@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import giveortake as gt
 from console_desk import BY_REGION, EVIL, PAGES
+from giveortake.server.console.forms import Form
 from giveortake.server.refusals import POLICY
 
 if TYPE_CHECKING:
@@ -86,3 +87,19 @@ def test_what_cannot_be_asked_says_so_and_costs_nothing(service: Running) -> Non
     assert 'id="ask"' not in dear
     assert 'id="fit"' in dear
     assert service.call("bob", "GET", "/v1/datasets/visits/budget").json() == before
+
+
+def test_a_quote_has_a_name_of_its_own() -> None:
+    def name(sql: str = "SELECT 1 -- all\nFROM t", dataset: str = "t", version: str = "1", price: str = "free") -> str:
+        return Form(sql=sql, nonce="0" * 32).quote_name(dataset, version, price)
+
+    assert name() == name("SELECT 1 -- all\r\nFROM t") == name("SELECT 1 -- all\rFROM t")
+    others = [
+        name("SELECT 1 -- all FROM t"),
+        name(dataset="u"),
+        name(version="2"),
+        name(price="charged"),
+        name("SELECT 2"),
+    ]
+    assert len({name(), *others}) == 6
+    assert max(map(len, others)) <= 64
