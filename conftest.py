@@ -171,6 +171,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
+def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The one service of this run whose workers are killed, crash, or take as long as a test says."""
+    from tampered_service import running_tampered  # noqa: PLC0415 (heavy)
+
+    with running_tampered(tmp_path_factory.mktemp("tampered")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """The one browser of this run."""
     from browser_window import opened_browser  # noqa: PLC0415 (heavy)

@@ -1,9 +1,10 @@
-"""One service for all tests whose workers are killed, crash, or take as long as a test says."""
+"""A service whose workers raise or crash for some constants, and whose checks take as long as a test says."""
 
 from __future__ import annotations
 
 import os
 from collections import UserDict
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -69,10 +70,9 @@ class Environment(UserDict[str, str]):
         return {**os.environ, **({"PYTHONPATH": self.folder} if self.is_tampered.get() else {})}
 
 
-@pytest.fixture(scope="session")
-def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service whose workers raise or crash for some constants, and whose checks wait for a file `gate`."""
-    folder = tmp_path_factory.mktemp("tampered")
+@contextmanager
+def running_tampered(folder: Path) -> Iterator[Running]:
+    """The service of `serve --demo`, tampered with; its checks wait for a file `gate` in the folder."""
     (folder / "sitecustomize.py").write_text(TAMPERED.format(str(folder)))
     environment, start = Environment(folder), Worker.start
 
