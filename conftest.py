@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
+from contextlib import AbstractContextManager, nullcontext
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,9 +126,8 @@ def _needs(item: pytest.Item) -> list[str]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """No test fails by chance: all noise that this process draws for it is recorded, and the same in every run."""
-    if item.get_closest_marker("system_entropy"):
-        return (yield)
-    with recorded_system(_name(item)):
+    is_recorded = item.get_closest_marker("system_entropy") is None
+    with _loop(item), recorded_system(_name(item)) if is_recorded else nullcontext():
         return (yield)
 
 
@@ -162,20 +162,39 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The one `giveortake serve --demo` of this run, with three analysts, and patience for a second."""
+    """The one `giveortake serve --demo` of this run, with three analysts, two workers and a log."""
     from demo_service import running_demo  # noqa: PLC0415 (heavy)
 
-    with running_demo(tmp_path_factory.mktemp("service")) as found:
+    folder = tmp_path_factory.mktemp("service")
+    with running_demo(folder, workers=2, log=folder / "service.log") as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The one service of this run whose workers are killed, crash, or take as long as a test says."""
+    from tampered_service import running_tampered  # noqa: PLC0415 (heavy)
+
+    with running_tampered(tmp_path_factory.mktemp("tampered")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A real browser. It goes with the module: while it is there, this thread can run no other event loop."""
+    """The one browser of this run."""
     from browser_window import opened_browser  # noqa: PLC0415 (heavy)
 
     with opened_browser() as found:
         yield found
+
+
+def _loop(item: pytest.Item) -> AbstractContextManager[None]:
+    """A test in the browser runs in the event loop of the browser, and every other one in a thread without a loop."""
+    if "browser" not in getattr(item, "fixturenames", ()):
+        return nullcontext()
+    from browser_window import loop_of_the_browser  # noqa: PLC0415 (heavy)
+
+    return loop_of_the_browser()
 
 
 @pytest.fixture(autouse=True)

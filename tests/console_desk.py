@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
 from demo_service import Running
+from waiting import LONGEST, until
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
 PAGES = ("/", "/ask/visits", "/releases/visits", "/meaning/visits", "/profile/visits")
-PATIENCE = 60_000  # milliseconds for a page to show something, on a machine that has much else to do
 WIDE, PHONE = {"width": 1300, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -26,7 +26,7 @@ class Desk:
         context = self.browser.new_context(base_url=self.service.address, **{"viewport": WIDE, **options})
         self.windows.append(context)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(1000 * LONGEST)
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(f"a dialog: {dialog.message}"))
@@ -39,11 +39,8 @@ class Desk:
 
     def expect_complaint(self, page: Any, words: str) -> None:
         """Wait until a page has complained of this, which is meant; everything else is still to complain about."""
-        ends = time.monotonic() + PATIENCE / 1000
-        while not (meant := [each for each in self.complaints if words in each]):
-            assert time.monotonic() < ends, f"nothing complains of {words}: {self.complaints}"
-            page.wait_for_timeout(20)  # in which what the browser says arrives
-        self.complaints.remove(meant[0])
+        happens(page, lambda: any(words in each for each in self.complaints), f"a complaint of {words}")
+        self.complaints.remove(next(each for each in self.complaints if words in each))
 
     def analyst(self, name: str, epsilon: str) -> str:
         body = {"name": name, "datasets": ["visits"], "budget": {"epsilon": epsilon}}
@@ -51,6 +48,11 @@ class Desk:
         made = self.service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": name}).json()
         self.service.tokens[name] = made["token"]
         return name
+
+
+def happens(page: Any, condition: Callable[[], object], event: str) -> None:
+    """Wait for something that the browser tells this process: it is heard while the page is asked for something."""
+    until(lambda: (page.evaluate("0"), condition())[1], event)
 
 
 def quoted(page: Any, sql: str, epsilon: str) -> Any:

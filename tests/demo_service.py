@@ -7,6 +7,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,14 +15,16 @@ import httpx
 
 import giveortake as gt
 from giveortake.server import demo, running
+from waiting import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import pytest
+
     from giveortake.server.service import Service
 
-LONGEST = 120.0  # seconds without an answer after which something hangs
 COUNT = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 
 
@@ -68,9 +71,20 @@ class Running:
         return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
 
 
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The one number that is the time in the front of a service, until the test ends.
+
+    It is below all that the real clock says, so that nothing is believed afterwards because of it.
+    """
+    now = [0.0]
+    for module in ("application", "service"):
+        monkeypatch.setattr(f"giveortake.server.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
 def client_at(address: str) -> httpx.Client:
-    """One that uses no connection again that was silent for a while: the service cuts those, after a second."""
-    limits = httpx.Limits(keepalive_expiry=0.2)
+    """One that uses no connection again: the service cuts those that were silent for a while."""
+    limits = httpx.Limits(max_keepalive_connections=0)
     transport = httpx.HTTPTransport(verify=False, limits=limits, local_address=address)
     return httpx.Client(transport=transport, timeout=LONGEST)
 
@@ -88,7 +102,8 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "workers": 1,
         "spares": 0,
         "clerks": 1,
-        "patience": 1.0,
+        "patience": LONGEST,
+        "seconds": LONGEST,  # of a worker: whoever wants a deadline sets one
         "requests_per_second": 10_000.0,
         "burst": 10_000.0,
         "worker_seconds": 10_000.0,  # a busy machine takes long for what tests ask one after the other
@@ -126,7 +141,7 @@ def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.Abstract
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert up.wait(5 * LONGEST), "the service neither starts nor fails"
+    assert up.wait(LONGEST), "the service neither starts nor fails"
     if "error" in found:
         thread.join()
         raise found["error"]

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from waiting import LONGEST
 
-LONGEST = 120.0  # seconds
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass
@@ -76,13 +75,3 @@ def _address(process: subprocess.Popen[str]) -> str:
         if found := re.search(r"http://[\d.]+:\d+", line):
             return found[0]
     raise AssertionError("the service does not start")
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether something becomes true, however slow the machine is."""
-    ends = time.monotonic() + LONGEST
-    while not condition():
-        if time.monotonic() > ends:
-            return False
-        time.sleep(0.01)
-    return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ import pytest
 from giveortake import cli
 from giveortake import progress as module
 from giveortake.progress import progress, rows_shown
+from waiting import until
 
 
 class Terminal(io.StringIO):
@@ -42,21 +42,14 @@ def watched(monkeypatch: pytest.MonkeyPatch, patience: float) -> Terminal:
     return found
 
 
-def wait_for(found: Terminal, words: str) -> bool:
-    end = time.monotonic() + 120
-    while words not in found.getvalue() and time.monotonic() < end:
-        time.sleep(0.02)
-    return words in found.getvalue()
-
-
 def test_what_takes_long_says_what_it_does_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch, 0.01)
     with progress("loading [trips].csv", total=3) as shown:
-        assert wait_for(terminal, "loading [trips].csv")
+        until(lambda: "loading [trips].csv" in terminal.getvalue(), "it is written")
         shown.says("asking")
         shown.advance()
-        assert wait_for(terminal, "1/3")
-        assert wait_for(terminal, "asking")
+        until(lambda: "1/3" in terminal.getvalue(), "it is written")
+        until(lambda: "asking" in terminal.getvalue(), "it is written")
     assert terminal.getvalue().endswith("\x1b[2K")  # the line is gone
 
 
@@ -64,7 +57,7 @@ def test_of_rows_it_is_told_how_many_there_are_so_far(monkeypatch: pytest.Monkey
     terminal = watched(monkeypatch, 0.01)
     with rows_shown("writing") as told:
         told(262_144)
-        assert wait_for(terminal, "writing: 262,144 rows")
+        until(lambda: "writing: 262,144 rows" in terminal.getvalue(), "it is written")
 
 
 def test_what_is_quick_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +83,7 @@ def test_a_failure_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fail() -> None:
         with progress("loading"):
-            assert wait_for(terminal, "loading")
+            until(lambda: "loading" in terminal.getvalue(), "it is written")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import COUNT, LONGEST, client_at, running_demo
+from demo_service import COUNT, client_at
 from giveortake.server import curves
 from giveortake.server.limits import Backlog, Rate, Strangers, Work
 from giveortake.server.pool import Worker
 from giveortake.server.refusals import Refused
 from giveortake.server.turns import Turns
 from small_session import small_session
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from demo_service import Running
-
-pytestmark = pytest.mark.xdist_group("fairness")
 
 CURVE = "/v1/datasets/visits/curve"
 QUOTE = "/v1/datasets/visits/quote"
 BODY = {"sql": COUNT, "terms": {"epsilon": "0.1"}}
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with two workers and a log; eve has two tokens."""
-    folder = tmp_path_factory.mktemp("shared")
-    with running_demo(folder, workers=2, log=folder / "service.log") as found:
-        found.tokens["eve again"] = new_token(found, role="analyst", analyst="eve")
-        yield found
-
-
 def new_token(service: Running, **whose: Any) -> str:
     with service.book() as book:
         return str(book.issue_token(**whose)[1])
-
-
-def wait_until(reached: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONGEST
-    while not reached():
-        assert time.monotonic() < until, "it is never reached"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -71,21 +53,23 @@ def held_back(service: Running, analyst: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_while_one_analyst_s_requests_wait_under_two_tokens_another_s_are_answered(
-    shared: Running, monkeypatch: pytest.MonkeyPatch
+    service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    service.tokens["eve again"] = new_token(service, role="analyst", analyst="eve")
+
     def share() -> Any:
-        return shared.service.pools["visits"]._turns._shares.get("analyst eve")
+        return service.service.pools["visits"]._turns._shares.get("analyst eve")
 
     with ThreadPoolExecutor(8) as asking:
-        with held_back(shared, "eve", monkeypatch):
+        with held_back(service, "eve", monkeypatch):
             tokens = ["eve", "eve again"] * 4
-            flood = [asking.submit(shared.call, token, "POST", CURVE, BODY) for token in tokens]
-            wait_until(lambda: share() is not None and len(share().turns) == 7)
+            flood = [asking.submit(service.call, token, "POST", CURVE, BODY) for token in tokens]
+            until(lambda: share() is not None and len(share().turns) == 7, "seven requests wait")
             assert share().busy == 1
-            assert shared.call("ann", "POST", QUOTE, BODY).status_code == 200
-            assert shared.call("custodian", "GET", "/v1/datasets/visits").status_code == 200
+            assert service.call("ann", "POST", QUOTE, BODY).status_code == 200
+            assert service.call("custodian", "GET", "/v1/datasets/visits").status_code == 200
             for token in ("eve", "eve again"):
-                refused = shared.call(token, "POST", QUOTE, BODY)
+                refused = service.call(token, "POST", QUOTE, BODY)
                 assert (refused.status_code, refused.json()["error"]["cause"]) == (429, "too_many")
                 assert int(refused.headers["retry-after"]) >= 1
         assert [each.result().status_code for each in flood] == [200] * 8
@@ -224,23 +208,23 @@ def test_a_token_takes_room_once_however_often_it_is_sent_and_none_if_it_is_vali
     assert not strangers.enters("here", "another")
 
 
-def test_a_custodian_s_first_request_is_let_in_beside_wrong_tokens_of_the_same_address(shared: Running) -> None:
+def test_a_custodian_s_first_request_is_let_in_beside_wrong_tokens_of_the_same_address(service: Running) -> None:
     def status(token: str) -> int:
         headers = {"authorization": f"Bearer {token}"}
-        return shared.call(None, "GET", "/v1/me", headers=headers, client=client).status_code
+        return service.call(None, "GET", "/v1/me", headers=headers, client=client).status_code
 
     with client_at("127.0.0.5") as client:
         assert {status(f"got_{number % 30:016x}_" + "0" * 64) for number in range(90)} == {401}
-        assert status(new_token(shared, role="custodian")) == 200
+        assert status(new_token(service, role="custodian")) == 200
 
 
-def test_many_valid_tokens_are_let_in_at_once_for_the_first_time(shared: Running) -> None:
-    tokens = [new_token(shared, role="analyst", analyst="bob") for _ in range(6)]
-    tokens += [new_token(shared, role="custodian") for _ in range(42)]
+def test_many_valid_tokens_are_let_in_at_once_for_the_first_time(service: Running) -> None:
+    tokens = [new_token(service, role="analyst", analyst="bob") for _ in range(6)]
+    tokens += [new_token(service, role="custodian") for _ in range(42)]
 
     def status(token: str) -> int:
         headers = {"authorization": f"Bearer {token}"}
-        return shared.call(None, "GET", "/v1/me", headers=headers, client=client).status_code
+        return service.call(None, "GET", "/v1/me", headers=headers, client=client).status_code
 
     with client_at("127.0.0.6") as client, ThreadPoolExecutor(len(tokens)) as asking:
         assert list(asking.map(status, tokens)) == [200] * len(tokens)
@@ -249,16 +233,14 @@ def test_many_valid_tokens_are_let_in_at_once_for_the_first_time(shared: Running
 # -- the log ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["page-17.b_2", "x" * 65, "two words", "zwölf", ""])
-def test_the_log_names_the_address_of_the_connection_and_the_id_that_the_response_has(
-    shared: Running, name: str
-) -> None:
-    headers = {"x-request-id": name.encode(), "x-forwarded-for": "203.0.113.9"}
-    response = shared.call("ann", "GET", "/v1/me", headers=headers)
-    found = response.headers["x-request-id"]
-    assert (found == name) == (name == "page-17.b_2")
-    assert found.isascii()
-    assert 0 < len(found) <= 64
-    lines = [json.loads(line) for line in (shared.folder / "service.log").read_text("utf-8").splitlines()]
-    (line,) = [each for each in lines if each.get("request") == found]
-    assert (line["address"], line["status"]) == ("127.0.0.1", 200)
+def test_the_log_names_the_address_of_the_connection_and_the_id_that_the_response_has(service: Running) -> None:
+    for name in ("page-17.b_2", "x" * 65, "two words", "zwölf", ""):
+        headers = {"x-request-id": name.encode(), "x-forwarded-for": "203.0.113.9"}
+        response = service.call("ann", "GET", "/v1/me", headers=headers)
+        request = response.headers["x-request-id"]
+        assert (request == name) == (name == "page-17.b_2")
+        assert request.isascii()
+        assert 0 < len(request) <= 64
+        lines = [json.loads(line) for line in (service.folder / "service.log").read_text("utf-8").splitlines()]
+        (line,) = [each for each in lines if each.get("request") == request]
+        assert (line["address"], line["status"]) == ("127.0.0.1", 200)

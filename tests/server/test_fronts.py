@@ -48,11 +48,10 @@ def test_two_fronts_on_one_ledger_decide_as_one(store: str, request: pytest.Fixt
         "releases": 1,
         "spent": "1/1000",
         "other": ["key_conflict"] * 2,
-        "waited": True,
     }
     assert found["revoked"] == [[200, 200], [401, 401]]
-    assert found["let through"] == {"statuses": [200, 429], "within": True, "most of it": True}
-    assert found["wrong tokens"] == {"statuses": [401, 429], "within": True}
+    assert found["let through"] == {"200": two_fronts.BURST, "429": two_fronts.BURST}
+    assert found["wrong tokens"] == {"401": two_fronts.WRONG[1], "429": two_fronts.WRONG[1]}
     assert found["logging"] == 2
 
 
@@ -75,20 +74,19 @@ def test_fronts_share_every_limit_and_no_more_of_them_than_it_has_parts(tmp_path
         (guard.strangers.rate.burst, WRONG_TOKENS[1]),
     ):
         assert whole / 4 - 1 < part <= whole / 4
-    with pytest.raises(gt.errors.InvalidParameter, match="in_flight = 8 has parts"):
+    with pytest.raises(gt.errors.InvalidParameter) as error:
         configured(tmp_path / "more", fronts=9)
+    assert error.value.name == "[server] fronts"
 
 
-@pytest.mark.parametrize(("fixed", "fits"), [("20.0", True), ("20.1", False), ("0", False)])
-def test_a_fixed_time_leaves_room_for_what_is_written_late_before_the_deadline(
-    tmp_path: Path, fixed: str, *, fits: bool
-) -> None:
-    said = {"seconds": "40\n[server.latency]\nvisits = " + fixed}
-    if fits:
-        assert configured(tmp_path, **said).latency == {"visits": 20.0}
-        return
-    with pytest.raises(gt.errors.InvalidParameter, match="at most half of 40, the deadline"):
-        configured(tmp_path, **said)
+def test_a_fixed_time_leaves_room_for_what_is_written_late_before_the_deadline(tmp_path: Path) -> None:
+    def latency(fixed: str) -> dict[str, float]:
+        return configured(tmp_path / fixed, seconds=f"40\n[server.latency]\nvisits = {fixed}").latency
+
+    assert latency("20.0") == {"visits": 20.0}
+    for fixed in ("20.1", "0"):
+        with pytest.raises(gt.errors.InvalidParameter, match="40"):
+            latency(fixed)
 
 
 def test_an_address_that_is_taken_is_told_and_nothing_is_left_open(tmp_path: Path) -> None:
@@ -102,7 +100,7 @@ def test_an_address_that_is_taken_is_told_and_nothing_is_left_open(tmp_path: Pat
                 raise AssertionError("it does not serve")
 
         before = sockets()
-        with pytest.raises(gt.errors.NotFound, match="Address already in use") as told:
+        with pytest.raises(gt.errors.NotFound, match="in use") as told:
             asyncio.run(run())
         assert sockets() <= before
         assert told.tb is not None  # it holds all that was there when it happened: nothing was closed by chance
@@ -132,7 +130,7 @@ def test_an_address_that_another_service_takes_meanwhile_is_told(
                 raise AssertionError("it does not serve")
 
         monkeypatch.setattr(Service, "open", loaded)
-        with pytest.raises(gt.errors.NotFound, match="Address already in use"):
+        with pytest.raises(gt.errors.NotFound, match="in use"):
             asyncio.run(run())
 
 

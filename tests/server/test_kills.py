@@ -14,11 +14,12 @@ import pytest
 import giveortake as gt
 import service_kills
 from kill_findings import Found
+from tiers import tiered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = 10  # on each store
+KILLS = tiered(10, 100)  # on each store
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])

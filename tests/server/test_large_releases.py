@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from demo_service import COUNT, LONGEST, Running
+from demo_service import COUNT, Running, own_clock
 from giveortake.answers import Answer
 from giveortake.server.console import release_pages, workbench
 from giveortake.server.console.views import answer_of
+from waiting import LONGEST
 
 PAGES = ("/releases/visits/{0}", "/ask/visits?release={0}", "/compare/visits?before={0}&after={0}")
 
@@ -71,7 +71,11 @@ def test_others_are_answered_while_a_release_is_rendered(service: Running, slow:
     assert "north" in shown.text
 
 
-def test_whoever_is_revoked_while_a_release_is_rendered_is_shown_nothing(service: Running, slow: Slow) -> None:
+def test_whoever_is_revoked_while_a_release_is_rendered_is_shown_nothing(
+    service: Running, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After half a second by this clock it is asked once more who may still be shown anything."""
+    now = own_clock(monkeypatch)
     who = {"name": "una", "datasets": ["visits"], "budget": {"epsilon": "0.01"}}
     service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
     made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "una"}).json()
@@ -81,7 +85,7 @@ def test_whoever_is_revoked_while_a_release_is_rendered_is_shown_nothing(service
     def meanwhile() -> None:
         gone = service.call("custodian", "POST", "/v1/analysts/una/revoke", {"reason": "left"})
         assert gone.status_code == 200
-        time.sleep(0.6)  # after which it is asked once more who may still be told
+        now[0] += 0.6
 
     shown = slow.during(lambda: service.call("una", "GET", f"/releases/visits/{release}"), meanwhile)
     assert slow.events == ["begun", "read"]

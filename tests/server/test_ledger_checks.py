@@ -2,66 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import asyncio
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import COUNT, running_demo
+from giveortake.server.checks import LedgerCheck
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from demo_service import Running
 
 pytestmark = pytest.mark.xdist_group("service")
 
 CHECK = "/v1/ledger/check"
-LONG = """
-import sys, time
-from pathlib import Path
-if "giveortake.server.worker" in sys.orig_argv:
-    from giveortake.ledger.records import Records
-    from giveortake.server import ledger_desk
-    folder, usual, ledger_desk._TURN = Path({!r}), Records.verifying, 0.0
-    def verifying(self):
-        with (folder / "begun").open("a") as begun:
-            begun.write("begun\\n")
-        while not (folder / "gate").exists():
-            time.sleep(0.01)
-            yield 1, 7
-        if (folder / "broken").exists():
-            raise OverflowError
-        return (yield from usual(self))
-    Records.verifying = verifying
-"""
-
-
-@pytest.fixture
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service whose checks go on until there is a file `gate`, and whose requests have three seconds."""
-    folder = tmp_path_factory.mktemp("slow")
-    (folder / "sitecustomize.py").write_text(LONG.format(str(folder)))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(folder))
-        with running_demo(folder, seconds=3.0) as found:
-            yield found
 
 
 def progress(service: Running) -> dict[str, Any]:
     found: dict[str, Any] = service.call("custodian", "GET", CHECK).json()
     return found
-
-
-def wait_for(service: Running, **expected: Any) -> None:
-    deadline = time.monotonic() + 120
-    while expected.items() - progress(service).items():
-        assert time.monotonic() < deadline, "the check does not go on"
-        time.sleep(0.02)
 
 
 def begin_and_leave(service: Running) -> None:
@@ -70,40 +32,49 @@ def begin_and_leave(service: Running) -> None:
     lines = (f"POST {CHECK} HTTP/1.1", "host: here", f"authorization: Bearer {token}", "content-length: 0", "", "")
     with socket.create_connection(service.place) as connection:
         connection.sendall("\r\n".join(lines).encode())
-        wait_for(service, state="running", checked=1, entries=7)
+        now = {"state": "running", "checked": 1, "entries": 7}
+        until(lambda: now.items() <= progress(service).items(), "the check is under way")
 
 
-def test_a_check_outlives_deadlines_and_whoever_began_it_and_a_second_call_joins_it(slow: Running) -> None:
-    assert progress(slow) == {"state": "none", "checked": 0, "entries": 0, "result": None}
-    clerks = {worker.process.pid for worker in slow.service.clerks.working}
-    begin_and_leave(slow)
+def test_a_check_outlives_deadlines_and_whoever_began_it_and_a_second_call_joins_it(
+    tampered: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, run = [0], LedgerCheck.run
+
+    async def counted(check: LedgerCheck) -> Any:
+        calls[0] += 1
+        return await run(check)
+
+    monkeypatch.setattr(LedgerCheck, "run", counted)
+    assert progress(tampered) == {"state": "none", "checked": 0, "entries": 0, "result": None}
+    clerks = {worker.process.pid for worker in tampered.service.clerks.working}
+    tampered.service.check.settings = replace(tampered.service.settings, seconds=0.0)  # no request would have any time
+    begin_and_leave(tampered)
     with ThreadPoolExecutor(2) as asking:
-        joined = [asking.submit(slow.call, "custodian", "POST", CHECK) for _ in range(2)]
-        (worker,) = slow.service.pools["visits"].working
-        os.kill(worker.process.pid, signal.SIGSTOP)
-        late = slow.answer("bob", COUNT, "late", epsilon="1/100")
-        assert late.json()["error"]["cause"] == "deadline"  # so the check has had more time than a request
-        assert progress(slow)["state"] == "running"
-        (slow.folder / "gate").touch()
+        joined = [asking.submit(tampered.call, "custodian", "POST", CHECK) for _ in range(2)]
+        until(lambda: calls[0] == 3, "both have joined")
+        assert progress(tampered)["state"] == "running"
+        (tampered.folder / "gate").touch()
         replies = [each.result() for each in joined]
     assert [each.status_code for each in replies] == [200, 200]
-    with slow.book() as book:
-        assert replies[0].json() == replies[1].json() == progress(slow)["result"]
+    with tampered.book() as book:
+        assert replies[0].json() == replies[1].json() == progress(tampered)["result"]
         assert replies[0].json()["ledger"] == book.verify().ledger
-    assert progress(slow)["state"] == "holds"
-    assert (slow.folder / "begun").read_text() == "begun\n"
-    assert {worker.process.pid for worker in slow.service.clerks.working} == clerks
+    assert progress(tampered)["state"] == "holds"
+    assert (tampered.folder / "begun").read_text() == "begun\n"
+    assert {worker.process.pid for worker in tampered.service.clerks.working} == clerks
 
 
-def test_a_check_that_fails_says_so_and_the_next_call_begins_anew(slow: Running) -> None:
+def test_a_check_that_fails_says_so_the_next_call_begins_anew_and_a_service_that_stops_ends_it(
+    tampered: Running,
+) -> None:
     for name in ("gate", "broken"):
-        (slow.folder / name).touch()
-    assert slow.call("custodian", "POST", CHECK).status_code == 500
-    assert progress(slow)["state"] == "failed"
-    (slow.folder / "broken").unlink()
-    assert slow.call("custodian", "POST", CHECK).status_code == 200
-    assert slow.call("bob", "POST", CHECK).status_code == slow.call("bob", "GET", CHECK).status_code == 403
-
-
-def test_a_service_that_stops_does_not_wait_for_a_check(slow: Running) -> None:
-    begin_and_leave(slow)  # and the fixture ends
+        (tampered.folder / name).touch()
+    assert tampered.call("custodian", "POST", CHECK).status_code == 500
+    assert progress(tampered)["state"] == "failed"
+    for name in ("gate", "broken"):
+        (tampered.folder / name).unlink()
+    begin_and_leave(tampered)
+    asyncio.run_coroutine_threadsafe(tampered.service.check.close(), tampered.loop).result()
+    assert progress(tampered)["state"] == "failed"
+    assert tampered.call("bob", "POST", CHECK).status_code == tampered.call("bob", "GET", CHECK).status_code == 403

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
+from demo_service import COUNT
 from giveortake.server.logins import Logins
 
 if TYPE_CHECKING:
@@ -77,3 +79,29 @@ def test_one_token_fills_no_memory_with_logins() -> None:
     other = logins.begin("got_b")
     assert [logins.token(secret) for secret in secrets] == [None] * 10 + ["got_a"] * 20
     assert logins.token(other) == "got_b"
+
+
+def test_a_page_of_another_site_can_press_no_button_and_log_nobody_in(service: Running) -> None:
+    def spent() -> str:
+        return str(service.call("bob", "GET", "/v1/datasets/visits/budget").json()["share"])
+
+    before, cookie, form = spent(), service.cookie("bob"), {"content-type": FORM["content-type"]}
+    question = urlencode({"do": "ask", "sql": COUNT, "spend": "0.1"})
+    foreign: list[dict[str, str]] = [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {}]
+    for headers in foreign:
+        sent = service.call(None, "POST", "/ask/visits", headers={**form, **cookie, **headers}, content=question)
+        assert sent.status_code == 403, headers
+        content = f"token={service.tokens['bob']}"
+        sent = service.call(None, "POST", "/login", headers={**form, **headers}, content=content)
+        assert (sent.status_code, sent.headers.get("set-cookie")) == (403, None), headers
+    assert spent() == before
+
+
+def test_a_browser_that_says_its_own_origin_is_let_in_and_no_page_hides_it(service: Running) -> None:
+    """Over plain HTTP from another machine browsers send no Sec-Fetch-Site; without a referrer they would send none."""
+    page = service.call(None, "GET", "/login")
+    assert page.headers["referrer-policy"] == "same-origin"
+    headers = {"content-type": FORM["content-type"], "origin": service.address}
+    sent = service.call(None, "POST", "/login", headers=headers, content=f"token={service.tokens['bob']}")
+    assert (sent.status_code, sent.headers["location"]) == (303, "/")
+    service.client.cookies.clear()

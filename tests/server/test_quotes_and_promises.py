@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 import giveortake as gt
 from demo_service import COUNT, Running
-from giveortake.plan.aggregates import AggregateKind
 from giveortake.privacy import ApproxDP
-from giveortake.server.session_desk import _MOST, _MOST_BY_BEST_CAPS, _WEIGHTS
 
 AT = "/v1/datasets/visits"
+MOST, MOST_BY_BEST_CAPS = 200, 50  # aggregates, of which some count several times
 
 
 def columns(count: int, aggregate: str) -> str:
@@ -22,46 +21,40 @@ def pids(service: Running) -> set[int]:
     return {worker.process.pid for worker in service.service.pools["visits"].working}
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        columns(_MOST // 3 + 1, "QUANTILE(amount, {})"),
-        columns(_MOST // 4 + 1, "STDDEV(CLAMP(amount, 0, {}))"),
-        columns(_MOST + 1, "SUM(CLAMP(amount, 0, {}))"),
-    ],
-)
-def test_what_would_take_long_to_price_is_refused_before_it_is_priced(service: Running, sql: str) -> None:
+def test_what_would_take_long_to_price_is_refused_before_it_is_priced(service: Running) -> None:
     before = pids(service)
-    asked = {"sql": sql, "terms": {"epsilon": "0.001"}}
-    for path, more in (
-        ("quote", {}),
-        ("curve", {}),
-        ("answer", {"key": "much"}),
-        ("stream", {"key": "much", "part": 0}),
-    ):
-        refused = service.call("ann", "POST", f"{AT}/{path}", {**asked, **more})
+    much = (
+        columns(MOST // 3 + 1, "QUANTILE(amount, {})"),
+        columns(MOST // 4 + 1, "STDDEV(CLAMP(amount, 0, {}))"),
+        columns(MOST + 1, "SUM(CLAMP(amount, 0, {}))"),
+    )
+    paths: dict[str, dict[str, object]] = {
+        "quote": {},
+        "curve": {},
+        "answer": {"key": "much"},
+        "stream": {"key": "much", "part": 0},
+    }
+    for sql, (path, more) in product(much, paths.items()):
+        refused = service.call("ann", "POST", f"{AT}/{path}", {"sql": sql, "terms": {"epsilon": "0.001"}, **more})
         error = refused.json()["error"]
-        assert (refused.status_code, error["cause"]) == (422, "refused")
-        assert f"a service prices at most {_MOST} at once" in error["message"]
-        assert error["hint"] == "ask for them in several questions"
+        assert (refused.status_code, error["cause"]) == (422, "refused"), (sql[:40], path)
+        assert str(MOST) in error["message"]
     assert pids(service) == before
 
 
-def test_best_caps_are_found_for_fewer_aggregates_and_every_aggregate_has_a_weight(service: Running) -> None:
-    much = columns(_MOST_BY_BEST_CAPS + 1, "SUM(CLAMP(amount, 0, {}))")
+def test_best_caps_are_found_for_fewer_aggregates(service: Running) -> None:
+    much = columns(MOST_BY_BEST_CAPS + 1, "SUM(CLAMP(amount, 0, {}))")
     for caps, refused in (({}, False), ({"caps": "best"}, True)):
         told = service.call("ann", "POST", f"{AT}/quote", {"sql": much, "terms": {"epsilon": "0.001", **caps}}).json()
-        assert ("a service prices at most 50" in told.get("error", {}).get("message", "")) == refused
-    of_two = {"covariance", "sample covariance", "correlation", "slope", "intercept"}
-    assert {each.value for each in AggregateKind} == {*_WEIGHTS, *of_two, "minimum", "maximum"}
+        assert (" 50 " in told.get("error", {}).get("message", "")) == refused
 
 
 def test_questions_of_a_batch_are_counted_together_and_few_are_priced(service: Running) -> None:
-    each = {"sql": columns(_MOST // 2 + 1, "SUM(CLAMP(amount, 0, {}))")}
+    each = {"sql": columns(MOST // 2 + 1, "SUM(CLAMP(amount, 0, {}))")}
     batch = {"questions": [each, each], "terms": {"epsilon": "0.001"}, "key": "much"}
     assert service.call("ann", "POST", f"{AT}/batch", batch).json()["error"]["cause"] == "refused"
     priced = service.call("ann", "POST", f"{AT}/quote", {**each, "terms": {"epsilon": "0.001"}})
-    assert len(priced.json()["margins"]) == _MOST // 2 + 1
+    assert len(priced.json()["margins"]) == MOST // 2 + 1
 
 
 def test_a_promise_that_was_changed_is_told_as_it_is_now(service: Running) -> None:

@@ -13,12 +13,13 @@ from uuid import uuid4
 import pytest
 
 import giveortake as gt
-from demo_service import running_demo
 from giveortake.errors import LedgerUnavailable
 from giveortake.ledger.probes import probe
 from giveortake.server import demo
 from giveortake.server.pool import Pool
-from served_process import LONGEST, eventually, served
+from served_process import served
+from tiers import tiered
+from waiting import LONGEST, until
 
 if TYPE_CHECKING:
     from demo_service import Running
@@ -44,11 +45,11 @@ def ready(tmp_path: Path) -> Demo:
     text = found.settings.toml.read_text(encoding="utf-8")
     for name in ("ledger", "mark"):
         text = text.replace(f'"visits.{name}"', f'"of_{name}/visits.{name}"')
-    found.settings.toml.write_text(text, encoding="utf-8")
+    found.settings.toml.write_text(f"{text}workers = 1\nspares = 0\nclerks = 1\n", encoding="utf-8")
     return found
 
 
-@pytest.mark.parametrize("name", ["of_ledger", "of_mark"])
+@pytest.mark.parametrize("name", tiered(["of_mark"], ["of_ledger", "of_mark"]))
 def test_a_service_does_not_start_where_it_cannot_write_and_names_the_folder(
     ready: Demo, tmp_path: Path, name: str
 ) -> None:
@@ -70,31 +71,37 @@ def test_a_service_does_not_start_where_it_cannot_write_and_names_the_folder(
     assert str(tmp_path / name) in err.replace("\n", "")
 
 
-@pytest.mark.parametrize("name", ["of_ledger", "of_mark"])
-def test_a_service_is_unready_while_a_folder_is_read_only(ready: Demo, tmp_path: Path, name: str) -> None:
+def test_a_service_is_unready_while_a_folder_is_read_only(ready: Demo, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
+
+    def status() -> int:
+        return service.call("GET", "/health/ready")[0]
+
     with served(ready.settings.toml, tmp_path / "scratch", preexec_fn=bound_by_modes) as service:
-        assert eventually(lambda: service.call("GET", "/health/ready")[0] == 200)
-        (tmp_path / name).chmod(0o500)
-        assert eventually(lambda: service.call("GET", "/health/ready")[0] == 503)
-        assert service.call("GET", "/health/live")[0] == 200
-        (tmp_path / name).chmod(0o700)
-        assert eventually(lambda: service.call("GET", "/health/ready")[0] == 200)
+        until(lambda: status() == 200, "the service is ready")
+        for name in ("of_ledger", "of_mark"):
+            (tmp_path / name).chmod(0o500)
+            until(lambda: status() == 503, "it is unready")
+            assert service.call("GET", "/health/live")[0] == 200
+            (tmp_path / name).chmod(0o700)
+            until(lambda: status() == 200, "it is ready again")
 
 
-def test_a_service_is_unready_while_nothing_more_fits_on_the_disk(tmp_path: Path) -> None:
+def test_a_service_is_unready_while_nothing_more_fits_on_the_disk(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files that may not grow fail as a full disk does, when they are written."""
-    with running_demo(tmp_path) as service:
-        (clerk,) = service.service.clerks.working
-        limits = resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE)
-        assert service.call(None, "GET", "/health/ready").status_code == 200
-        resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE, (1024, limits[1]))
-        assert eventually(lambda: service.call(None, "GET", "/health/ready").status_code == 503)
-        resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE, limits)
-        assert eventually(lambda: service.call(None, "GET", "/health/ready").status_code == 200)
-        with service.book() as book:
-            book.verify()
-        assert not list(tmp_path.glob(".*.probe"))
+    monkeypatch.setattr("giveortake.server.service._PROBED", 0.0)
+    (clerk,) = service.service.clerks.working
+    limits = resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE)
+    assert service.call(None, "GET", "/health/ready").status_code == 200
+    resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE, (1024, limits[1]))
+    until(lambda: service.call(None, "GET", "/health/ready").status_code == 503, "it is unready")
+    resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE, limits)
+    until(lambda: service.call(None, "GET", "/health/ready").status_code == 200, "it is ready again")
+    with service.book() as book:
+        book.verify()
+    assert not list(service.folder.glob(".*.probe"))
 
 
 def test_many_health_checks_write_no_more_than_one(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:

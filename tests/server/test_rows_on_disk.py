@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from giveortake.server import demo
-from served_process import LONGEST, Served, eventually, served
+from served_process import Served, served
+from waiting import LONGEST, until
 
 if TYPE_CHECKING:
     from giveortake.server.demo import Demo
@@ -27,7 +28,10 @@ BODY = {"sql": "SELECT COUNT(*) AS n FROM visits", "terms": {"epsilon": "0.01"},
 
 @pytest.fixture
 def ready(tmp_path: Path) -> Demo:
-    return demo.prepared(tmp_path)
+    found = demo.prepared(tmp_path)
+    with found.settings.toml.open("a") as toml:
+        toml.write("workers = 2\nspares = 0\nclerks = 1\n")
+    return found
 
 
 @pytest.fixture
@@ -55,11 +59,11 @@ def test_nothing_is_left_by_workers_that_are_killed_nor_by_a_stop_while_question
     ready: Demo, scratch: Path
 ) -> None:
     with served(ready.settings.toml, scratch) as service:
-        assert eventually(lambda: len(engines(service)) >= 2)
+        until(lambda: len(engines(service)) >= 2, "both workers are there")
         killed, *others = engines(service)
         folder, rest = folder_of(killed, scratch), [folder_of(pid, scratch) for pid in others]
         os.kill(killed, signal.SIGKILL)
-        assert eventually(lambda: not folder.exists())
+        until(lambda: not folder.exists(), "its folder is removed")
         assert all(each.exists() for each in rest)
         under_way = engines(service)
         for pid in under_way:
@@ -75,8 +79,29 @@ def test_nothing_is_left_by_workers_that_are_killed_nor_by_a_stop_while_question
     assert list(scratch.iterdir()) == []
 
 
-def test_what_a_front_leaves_that_was_killed_is_removed_by_the_next(ready: Demo, scratch: Path) -> None:
-    with served(ready.settings.toml, scratch) as service:
+def require_private(service: Served, scratch: Path) -> None:
+    """A service writes for its user alone, whatever its umask was, and may open many files, whatever the limit was."""
+    for pid in (service.process.pid, *service.workers):
+        assert "Umask:\t0077\n" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    modes = []
+    for path in scratch.rglob("*"):
+        with suppress(FileNotFoundError):  # workers are still starting
+            modes.append(stat.S_IMODE(path.lstat().st_mode) & 0o077)
+    assert set(modes) == {0}
+    assert resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)[0] > 256
+
+
+def test_a_service_writes_for_its_user_alone_and_what_one_leaves_that_was_killed_is_removed_by_the_next(
+    ready: Demo, scratch: Path
+) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+    def few() -> None:
+        os.umask(0o022)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+
+    with served(ready.settings.toml, scratch, preexec_fn=few) as service:
+        require_private(service, scratch)
         workers = service.workers
         folders = [folder_of(pid, scratch) for pid in engines(service)]
         for pid in (service.process.pid, *workers):
@@ -87,21 +112,3 @@ def test_what_a_front_leaves_that_was_killed_is_removed_by_the_next(ready: Demo,
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(LONGEST) == 0
     assert list(scratch.iterdir()) == []
-
-
-def test_a_service_writes_for_its_user_alone_and_may_open_many_files(ready: Demo, scratch: Path) -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-
-    def few() -> None:
-        os.umask(0o022)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-
-    with served(ready.settings.toml, scratch, preexec_fn=few) as service:
-        for pid in (service.process.pid, *service.workers):
-            assert "Umask:\t0077\n" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-        modes = []
-        for path in scratch.rglob("*"):
-            with suppress(FileNotFoundError):  # workers are still starting
-                modes.append(stat.S_IMODE(path.lstat().st_mode) & 0o077)
-        assert set(modes) == {0}
-        assert resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)[0] > 256

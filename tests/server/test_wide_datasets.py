@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from demo_service import Running
 
 pytestmark = pytest.mark.xdist_group("service")
-REGIONS = ["north", "south", "east", "west", *(f"r{number:06}" for number in range(120_000))]
+REGIONS = ["north", "south", "east", "west", *(f"r{number:06}" for number in range(20_000))]
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service whose regions are 120,004."""
+    """A service whose regions are 20,004."""
     with pytest.MonkeyPatch.context() as patch:
         declared = f"region = {json.dumps(REGIONS)}\n"
         patch.setattr(demo, "_TOML", _with_regions(demo._TOML, declared))

@@ -6,48 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import running_demo
 from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from demo_service import Running
 
 pytestmark = pytest.mark.xdist_group("service")
-
-BROKEN = """
-import os, sys
-if "giveortake.server.worker" in sys.orig_argv:
-    from giveortake.engines.duckdb.engine import DuckDBEngine
-    from giveortake.engines.failures import out_of_time
-    from giveortake.server import session_desk
-    usual, written = DuckDBEngine._guarded, session_desk.formatted
-    def guarded(self, *statement):
-        if "7777" in str(statement):
-            raise OverflowError("a row")
-        if "9999" in str(statement):
-            os.abort()
-        if "8888" in str(statement):
-            raise out_of_time()
-        return usual(self, *statement)
-    def formatted(found, kind):
-        if kind == "csv":
-            raise OverflowError("a row")
-        return written(found, kind)
-    DuckDBEngine._guarded, session_desk.formatted = guarded, formatted
-"""
-
-
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service whose workers raise for some constants, and while they write CSV."""
-    folder = tmp_path_factory.mktemp("broken")
-    (folder / "sitecustomize.py").write_text(BROKEN)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(folder))
-        with running_demo(folder) as found:
-            yield found
 
 
 def above(amount: int) -> str:
@@ -56,7 +20,7 @@ def above(amount: int) -> str:
 
 def admitted(service: Running, name: str) -> None:
     with service.book() as book:
-        book.analyst(name, datasets=["visits"], budget=PureDP("1/50"))
+        book.analyst(name, datasets=["visits"], budget=PureDP("1/100"))
         service.tokens[name] = book.issue_token(role="analyst", analyst=name)[1]
 
 
@@ -72,41 +36,53 @@ def failures(service: Running, name: str) -> dict[str, Any]:
     return {"all": found, **next(each for each in found["failures"] if each["name"] == name)}
 
 
-def test_the_first_error_of_ours_locks_the_asker_and_is_told_to_the_custodian_with_its_line(broken: Running) -> None:
-    admitted(broken, "dora")
-    assert asked(broken, "dora", 5) == "answered"
-    assert [asked(broken, "dora", amount) for amount in (7777, 77777, 6)] == ["failed", "allowance", "allowance"]
-    hers = failures(broken, "dora")
+def test_the_first_error_of_ours_locks_the_asker_and_is_told_to_the_custodian_with_its_line(tampered: Running) -> None:
+    admitted(tampered, "dora")
+    assert asked(tampered, "dora", 5) == "answered"
+    assert [asked(tampered, "dora", amount) for amount in (7777, 77777, 6)] == ["failed", "allowance", "allowance"]
+    hers = failures(tampered, "dora")
     assert (hers["failed"], hers["left"], hers["defects"]) == (1, 0, 1)
     assert any("OverflowError at sitecustomize:" in each for each in hers["all"]["service"]["last"])
     assert hers["all"]["revealed"] >= hers["revealed"] > 0
-    assert asked(broken, "dora", 5) == "answered"  # what was paid is still read
+    assert asked(tampered, "dora", 5) == "answered"  # what was paid is still read
     level = hers["level"]
-    reset = broken.call("custodian", "POST", f"/v1/failures/{level}/reset", {"reason": "mended"})
-    assert (reset.status_code, asked(broken, "dora", 6)) == (200, "answered")
+    reset = tampered.call("custodian", "POST", f"/v1/failures/{level}/reset", {"reason": "mended"})
+    assert (reset.status_code, asked(tampered, "dora", 6)) == (200, "answered")
 
 
-def test_a_worker_that_crashes_locks_the_asker_too(broken: Running) -> None:
-    admitted(broken, "emma")
-    assert [asked(broken, "emma", amount) for amount in (9999, 6)] == ["worker_lost", "allowance"]
-    hers = failures(broken, "emma")
+def test_a_worker_that_crashes_locks_the_asker_too(tampered: Running) -> None:
+    admitted(tampered, "emma")
+    assert [asked(tampered, "emma", amount) for amount in (9999, 6)] == ["worker_lost", "allowance"]
+    hers = failures(tampered, "emma")
     assert (hers["failed"], hers["left"], hers["defects"]) == (1, 0, 1)
 
 
-def test_a_question_that_takes_too_long_uses_up_one_failure(broken: Running) -> None:
-    admitted(broken, "emil")
-    assert [asked(broken, "emil", amount) for amount in (8888, 6)] == ["failed", "answered"]
-    his = failures(broken, "emil")
+def test_a_question_that_takes_too_long_uses_up_one_failure(tampered: Running) -> None:
+    admitted(tampered, "emil")
+    assert [asked(tampered, "emil", amount) for amount in (8888, 6)] == ["failed", "answered"]
+    his = failures(tampered, "emil")
     assert (his["failed"], his["left"], his["defects"]) == (1, 2, 0)
 
 
-def test_an_error_of_ours_after_the_answer_is_stored_locks_the_asker_too(broken: Running) -> None:
+def test_an_error_of_ours_after_the_answer_is_stored_locks_the_asker_too(tampered: Running) -> None:
     """Nobody can tell from outside what led to it; whoever sends the key again gets what is stored."""
-    admitted(broken, "fred")
-    assert asked(broken, "fred", 5, "csv") == "internal"
-    assert asked(broken, "fred", 6) == "allowance"
-    his = failures(broken, "fred")
+    admitted(tampered, "fred")
+    assert asked(tampered, "fred", 5, "csv") == "internal"
+    assert asked(tampered, "fred", 6) == "allowance"
+    his = failures(tampered, "fred")
     assert (his["failed"], his["left"], his["defects"]) == (1, 0, 1)
-    assert asked(broken, "fred", 5) == "answered"
-    with broken.book() as book:
+    assert asked(tampered, "fred", 5) == "answered"
+    with tampered.book() as book:
         book.verify()
+
+
+def test_a_worker_that_ran_out_of_memory_is_asked_nothing_more(tampered: Running) -> None:
+    def pids() -> set[int]:
+        return {worker.process.pid for worker in tampered.service.pools["visits"].working}
+
+    admitted(tampered, "gina")
+    assert asked(tampered, "gina", 5) == "answered"
+    before = pids()
+    assert asked(tampered, "gina", 5, "parquet") == "internal"
+    assert asked(tampered, "gina", 6) == "answered"  # by another
+    assert not before & pids()

@@ -7,26 +7,25 @@ import errno
 import gc
 import os
 import signal
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import COUNT, running_demo
+from demo_service import COUNT
 from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
-from giveortake.server import pipes
 from giveortake.server.pool import Pool, Worker, WorkerFailed
 from giveortake.server.refusals import Refused
-from giveortake.server.worker import _done, failure
+from giveortake.server.worker import failure
+from waiting import LONGEST, until, until_async
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from demo_service import Running
@@ -34,40 +33,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("service")
 
 
-@pytest.fixture(scope="module")
-def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service of its own, whose workers are killed."""
-    with running_demo(tmp_path_factory.mktemp("fragile"), spares=2) as found:
-        yield found
-
-
 def pids(service: Running) -> list[int]:
     return [worker.process.pid for worker in service.service.pools["visits"].working]
 
 
-def test_what_is_asked_many_times_at_once_with_one_key_is_charged_once(fragile: Running) -> None:
-    with fragile.book() as book:
+def test_what_is_asked_many_times_at_once_with_one_key_is_charged_once(tampered: Running) -> None:
+    with tampered.book() as book:
         before = book.levels(analyst="eve")[0].spent
     with ThreadPoolExecutor(8) as asking:
-        asked = [asking.submit(fragile.answer, "eve", COUNT, "one", epsilon="1/10") for _ in range(8)]
+        asked = [asking.submit(tampered.answer, "eve", COUNT, "one", epsilon="1/10") for _ in range(8)]
         found = [each.result() for each in asked]
     assert {each.status_code for each in found} == {200}
     assert len({str(each.json()["columns"]) for each in found}) == 1
-    with fragile.book() as book:
+    with tampered.book() as book:
         assert book.levels(analyst="eve")[0].spent == before + Fraction(1, 10)
-
-
-def test_a_worker_that_is_too_slow_is_ended_and_replaced(fragile: Running) -> None:
-    pool = fragile.service.pools["visits"]
-    before = set(pids(fragile))
-    usual, pool.deadline = pool.deadline, 0.001
-    try:
-        response = fragile.call("ann", "GET", "/v1/datasets/visits")
-    finally:
-        pool.deadline = usual
-    assert (response.status_code, response.json()["error"]["cause"]) == (504, "deadline")
-    assert fragile.call("ann", "GET", "/v1/datasets/visits").status_code == 200
-    assert before - set(pids(fragile))
 
 
 def begun(service: Running, key: str) -> None:
@@ -87,7 +66,7 @@ def stopped_worker(service: Running) -> int:
 def too_slow(service: Running, key: str) -> Any:
     pool = service.service.pools["visits"]
     stopped_worker(service)
-    usual, pool.deadline = pool.deadline, 0.2
+    usual, pool.deadline = pool.deadline, 0.01
     try:
         return service.answer("carl", COUNT, key, epsilon="1/1000")
     finally:
@@ -98,8 +77,7 @@ def killed(service: Running, key: str) -> Any:
     pool, pid = service.service.pools["visits"], stopped_worker(service)
     with ThreadPoolExecutor(1) as asking:
         asked = asking.submit(service.answer, "carl", COUNT, key, epsilon="1/1000")
-        while not pool._idle.empty():
-            time.sleep(0.01)
+        until(pool._idle.empty, "the question is under way")
         os.kill(pid, signal.SIGKILL)
         return asked.result()
 
@@ -109,54 +87,202 @@ def failed(service: Running) -> int:
     return int(next(each["failed"] for each in found if each["name"] == "carl"))
 
 
-def test_deadlines_and_lost_workers_are_failures_that_are_counted_before_they_are_told(fragile: Running) -> None:
-    with fragile.book() as book:
-        book.analyst("carl", datasets=["visits"], budget=PureDP("1/20"), failures=2)
-        fragile.tokens["carl"] = book.issue_token(role="analyst", analyst="carl")[1]
-    assert too_slow(fragile, "nothing was charged").status_code == 504
-    assert failed(fragile) == 0
+def test_deadlines_and_lost_workers_are_failures_that_are_counted_before_they_are_told(tampered: Running) -> None:
+    with tampered.book() as book:
+        book.analyst("carl", datasets=["visits"], budget=PureDP("1/50"), failures=2)
+        tampered.tokens["carl"] = book.issue_token(role="analyst", analyst="carl")[1]
+    assert tampered.call("carl", "GET", "/v1/datasets/visits").status_code == 200
+    before = pids(tampered)
+    assert too_slow(tampered, "nothing was charged").status_code == 504
+    assert failed(tampered) == 0
     for place, (ended, cause) in enumerate([(too_slow, "deadline"), (killed, "worker_lost")]):
-        begun(fragile, cause)
-        assert ended(fragile, cause).json()["error"]["cause"] == cause
-        assert failed(fragile) == place + 1
-    refused = fragile.answer("carl", COUNT, "one more", epsilon="1/1000")
+        begun(tampered, cause)
+        assert ended(tampered, cause).json()["error"]["cause"] == cause
+        assert failed(tampered) == place + 1
+    refused = tampered.answer("carl", COUNT, "one more", epsilon="1/1000")
     assert (refused.status_code, refused.json()["error"]["cause"]) == (402, "allowance")
-    with fragile.book() as book:
+    assert not set(before) & set(pids(tampered)), "a worker that is too slow is ended and replaced"
+    with tampered.book() as book:
         book.verify()
 
 
-def test_a_question_has_less_time_than_its_request_so_that_it_fails_by_itself(fragile: Running) -> None:
-    settings = fragile.service.settings
+def test_a_question_has_less_time_than_its_request_so_that_it_fails_by_itself(tampered: Running) -> None:
+    settings = tampered.service.settings
     assert 0 < settings.session_task("visits")["seconds"] < settings.seconds
+    assert not settings.latency
 
 
-def test_health_is_about_the_process_and_about_workers(fragile: Running) -> None:
-    assert fragile.call(None, "GET", "/health/live").json() == {"status": "live"}
-    assert fragile.call(None, "GET", "/health/ready").json() == {"status": "ready"}
-    failures = fragile.call("custodian", "GET", "/v1/failures").json()
+def test_health_is_about_the_process_and_about_workers(tampered: Running) -> None:
+    assert tampered.call(None, "GET", "/health/live").json() == {"status": "live"}
+    until(lambda: tampered.call(None, "GET", "/health/ready").json() == {"status": "ready"}, "there is a worker again")
+    failures = tampered.call("custodian", "GET", "/v1/failures").json()
     assert failures["service"]["losses"] > 0
-    metrics = fragile.call("custodian", "GET", "/metrics").text
+    metrics = tampered.call("custodian", "GET", "/metrics").text
     assert "giveortake_worker_losses_total" in metrics
     assert "got_" not in metrics
     assert "amount" not in metrics
 
 
-def asked_of(task: dict[str, Any], operation: str, **settings: Any) -> Any:
-    async def run() -> Any:
-        pool = Pool("toy", task, 1, 0, **{"deadline": 30.0, **settings})
-        try:
-            await pool.open()
-            return await pool.ask(operation, analyst=None)
-        finally:
-            await pool.close()
+def test_an_operation_that_is_not_known_is_an_error_of_ours_and_tells_its_kind_alone(tampered: Running) -> None:
+    clerks = tampered.service.clerks
+    with pytest.raises(Refused) as refused:
+        asyncio.run_coroutine_threadsafe(clerks.ask("nothing", analyst=None), tampered.loop).result()
+    assert refused.value.cause.name == "internal"
+    last = tampered.call("custodian", "GET", "/v1/failures").json()["service"]["last"]
+    assert any("ledger: nothing: KeyError at " in each for each in last)
 
-    return asyncio.run(run())
+
+def started(task: dict[str, Any]) -> None:
+    async def run() -> None:
+        worker = await Worker.start(task)
+        await worker.end()
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path, tampered: Running) -> None:
+    with pytest.raises(WorkerFailed, match=r"none\.toml"):
+        started({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"})
+    task = tampered.service.settings.session_task("visits")
+    with pytest.raises(GiveOrTakeError):
+        started({**task, "address_space": 200 << 20})
+
+
+def test_what_the_system_refuses_to_a_worker_is_told_and_memory_is_not_blamed() -> None:
+    for names in (("trips.csv",), ()):
+        failed = failure(PermissionError(errno.EACCES, "Permission denied", *names))
+        assert failed["message"] == ": ".join((*names, "Permission denied"))
+        assert "memory" not in str(Advice.spoken(failed["hints"]))
+
+
+# -- a pool by itself -------------------------------------------------------------------------------------------------
+
+TOY = """
+import json, os, signal, socket, struct
+connection = socket.socket(fileno=os.dup(0))
+def receive():
+    size = struct.unpack(">II", connection.recv(8, socket.MSG_WAITALL) or exit())[0]
+    return json.loads(connection.recv(size, socket.MSG_WAITALL))
+def send(document):
+    text = json.dumps(document).encode()
+    connection.sendall(struct.pack(">II", len(text), 0) + text)
+receive()
+send({"ready": True})
+while True:
+    operation = receive()["operation"]
+    if operation == "hang":
+        signal.pause()
+    send({"refused": "internal", "document": {"error": {}}, "kind": "toy"} if operation == "fail" else {"result": {}})
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The task of a worker that is there at once, and hangs or fails when it is asked to."""
+    package = tmp_path / "giveortake" / "server"
+    package.mkdir(parents=True)
+    for path, text in (
+        (package.parent / "__init__.py", ""),
+        (package / "__init__.py", ""),
+        (package / "worker.py", TOY),
+    ):
+        path.write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return {}
+
+
+class Paced:
+    """The module asyncio for a pool, and its clock: it goes on while somebody sleeps, once the gate is open."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.wakes, self.gate = 100.0, list[float](), asyncio.Event()
+        self.notice: Any = lambda: None
+        monkeypatch.setattr("giveortake.server.pool.asyncio", self)
+        monkeypatch.setattr("giveortake.server.pool.time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        self.notice()
+        self.wakes.append(self.now + seconds)
+        await self.gate.wait()
+        self.now += seconds
+
+
+@pytest.mark.parametrize("how", ["killed", "failed"])
+def test_with_a_pace_nobody_sees_when_a_worker_is_lost(
+    toy: dict[str, Any], how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows may decide that: whether there is a worker, and when one is free, is known on a beat alone."""
+
+    async def run() -> None:
+        pool, paced = Pool("toy", toy, 1, 0, deadline=LONGEST, pace=4.0), Paced(monkeypatch)
+        await pool.open()
+        (worker,) = pool.working
+        asked = asyncio.ensure_future(pool.ask("hang" if how == "killed" else "fail"))
+        await until_async(pool._idle.empty, "it is asked")
+        paced.now += 0.3
+        if how == "killed":
+            worker.process.kill()
+        await until_async(lambda: paced.wakes, "it is lost")
+        assert paced.wakes == [102.0]  # half a pace after it was asked
+        assert pool.is_ready
+        assert pool._idle.empty()
+        paced.gate.set()
+        with pytest.raises(Refused):
+            await asked
+        assert pool.working == (() if how == "killed" else (worker,))
+        await pool.close()
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_is_too_slow_is_ended_at_its_deadline_and_writes_nothing_after_it(
+    toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the deadline and the beat on which it is missed, it would store an answer that nobody is told."""
+    ended: list[int | None] = []
+
+    async def run() -> None:
+        pool, paced = Pool("toy", toy, 1, 0, deadline=0.01, pace=4.0), Paced(monkeypatch)
+        await pool.open()
+        (worker,) = pool.working
+        paced.notice = lambda: ended.append(worker.process.returncode)
+        paced.gate.set()
+        with pytest.raises(Refused) as refused:
+            await pool.ask("hang")
+        assert refused.value.cause.name == "deadline"
+        assert worker not in pool.working
+        await pool.close()
+
+    asyncio.run(run())
+    assert ended == [-signal.SIGKILL]
+
+
+def test_whoever_gives_up_at_the_deadline_leaves_the_pool_whole(
+    toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> bool:
+        pool, paced = Pool("toy", toy, 1, 0, deadline=0.01, pace=60.0), Paced(monkeypatch)
+        await pool.open()
+        (worker,) = pool.working
+        asked = asyncio.ensure_future(pool.ask("hang"))
+        await until_async(lambda: paced.wakes, "the deadline is over")
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        whole = worker not in pool.working and bool(pool._starting)
+        await pool.close()
+        return whole
+
+    assert asyncio.run(run())
 
 
 @pytest.mark.parametrize("given_up", [False, True])
 def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bool) -> None:
     async def run() -> None:
-        pool = Pool("toy", {}, 2, 0, deadline=30.0 if given_up else 0.001)  # and nothing is ever started
+        pool = Pool("toy", {}, 2, 0, deadline=LONGEST if given_up else 0.001)  # and nothing is ever started
         for _ in range(3):
             asked = asyncio.ensure_future(pool.ask("answer", slow=True))
             if given_up:
@@ -170,117 +296,26 @@ def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bo
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("how", ["killed", "failed"])
-def test_with_a_pace_nobody_sees_when_a_worker_is_lost(fragile: Running, how: str) -> None:
-    """Rows may decide that: whether there is a worker, and when one is free, is known on a beat alone."""
-
-    async def run() -> tuple[float, float]:
-        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=30.0, pace=4.0)
-        await pool.open()
-        try:
-            started = time.monotonic()
-            (worker,) = pool.working
-            if how == "killed":
-                worker.process.send_signal(signal.SIGSTOP)
-            asked = asyncio.ensure_future(pool.ask("nothing", analyst=None))
-            await asyncio.sleep(0.1)
-            if how == "killed":
-                worker.process.kill()
-            while pool.is_ready and pool._idle.empty():
-                await asyncio.sleep(0.01)
-            seen = time.monotonic() - started
-            with pytest.raises(Refused):
-                await asked
-            return seen, time.monotonic() - started
-        finally:
-            await pool.close()
-
-    seen, told = asyncio.run(run())
-    assert min(seen, told) >= 2.0
-    assert not fragile.service.settings.latency
-
-
-def test_a_worker_that_is_too_slow_is_ended_at_its_deadline_and_writes_nothing_after_it(
-    fragile: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the deadline and the beat on which it is missed, it would store an answer that nobody is told."""
-    ended: list[int | None] = []
-
-    async def run() -> None:
-        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=0.2, pace=4.0)
-        await pool.open()
-        (worker,) = pool.working
-
-        async def keep_pace(_self: Pool, _begun: float) -> None:
-            ended.append(worker.process.returncode)
-
-        monkeypatch.setattr(Pool, "_keep_pace", keep_pace)
-        worker.process.send_signal(signal.SIGSTOP)
-        try:
-            with pytest.raises(Refused) as refused:
-                await pool.ask("nothing", analyst=None)
-            assert refused.value.cause.name == "deadline"
-            assert worker not in pool.working
-        finally:
-            await pool.close()
-
-    asyncio.run(run())
-    assert ended == [-signal.SIGKILL]
-
-
-def test_whoever_gives_up_at_the_deadline_leaves_the_pool_whole(fragile: Running) -> None:
-    async def run() -> bool:
-        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=0.2, pace=60.0)
-        await pool.open()
-        try:
-            (worker,) = pool.working
-            worker.process.send_signal(signal.SIGSTOP)
-            asked = asyncio.ensure_future(pool.ask("nothing", analyst=None))
-            while worker.process.returncode is None:
-                await asyncio.sleep(0.01)
-            asked.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asked
-            return worker not in pool.working and bool(pool._starting)
-        finally:
-            await pool.close()
-
-    assert asyncio.run(run())
-
-
-def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
-    with pytest.raises(WorkerFailed, match="cannot be read"):
-        asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")
-
-
-@pytest.mark.parametrize("names", [("trips.csv",), ()])
-def test_what_the_system_refuses_to_a_worker_is_told_and_memory_is_not_blamed(names: tuple[str, ...]) -> None:
-    failed = failure(PermissionError(errno.EACCES, "Permission denied", *names))
-    assert failed["message"] == ": ".join((*names, "Permission denied"))
-    assert "memory" not in str(Advice.spoken(failed["hints"]))
-
-
-@pytest.mark.parametrize("steps", range(12))
-def test_whoever_gives_up_while_a_worker_starts_leaves_no_process_behind(tmp_path: Path, steps: int) -> None:
-    async def run() -> None:
-        task = {"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}
-        started = asyncio.ensure_future(Worker.start(task))
+def test_whoever_gives_up_while_a_worker_starts_leaves_no_process_behind(toy: dict[str, Any]) -> None:
+    async def run(steps: int) -> None:
+        started = asyncio.ensure_future(Worker.start(toy))
         for _ in range(steps):
             await asyncio.sleep(0)
         started.cancel()
         with pytest.raises(asyncio.CancelledError):
             await started
 
-    with warnings.catch_warnings(record=True) as left_behind:
-        warnings.simplefilter("always")
-        asyncio.run(run())
-        gc.collect()
-    assert [str(each.message) for each in left_behind] == []
+    for steps in range(12):
+        with warnings.catch_warnings(record=True) as left_behind:
+            warnings.simplefilter("always")
+            asyncio.run(run(steps))
+            gc.collect()
+        assert [str(each.message) for each in left_behind] == [], steps
 
 
-def test_whoever_gives_up_while_a_worker_is_ended_has_waited_for_it(fragile: Running) -> None:
+def test_whoever_gives_up_while_a_worker_is_ended_has_waited_for_it(toy: dict[str, Any]) -> None:
     async def run() -> int | None:
-        worker = await Worker.start(fragile.service.settings.ledger_task)
+        worker = await Worker.start(toy)
         ended = asyncio.ensure_future(worker.end())
         await asyncio.sleep(0)
         ended.cancel()
@@ -289,48 +324,3 @@ def test_whoever_gives_up_while_a_worker_is_ended_has_waited_for_it(fragile: Run
         return worker.process.returncode
 
     assert asyncio.run(run()) == -signal.SIGKILL
-
-
-def test_a_worker_has_no_more_address_space_than_it_is_given(fragile: Running) -> None:
-    task = fragile.service.settings.session_task("visits")
-    with pytest.raises(GiveOrTakeError):
-        asked_of({**task, "address_space": 200 << 20}, "describe")
-
-
-def test_an_operation_that_is_not_known_is_an_error_of_ours_and_tells_its_kind_alone(fragile: Running) -> None:
-    losses: list[str] = []
-    with pytest.raises(Refused) as refused:
-        asked_of(fragile.service.settings.ledger_task, "nothing", on_loss=losses.append)
-    assert refused.value.cause.name == "internal"
-    assert losses[0].startswith("toy: nothing: KeyError at ")
-
-
-def test_a_worker_that_ran_out_of_memory_is_asked_nothing_more(
-    fragile: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def give_up(_: object) -> dict[str, Any]:
-        raise MemoryError
-
-    reply, trusted = _done({"describe": give_up}, {"operation": "describe"})
-    assert not trusted
-
-    async def replied(*_: object) -> tuple[dict[str, Any], bytes]:
-        reader = asyncio.StreamReader()
-        reader.feed_data(reply)
-        return await pipes.read(reader)
-
-    async def run() -> None:
-        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=30.0)
-        try:
-            await pool.open()
-            (first,) = pool.working
-            with monkeypatch.context() as patched:
-                patched.setattr(Worker, "ask", replied)
-                with pytest.raises(Refused, match="internal"):
-                    await pool.ask("describe")
-            assert first.process.returncode is not None, "it has been ended, before anybody else can ask it"
-            await pool.ask("levels", analyst=None)  # by another
-        finally:
-            await pool.close()
-
-    asyncio.run(run())

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 
 import giveortake as gt
-from demo_service import Running, running_demo
+from demo_service import Running
 
-pytestmark = pytest.mark.xdist_group("service")
 PYTHON = re.compile(r"\b\w+=(?![=>])|\bgt\.|\b[sqc]\.\w|\bsession\.\w|\bledger\.\w|answer\(|\w\(…|[a-z]DP\b")
 AT, N = "/v1/datasets/visits", "SELECT COUNT(*) AS n FROM visits"
 BY = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running_demo(tmp_path_factory.mktemp("wrong")) as found:
-        yield found
+@pytest.fixture(scope="module", autouse=True)
+def _newcomer(service: Running) -> None:
+    """An analyst who has made no profile."""
+    with service.book() as book:
+        book.analyst("wally", datasets=["visits"], budget=gt.ApproxDP("1/100", "1e-9"))
+        service.tokens["wally"] = book.issue_token(role="analyst", analyst="wally")[1]
 
 
-def refused(service: Running, path: str, body: Any, who: str = "ann") -> dict[str, Any]:
+def refused(service: Running, path: str, body: Any, who: str = "wally") -> dict[str, Any]:
     reply = service.call(who, "POST", path, body)
     assert 400 <= reply.status_code < 500, (path, body, reply.text)
     error: dict[str, Any] = reply.json()["error"]
@@ -31,25 +32,24 @@ def refused(service: Running, path: str, body: Any, who: str = "ann") -> dict[st
     return error
 
 
-@pytest.mark.parametrize(
-    ("terms", "hint"),
-    [
-        ({}, '"epsilon": "0.1", or "margin": 50, or "share": "1/10"'),
-        ({"epsilon": 0}, 'send "epsilon": "0.1"; the larger it is, the less noise'),
-        ({"delta": "1e-9"}, 'send "epsilon": "0.5", "delta": "1e-8"'),
-        ({"epsilon": "0.1", "rho": 1}, 'send "epsilon", "rho" or "mu"'),
-        ({"epsilon": "0.1", "confidence": 1}, '"confidence": "0.95"'),
-        ({"epsilon": "0.1", "confidence_over": "all"}, "one of cell, answer"),
-        ({"epsilon": "0.1", "rows_per_person": []}, '"rows_per_person": 10, or {"trips": 10}'),
-        ({"epsilon": "0.1", "rows_per_persn": 4}, "did you mean `rows_per_person`?"),
-        ({"epsilon": "0.1", "caps": "best"}, "POST /v1/datasets/NAME/profile makes one"),
-        ({"margin": 5, "caps": "best"}, 'send "epsilon": "0.1" or "share": "1/10" instead of the margin'),
-    ],
-)
-def test_wrong_terms_are_told_in_the_words_of_a_request(service: Running, terms: dict[str, Any], hint: str) -> None:
-    for path in ("quote", "answer"):
+TERMS: list[tuple[dict[str, Any], str]] = [
+    ({}, '"epsilon": "0.1", or "margin": 50, or "share": "1/10"'),
+    ({"epsilon": 0}, 'send "epsilon": "0.1"; the larger it is, the less noise'),
+    ({"delta": "1e-9"}, 'send "epsilon": "0.5", "delta": "1e-8"'),
+    ({"epsilon": "0.1", "rho": 1}, 'send "epsilon", "rho" or "mu"'),
+    ({"epsilon": "0.1", "confidence": 1}, '"confidence": "0.95"'),
+    ({"epsilon": "0.1", "confidence_over": "all"}, "one of cell, answer"),
+    ({"epsilon": "0.1", "rows_per_person": []}, '"rows_per_person": 10, or {"trips": 10}'),
+    ({"epsilon": "0.1", "rows_per_persn": 4}, "did you mean `rows_per_person`?"),
+    ({"epsilon": "0.1", "caps": "best"}, "POST /v1/datasets/NAME/profile makes one"),
+    ({"margin": 5, "caps": "best"}, 'send "epsilon": "0.1" or "share": "1/10" instead of the margin'),
+]
+
+
+def test_wrong_terms_are_told_in_the_words_of_a_request(service: Running) -> None:
+    for (terms, hint), path in product(TERMS, ("quote", "answer")):
         body = {"sql": BY, "terms": terms} | ({"key": "wrong"} if path == "answer" else {})
-        assert hint in refused(service, f"{AT}/{path}", body)["hint"]
+        assert hint in refused(service, f"{AT}/{path}", body)["hint"], terms
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_custodians_are_told_so_too(service: Running, path: str, body: Any, hint
 
 
 def test_a_client_of_the_same_service_is_told_in_python(service: Running) -> None:
-    with gt.connect(service.address, token=service.tokens["ann"]) as session:
+    with gt.connect(service.address, token=service.tokens["wally"]) as session:
         with pytest.raises(gt.errors.InvalidParameter) as wrong:
             session.sql(BY).quote()
         assert wrong.value.hint == 'epsilon="0.1", or margin=50, or share="1/10"'

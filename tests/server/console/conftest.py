@@ -1,4 +1,4 @@
-"""One service and one browser for all tests of the console: workers are killed, budgets used up, analysts revoked."""
+"""One service for all tests of the console: workers are killed, budgets used up, analysts revoked."""
 
 from __future__ import annotations
 
@@ -7,22 +7,14 @@ from typing import Any
 
 import pytest
 
-from browser_window import opened_browser
 from console_desk import EVIL, Desk
 from demo_service import Running, running_demo
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    """A real browser, for this folder."""
-    with opened_browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this folder's own."""
-    with running_demo(tmp_path_factory.mktemp("console"), spares=1, patience=30.0) as found:  # also with a slow browser
+    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
         yield found
 
 

@@ -9,6 +9,8 @@ import pytest
 import giveortake as gt
 from console_desk import BY_REGION, Desk, quoted, spent
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def eve(desk: Desk) -> Any:

@@ -8,6 +8,8 @@ import pytest
 
 from console_desk import BY_REGION, Desk, cause, press, spent
 
+pytestmark = pytest.mark.long
+
 
 def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk, bob: Any) -> None:
     for epsilon in ("0.012", "0.013"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from typing import Any
 
 import pytest
 
-from console_desk import BY_REGION, PATIENCE, Desk, cause, press, quoted, spent
+from console_desk import BY_REGION, Desk, cause, happens, press, quoted, spent
+
+pytestmark = pytest.mark.long
 
 
 def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk, bob: Any) -> None:
@@ -70,9 +71,7 @@ def test_a_lost_worker_is_told_as_charged_once_and_the_same_press_gives_the_answ
     (asked,) = pool.working
     os.kill(asked.process.pid, signal.SIGSTOP)
     bob.click("#ask")
-    ends = time.monotonic() + PATIENCE / 1000
-    while not pool._idle.empty() and time.monotonic() < ends:  # until the question is under way
-        bob.wait_for_timeout(20)
+    happens(bob, pool._idle.empty, "the question is under way")
     os.kill(asked.process.pid, signal.SIGKILL)
     assert cause(bob) == "worker_lost"
     assert "charged once" in bob.text_content(".state[data-cause]")

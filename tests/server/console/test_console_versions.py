@@ -8,7 +8,6 @@ import pytest
 
 from console_desk import Desk, cause, quoted, spent
 from demo_service import running_demo
-from giveortake.server.console.forms import Form
 from giveortake.session.configuration import from_toml
 
 if TYPE_CHECKING:
@@ -16,27 +15,12 @@ if TYPE_CHECKING:
 
     from demo_service import Running
 
+pytestmark = pytest.mark.long
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
-def test_a_quote_has_a_name_of_its_own() -> None:
-    def name(sql: str = "SELECT 1 -- all\nFROM t", dataset: str = "t", version: str = "1", price: str = "free") -> str:
-        return Form(sql=sql, nonce="0" * 32).quote_name(dataset, version, price)
-
-    assert name() == name("SELECT 1 -- all\r\nFROM t") == name("SELECT 1 -- all\rFROM t")
-    others = [
-        name("SELECT 1 -- all FROM t"),
-        name(dataset="u"),
-        name(version="2"),
-        name(price="charged"),
-        name("SELECT 2"),
-    ]
-    assert len({name(), *others}) == 6
-    assert max(map(len, others)) <= 64
-
-
 def test_what_is_asked_after_the_table_has_changed_is_about_the_new_one(browser: Any, tmp_path: Path) -> None:
-    with running_demo(tmp_path, spares=1, patience=30.0) as service:
+    with running_demo(tmp_path, spares=1) as service:
         desk = Desk(browser, service)
         page = quoted(desk.window("bob"), COUNT, "0.1")
         page.click("#ask")

@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import pytest
 
-from console_desk import BY_REGION, PATIENCE, Desk, press, quoted, spent
+from console_desk import BY_REGION, Desk, happens, press, quoted, spent
 
-
-def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_time(desk: Desk, bob: Any) -> None:
-    before = spent(desk.service, "bob")
-    bob.goto("/ask/visits")
-    bob.click("ul.plainlist li:nth-child(2) button")
-    bob.wait_for_selector("#ask")
-    assert "COUNT(*)" in bob.input_value("#sql")
-    bob.wait_for_selector("#light .k >> nth=3", state="attached")  # SELECT, COUNT, AS, FROM
-    dot = bob.get_attribute("#curve-mark circle", "cx")
-    bob.focus("#slider")
-    with bob.expect_response("**/ask/visits"):  # the exact quote follows
-        for _ in range(40):
-            bob.keyboard.press("ArrowLeft")
-    assert bob.get_attribute("#curve-mark circle", "cx") != dot
-    bob.wait_for_selector("#ask:not([disabled])")
-    price = bob.input_value("#spend")
-    assert bob.text_content("#ask").strip() == f"Ask for ε = {price}"
-    assert f"at ε = {price}" in bob.text_content("#exact")
-    bob.fill("#spend", "0.05")
-    bob.wait_for_selector("#act:has-text('ε = 0.05')")
-    assert spent(desk.service, "bob") == before
-    bob.wait_for_selector("#ask:not([disabled])")
-    bob.click("#ask")
-    bob.wait_for_selector("#answer")
-    bob.wait_for_url("**release=*")
-    release = bob.url.partition("release=")[2]
-    assert release
-    rows = bob.locator("#answer tbody tr")
-    assert rows.count() == bob.locator("#answer svg.interval").count() == 6
-    assert re.search(r"± \d+", rows.first.text_content())
-    assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
-    bob.reload()
-    assert bob.locator("#answer tbody tr").count() == 6
-    bob.click("#ask")
-    bob.wait_for_selector("#live:has-text('The answer is here.')", state="attached")  # another one was there before
-    assert bob.locator("#answer tbody tr").count() == 6
-    assert release in bob.url
-    assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
+pytestmark = pytest.mark.long
 
 
 def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as_free(desk: Desk, bob: Any) -> None:
@@ -106,10 +68,7 @@ class Held:
 
     def next(self) -> Any:
         """What was sent first, once it was sent."""
-        ends = time.monotonic() + PATIENCE / 1000
-        while not self.routes:
-            assert time.monotonic() < ends, "nothing was sent"
-            self.page.wait_for_timeout(20)
+        happens(self.page, lambda: self.routes, "something is sent")
         return self.routes.pop(0)
 
 
@@ -134,6 +93,7 @@ def test_a_price_that_comes_late_is_not_shown_for_another_spend(desk: Desk) -> N
 def test_what_is_edited_after_its_quote_is_quoted_anew_and_never_asked_under_the_old_one(desk: Desk) -> None:
     sql, mean = "SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS amount FROM visits"
     page = desk.window("bob")
+    page.clock.install()
     before = spent(desk.service, "bob")
     for field, value in (("#sql", mean), ("[name=confidence]", "0.9"), ("[name=rows_per_person]", "2")):
         quoted(page, sql, "0.0123")
@@ -141,7 +101,7 @@ def test_what_is_edited_after_its_quote_is_quoted_anew_and_never_asked_under_the
         page.fill(field, value)
         assert page.text_content("#ask") == "Quote the price"
         assert page.locator("#price.stale").count() == 1
-        page.wait_for_timeout(500)
+        page.clock.run_for(60_000)  # as long as anybody waits before a price is fetched
         page.click("#ask")  # which quotes
         page.wait_for_selector("#price:not(.stale)")
         assert page.text_content("#ask") == "Ask for ε = 0.0123"

@@ -154,12 +154,12 @@ def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
         "open": f"{best['cap']:,.0f}" if is_open and best is not None else "",
         "caps": ", ".join(f"{name.replace('_', ' ')}: {cap:,}" for name, cap in profile["caps"].items()),
         "persons": [f"{each:,.0f}" for each in profile["persons"] or ()],
-        "bounds": [_bounds(name, ends, declared.get(name, {})) for name, ends in profile["bounds"].items()],
+        "bounds": [bounds_view(name, ends, declared.get(name, {})) for name, ends in profile["bounds"].items()],
         "notes": profile["notes"],
     }
 
 
-def _bounds(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
+def bounds_view(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
     """Rough bounds of a column, in words and, where they are narrower than the declared ones, as SQL and TOML."""
     low, high = found
     least, most = (float(Fraction(declared.get(each) or unknown)) for each, unknown in (("low", low), ("high", high)))

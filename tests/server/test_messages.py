@@ -1,46 +1,19 @@
-"""What pages say, without a browser: names of categories, what intervals cover, and what is proposed."""
+"""What pages say that a reader relies on: what an interval covers, what is left out, and what can be paid."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
-
-import pytest
 
 from giveortake.answers import Answer
 from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column
-from giveortake.compile.caps import unbounded
-from giveortake.plan import Domain, Kind
 from giveortake.server.console.examples import snippets
 from giveortake.server.console.forms import Form
-from giveortake.server.console.pages import _templates
-from giveortake.server.console.states import told
 from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
 from giveortake.server.console.views import answer_view, quote_view
-from giveortake.server.console.workbench import _names_a_cap
-from giveortake.server.refusals import Refused
-from giveortake.wire.causes import refusal_of
-from giveortake.wire.schema_documents import _words
 
 UNSURE = [Column("n", [100], [10], [200])]
-
-
-def held(**column: Any) -> str:
-    macros: Any = _templates().get_template("parts.html").module
-    return " ".join(str(macros.held(column)).split())
-
-
-def test_declared_categories_are_named_the_first_twelve_at_once_and_all_in_a_section() -> None:
-    assert held(categories=["north", "<b>", 3, None], count=4, words="4 categories") == "north, &lt;b&gt;, 3, missing"
-    assert held(categories=None, words="number, 0 to 500") == "number, 0 to 500"
-    many = held(categories=[f"w{k}" for k in range(90)], count=90, words="90 categories")
-    assert many.startswith("w0, w1, ")
-    assert "w11 and 78 more <details><summary>All 90</summary>" in many
-    assert many.endswith("w89</details>")
-    most = held(categories=[f"w{k}" for k in range(100)], count=2000, words="2000 categories")
-    assert "w11 and 1,988 more <details><summary>The first 100 of 2,000</summary>" in most
 
 
 REFINED = "A refinement for an additional ε = 0.18 would about halve that."
@@ -48,21 +21,16 @@ ANEW = "A new question for ε = 0.2 would about halve how many ranks away its en
 ALL = "A refinement for all that is left, ε = 0.09, would narrow that to about 74 % of it."
 
 
-@pytest.mark.parametrize(
-    ("left", "quantiles", "proposed"),
-    [
+def test_an_uncertain_number_says_with_which_confidence_and_proposes_what_can_be_paid() -> None:
+    for left, quantiles, proposed in (
         *((1.0, False, REFINED), (0.18, False, REFINED), (0.09, False, ALL), (0.01, False, None), (0.0, False, None)),
         *((1.0, True, ANEW), (0.2, True, ANEW), (0.19, True, None), (None, False, None)),
-    ],
-)
-def test_an_uncertain_number_says_with_which_confidence_and_proposes_what_can_be_paid(
-    left: float | None, quantiles: bool, proposed: str | None
-) -> None:
-    measured = Measured(frozenset("n") if quantiles else frozenset(), refinable=not quantiles)
-    line, *more = uncertain(Answer(UNSURE), Form(spend="0.1"), {"affordable": left}, measured)
-    assert line == "n lies between 10 and 200 with 95 % confidence."
-    assert more == ([] if proposed is None else [proposed])
-    assert len(uncertain(Answer(UNSURE), Form(spend="None"), {"affordable": 1.0}, measured)) == 1  # states no spend
+    ):
+        measured = Measured(frozenset("n") if quantiles else frozenset(), refinable=not quantiles)
+        line, *more = uncertain(Answer(UNSURE), Form(spend="0.1"), {"affordable": left}, measured)
+        assert line == "n lies between 10 and 200 with 95 % confidence."
+        assert more == ([] if proposed is None else [proposed]), (left, quantiles)
+        assert len(uncertain(Answer(UNSURE), Form(spend="None"), {"affordable": 1.0}, measured)) == 1  # states no spend
 
 
 def test_a_wide_interval_of_a_quantile_is_told_where_that_of_a_count_is_not() -> None:
@@ -101,18 +69,6 @@ def test_an_answer_with_caps_says_that_what_they_leave_out_is_not_in_its_interva
     assert "Intervals cover the noise; what caps leave out is not in them." in capped
 
 
-def test_the_section_about_caps_is_open_when_a_hint_names_one_of_its_fields() -> None:
-    missing = told(Refused(*refusal_of(unbounded("rows"), "console")))
-    assert "“Rows of a person”: 10" in missing.hint
-    assert _names_a_cap(missing.hint)
-    assert not _names_a_cap("“Confidence”: 0.95")
-
-
-def test_a_text_with_a_declared_length_says_so() -> None:
-    assert _words(Domain(Kind.TEXT, longest=60)) == "text of at most 60 characters"
-    assert _words(Domain(Kind.TEXT)) == "text, nothing declared"
-
-
 def test_the_quote_of_a_mean_is_told_for_a_group_of_usual_size_and_no_wider_than_its_bounds() -> None:
     quote = {"admitted": True, "confidence": "19/20", "keys": "none", "standing": {}, "margins": {"mean": "9.5 / n"}}
     assert quote_view(quote, Form())["margins"] == [("mean", "± 0.0095 if a group has 1,000 rows")]
@@ -127,8 +83,6 @@ def test_a_group_without_a_key_is_told_where_the_first_rows_do_not_show_it() -> 
         numbers = [407] * (days + 1)
         counts = Column("n", numbers, [each - 100 for each in numbers], [each + 100 for each in numbers])
         view = answer_view(Answer([Column("day", [*range(days), None]), counts]), Measured(frozenset()))
-        macros: Any = _templates().get_template("parts.html").module
-        assert all("Without <code>day</code>: n 407 ± 100." in str(macros.answer(view)) for _ in view["apart"])
         return list(view["apart"])
 
     assert told_of(366) == ["without `day`: n 407 ± 100"]
