@@ -186,7 +186,7 @@ def test_all_joins_and_unions_together_repeat_a_row_a_hundred_times_at_most() ->
         (JoinPersons(Scan(TABLE, 11), JoinPersons(several, Scan(TABLE, 5), (("note", "o"),)), (("note", "q"),)), 110),
         (JoinPersons(tripled, Scan(TABLE, 12), (("note", "last"),)), 108),
     ):
-        with pytest.raises(QueryRefused, match=f"repeat a row {times} times"):
+        with pytest.raises(QueryRefused, match=f"{times} times"):
             require_few_matches(relation)
     most = JoinPersons(
         JoinPersons(Scan(TABLE, 40), Scan(TABLE, 50), (("note", "a"),)), Scan(TABLE, 51), (("note", "b"),)

@@ -100,7 +100,7 @@ def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> Non
     with duckdb.connect(str(desk.folders[0] / "views.duckdb"), read_only=True):  # whoever reads it besides
         found = table_desk.columns(desk, {"file": "views.duckdb", "table": "inner_view"})
     assert found == {"columns": [{"name": "person", "kind": "integer"}]}
-    with pytest.raises(InvalidParameter, match="reads other files") as told:
+    with pytest.raises(InvalidParameter, match="other files") as told:
         table_desk.columns(desk, {"file": "views.duckdb", "table": "outer_view"})
     assert HIDDEN not in str(told.value)
 
@@ -196,7 +196,7 @@ def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:
 
 def test_folders_that_are_not_there_are_refused_at_the_start(desk: TableDesk) -> None:
     desk.toml.write_text(TOML.replace("incoming", "nowhere"))
-    with pytest.raises(InvalidParameter, match="is not a folder"):
+    with pytest.raises(InvalidParameter, match="folder"):
         Settings.read(desk.toml)
 
 
