@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -314,14 +314,6 @@ SEEDS = {  # where a mutant is seen soonest, if not at once
     "a matrix is as long as its diagonal": 4,
     "a side counts from beyond the bounds": 1,
 }
-
-
-@pytest.fixture(autouse=True)
-def _chosen_anew() -> Iterator[None]:
-    """What a mutant chooses is not remembered, and neither is what was chosen before it."""
-    weights.choice.cache_clear()
-    yield
-    weights.choice.cache_clear()
 
 
 @pytest.mark.parametrize("name", MUTANTS)

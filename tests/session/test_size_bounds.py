@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from giveortake.caching import Cache, serving
 from giveortake.mechanisms.weighted_sums import reach
 from giveortake.session import size_bounds
 from giveortake.session.dimensions import size_edges
@@ -34,11 +35,6 @@ def noisy(sizes: npt.NDArray[np.int64], most: int | None, scale: float, dice: np
     counts = histogram(sizes, most)
     drawn = counts + np.round(dice.laplace(0, scale, len(counts))).astype(np.int64)
     return Sizes(size_edges(most), tuple(drawn.tolist()), scale, most is not None)
-
-
-def forget() -> None:
-    size_bounds._bounded.cache_clear()
-    size_bounds._families.cache_clear()
 
 
 def missed(sizes: npt.NDArray[np.int64], most: int | None, scale: float) -> int:
@@ -70,11 +66,10 @@ def test_bounds_without_the_noise_or_of_a_smaller_noise_are_caught(monkeypatch: 
         "a third of the noise": lambda weights, scale, miss: reach(weights, scale / 3, miss),
     }
     for name, change in changes.items():
-        forget()
         monkeypatch.setattr(size_bounds, "reach", change)
-        misses = missed(PEOPLE["most alike"], 3_000, 2.0)
+        with serving(Cache()):
+            misses = missed(PEOPLE["most alike"], 3_000, 2.0)
         assert stats.binomtest(misses, REDRAWS, MISS, alternative="greater").pvalue < ALPHA, name
-    forget()
 
 
 def test_without_noise_the_bounds_close_in_on_the_truth() -> None:
