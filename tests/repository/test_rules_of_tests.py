@@ -228,3 +228,16 @@ pytest.fail("no")
 def test_no_test_is_skipped_or_expected_to_fail(offenders: dict[Rule, list[str]]) -> None:
     assert broken(leaves_something_out, OUT) == [4, 5, 6, 8, 10]
     assert not offenders[leaves_something_out], "\n".join(offenders[leaves_something_out])
+
+
+CONCURRENT = re.compile(r"^\s*(?:from|import) (?:waiting|threading|multiprocessing|concurrent|forked)\b", re.MULTILINE)
+
+
+def test_every_file_that_waits_or_races_is_in_the_list_of_what_could_fail_by_chance() -> None:
+    listed = (ROOT / "tests" / "chance.md").read_text(encoding="utf-8")
+    files = [
+        file for file in (ROOT / "tests").rglob("test_*.py") if CONCURRENT.search(file.read_text(encoding="utf-8"))
+    ]
+    assert len(files) > 20
+    assert [file.name for file in files if file.name not in listed] == []
+    assert [name for name in re.findall(r"tests/[\w/]+\.py", listed) if not (ROOT / name).exists()] == []
