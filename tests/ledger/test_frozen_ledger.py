@@ -133,16 +133,3 @@ def test_a_reservation_of_then_is_settled_now_without_a_charge(ledger: gt.ledger
     with pytest.raises(PopulationClosed):
         ledger.reserve(events.Pure("0.1"), dataset="left behind")
     assert ledger.reserve(events.Pure("0.1"), dataset="carried on", key="before the loss").answer == {"n": 41}
-
-
-def test_a_question_that_failed_then_is_completed_with_the_keys_that_were_drawn_then(
-    folder: Path, ledger: gt.ledger.Ledger
-) -> None:
-    """Each of its 16 keys was as likely to be found as not, so another draw would find others."""
-    with frozen.visits(folder) as s:
-        answer = s.sql(frozen.FAILED).answer(**frozen.FAILED_SPEND)
-        assert answer.to_dict()["note"] == EXPECTED["keys"]
-        assert answer.release_id == f"visits/{EXPECTED['failed']}"
-        assert frozen.standings(ledger) == EXPECTED["levels"]
-        s.sql(frozen.COUNT).answer(epsilon="0.375")  # which nobody has paid for: or else none of this would mean much
-    assert frozen.standings(ledger) != EXPECTED["levels"]
