@@ -9,19 +9,16 @@ and `serving` names the one to use. Outside of sessions there is one cache for t
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
-from threading import Lock
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Iterator
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-_MISSING = object()
 
 
 @final
@@ -29,25 +26,12 @@ class Cache:
     """The latest results of `cached` functions, for one asker. Threads may share it."""
 
     def __init__(self) -> None:
-        self._results: dict[Callable[..., Any], OrderedDict[Hashable, Any]] = {}
-        self._lock = Lock()
+        self._functions: dict[Callable[..., Any], Callable[..., Any]] = {}
 
-    def get(self, function: Callable[..., Any], key: Hashable) -> Any:
-        """The result of a function for these arguments, or a placeholder."""
-        with self._lock:
-            results = self._results.get(function)
-            if results is None or key not in results:
-                return _MISSING
-            results.move_to_end(key)
-            return results[key]
-
-    def put(self, function: Callable[..., Any], key: Hashable, result: Any, size: int) -> None:
-        """Store a result; the least recently used one goes when there are more than `size`."""
-        with self._lock:
-            results = self._results.setdefault(function, OrderedDict())
-            results[key] = result
-            if len(results) > size:
-                results.popitem(last=False)
+    def remembering(self, function: Callable[_Parameters, _Result], size: int) -> Callable[_Parameters, _Result]:
+        """The function with its latest results."""
+        own = self._functions.get(function)
+        return self._functions.setdefault(function, lru_cache(size)(function)) if own is None else own
 
 
 _current: ContextVar[Cache] = ContextVar("cache", default=Cache())  # noqa: B039 (one for the process is meant)
@@ -82,13 +66,7 @@ def cached(size: int) -> Callable[[Callable[_Parameters, _Result]], Callable[_Pa
     def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
         @wraps(function)
         def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-            cache = _current.get()
-            key = (args, tuple(kwargs.items())) if kwargs else args
-            result = cache.get(function, key)
-            if result is _MISSING:
-                result = function(*args, **kwargs)
-                cache.put(function, key, result, size)
-            return result  # type: ignore[no-any-return]  # (of this function)
+            return _current.get().remembering(function, size)(*args, **kwargs)
 
         return call
 

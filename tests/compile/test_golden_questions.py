@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from giveortake.session.quote import quote_of
 from giveortake.session.session import mechanism_of
 from query_shapes import shapes_of
 from replay import MODES, Mode
+from tiers import is_long
 
 GOLDEN = Path(__file__).with_name("golden_questions.json")
 KEYS = Fraction(1, 10**6)
@@ -62,13 +64,15 @@ def _name_and_price(query: Query, spend: str) -> list[str]:
     return [made.digest(), hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]]
 
 
-def golden() -> dict[str, dict[str, list[str]]]:
+def golden(modes: Sequence[Mode] = MODES) -> dict[str, dict[str, list[str]]]:
     """The content of the golden file."""
-    return {f"{mode.name}, {mode.change}": named_and_priced(mode) for mode in MODES}
+    return {f"{mode.name}, {mode.change}": named_and_priced(mode) for mode in modes}
 
 
 def test_every_question_has_the_name_and_the_price_of_the_golden_file() -> None:
-    assert golden() == json.loads(GOLDEN.read_text(encoding="utf-8"))
+    expected = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    modes = MODES if is_long() else MODES[1::3]
+    assert golden(modes) == {f"{mode.name}, {mode.change}": expected[f"{mode.name}, {mode.change}"] for mode in modes}
 
 
 if __name__ == "__main__":
