@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from giveortake.compile import LATEST, Caps, Measurement, Rules, Spend
+from giveortake.compile import Caps, Measurement, Spend
 from giveortake.ledger import Ledger
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -19,7 +19,7 @@ def ledger_of(session: Session) -> Ledger:
     return mechanism_of(session).ledger
 
 
-def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None, rules: Rules = LATEST) -> Measurement:
+def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None) -> Measurement:
     """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
     mechanism = mechanism_of(session)
-    return mechanism.measure(session.sql(text).question, caps or session.caps, spend, rules=rules)
+    return mechanism.measure(session.sql(text).question, caps or session.caps, spend)

@@ -7,19 +7,15 @@ from giveortake.compile.caps import Caps, CustodianCaps
 from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
-from giveortake.compile.rules import LATEST, OLDER, Rules
 from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
-    "LATEST",
-    "OLDER",
     "Caps",
     "CustodianCaps",
     "Evaluated",
     "Joint",
     "Measurement",
     "Release",
-    "Rules",
     "Spend",
     "Terms",
     "combined",

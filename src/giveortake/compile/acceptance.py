@@ -40,14 +40,12 @@ class Acceptance:
     def __init__(self, over: Floats, under: Floats, parts: list[tuple[Combined, float, float]], miss: float) -> None:
         self._over, self._under, self._parts, self._miss = over, under, parts, miss
 
-    def interval(
-        self, low: float, high: float, slack: float, *, cut_off: bool = False
-    ) -> tuple[Floats, Floats, Floats]:
+    def interval(self, low: float, high: float, slack: float) -> tuple[Floats, Floats, Floats]:
         """The quotient, and the ends of what is accepted between `low` and `high`; rounding may add `slack`.
 
         If the released `under` is not above zero, only the bounds are known. The same holds if noise took the quotient
         out of them and everything between them is accepted: then the value is their middle, because a bound would look
-        like an estimate. `cut_off` judges every r at the same level, as the first rules did.
+        like an estimate.
         """
         known = self._under > 0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -55,7 +53,7 @@ class Acceptance:
         middle = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else np.nan
         value = np.clip(np.where(known, quotient, middle), low, high)
         start = np.where(known, value, 0.0)
-        outside = known & (quotient != value) & (not cut_off)
+        outside = known & (quotient != value)
         ends = self._ends(start, self._levels(start, outside=outside), low, high)
         below, above = np.clip(ends[0] - slack, low, high), np.clip(ends[1] + slack, low, high)
         nothing = outside & (below <= low) & (above >= high) & np.isfinite(middle)

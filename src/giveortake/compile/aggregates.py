@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.compile.bases import PLAIN, Basis
-from giveortake.compile.bins import BinCounts, PrefixSums
+from giveortake.compile.bins import PrefixSums
 from giveortake.compile.computed import FunctionOf
 from giveortake.compile.measures import (
     DistinctCount,
@@ -19,7 +19,6 @@ from giveortake.compile.measures import (
 )
 from giveortake.compile.moments import Moments
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
-from giveortake.compile.rules import Rules
 from giveortake.compile.sides import Sides
 from giveortake.compile.windows import ShareOf, WindowOf
 from giveortake.errors import QueryRefused
@@ -39,7 +38,6 @@ class Measures:
 
     question: Question
     stability: Stability
-    rules: Rules
     pure: bool  # whether the noise is Laplace noise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
     basis: Basis = PLAIN
@@ -149,7 +147,7 @@ class Measures:
     def _moment(self, of: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
         """A mean over values whose number is measured already."""
         over = self._total(of, centred=True, number=number)
-        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
+        return Ratio(over, number, low, high, self._moved(of))
 
     def _mean(self, of: Expression) -> Ratio:
         """The sum over the number of values.
@@ -188,14 +186,10 @@ class Measures:
         number = self._values(of)
         low, high = domain.ends()
         over = self._total(of, centred=centred, number=number)
-        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
+        return Ratio(over, number, low, high, self._moved(of))
 
     def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
-        domain = self._domain(of)
-        if self.rules is Rules.FIRST:
-            bins = BinCounts.within(self.stability, of, domain)
-            return QuantileOf(self._place(bins), quantile, domain.kind is Kind.INTEGER and bins.width == 1)
-        sums = PrefixSums.within(self.stability, of, domain, pure=self.pure)
+        sums = PrefixSums.within(self.stability, of, self._domain(of), pure=self.pure)
         return QuantileOf(self._place(sums), quantile, sums.whole)
 
     def _share(self, ratio: Ratio) -> Ratio:
@@ -208,7 +202,7 @@ class Measures:
         counted = [isinstance(self.listed[index], RowCount | ValueCount | PersonCount) for index in ratio.over.weights]
         bounded = ratio.low is not None or ratio.high is not None
         plain = ratio.over.constant == ratio.under.constant == 0
-        if bounded or self.rules is Rules.FIRST or not plain or dict(ratio.under.weights) != rows or counted != [True]:
+        if bounded or not plain or dict(ratio.under.weights) != rows or counted != [True]:
             return ratio
         (weight,) = ratio.over.weights.values()
         return replace(ratio, low=min(weight, Fraction(0)), high=max(weight, Fraction(0)))

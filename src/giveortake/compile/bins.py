@@ -1,22 +1,21 @@
-"""Numbers of values in bins, from which quantiles are computed: one measure for each version of the rules."""
+"""Numbers of values in bins, from which quantiles are computed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, log2
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake import engines
 from giveortake.compile.measures import MeasureOfValues, fineness_of
-from giveortake.compile.quantiles import BinaryTree, RunningTotals
+from giveortake.compile.quantiles import RunningTotals
 from giveortake.compile.releases import Combined
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms.consistent_trees import ConsistentTree
 from giveortake.mechanisms.square_root import SquareRoot
-from giveortake.mechanisms.trees import levels_of, size_of
 from giveortake.plan import Kind
 from giveortake.privacy import events
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-DEPTH = 10  # levels of the tree of bins under the first rules: 1,024 bins at most
 MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
 _NARROWEST = Fraction(1, 2**60)
 
@@ -128,76 +126,3 @@ class PrefixSums(MeasureOfValues):
     def to_json(self) -> list[Any]:
         matrix = [*self.strategy.to_json(), str(self.high)]
         return self._written(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BinCounts(MeasureOfValues):
-    """The numbers of values in 2^`depth` bins, and the sums at all nodes of a binary tree over them, level by level.
-
-    A value may count in parts of 1 / `fineness`.
-    """
-
-    fineness: int
-    depth: int
-    low: Fraction
-    width: Fraction
-
-    kind: ClassVar[str] = "bins"
-    averages: ClassVar[bool] = False
-
-    @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain) -> BinCounts:
-        """Bins between the bounds of a domain: one for each whole number if there are few, else 1,024."""
-        low, high = domain.ends()
-        if domain.kind is Kind.INTEGER and high - low < 2**DEPTH:
-            low, width, depth = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
-        else:
-            width, depth = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
-        fine = fineness_of(stability)
-        return cls(*stability.sensitivity(0, fine, binned=True), of, fine, depth, low, width)
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
-
-    @property
-    def sections(self) -> tuple[int, ...]:
-        return tuple(2 ** (level + 1) for level in range(self.depth))
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        question = engines.Bins(
-            inquiry.relation,
-            inquiry.keys,
-            self.of,
-            self.low,
-            self.width,
-            2**self.depth,
-            inquiry.bounding,
-            self.fineness,
-        )
-        inquiry.add(index, question)
-
-    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
-        return exact.tree()
-
-    def event(self, noise: RoundedNoise) -> Event:
-        single = noise.event_within(self.l1, self.l2)
-        return single if self.depth == 1 else events.Repeated(single, self.depth)
-
-    def described(self, noise: RoundedNoise) -> str:
-        told = noise.told(self.granularity)
-        return told if self.depth == 1 else f"{told}, on each of {self.depth} levels of a tree of bins"
-
-    def of_no_keys(self) -> npt.NDArray[np.int64]:
-        return np.zeros((0, size_of(self.depth)), dtype=np.int64)
-
-    def combined(
-        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
-    ) -> Combined:
-        unit = float(self.granularity)
-        tree = BinaryTree(levels_of(steps * unit), tails, unit / 2, float(self.low), float(self.width))
-        return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=tree)
-
-    def to_json(self) -> list[Any]:
-        return self._written(self.of, fineness=self.fineness, bins=(self.depth, self.low, self.width))

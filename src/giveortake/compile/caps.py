@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.advice import Advice
 from giveortake.answers.caps import Caps
-from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, QueryRefused, meant
 from giveortake.plan import Scan
 from giveortake.plan.costs import require_few_matches
@@ -24,7 +23,7 @@ __all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "nothing_to_c
 
 CapsRole: TypeAlias = Literal["default", "maximum"]
 
-_USUAL = 4  # groups, and rows in each, under the first rules if nothing was stated
+_USUAL = 4  # groups, and rows in each, in names where no cap was stated
 
 
 @final
@@ -60,16 +59,13 @@ class CustodianCaps:
             return "no caps: each question says how much of a person counts"
         return f"{self.caps}{'; no question may say more' if self.are_maxima else ', unless a question says otherwise'}"
 
-    def of_question(self, said: Caps, rules: Rules = LATEST) -> Caps:
+    def of_question(self, said: Caps) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none.
 
-        A table with a custodian's cap of one row per person keeps it, unless the question names the table. Under the
-        first rules a question states nothing, and a custodian who states nothing gets four groups of four rows.
+        A table with a custodian's cap of one row per person keeps it, unless the question names the table.
         """
         if said.stated and not self.of_persons:
             raise nothing_to_cap()
-        if rules is Rules.FIRST and not said.stated:
-            return _of_the_first_rules(self.caps)
         said = _in_tables(said, self.tables)
         rows = said.rows_per_person
         ours = self.caps.rows_per_person
@@ -107,14 +103,6 @@ class CustodianCaps:
 def nothing_to_cap() -> InvalidParameter:
     """The refusal of caps where no person is protected."""
     return InvalidParameter("unit", "row", "leaves nothing to cap: every row is protected by itself")
-
-
-def _of_the_first_rules(caps: Caps) -> Caps:
-    if caps.rows_per_person is None:
-        return Caps(caps.groups_per_person or _USUAL, caps.rows_per_group or _USUAL)
-    if isinstance(caps.rows_per_person, Mapping) or Caps(rows_per_person=caps.rows_per_person) != caps:
-        raise QueryRefused("such caps could not be stated by the first rules")
-    return caps
 
 
 def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
@@ -187,9 +175,8 @@ def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
 def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
     """The caps as part of a question's name in the ledger.
 
-    Caps that the first rules could express are written as they wrote them, so that answers paid for then are free:
-    `[groups, rows, total]`, with four groups of four rows if nothing was stated, and one cap on all rows of a person
-    for every table. All other caps are written in another form.
+    This is a stored format: `[groups, rows, total]`, with four groups of four rows if nothing was stated, and one cap
+    on all rows of a person for every table; caps in groups that lower a bound on all rows are marked `"each"`.
     """
     groups, rows = caps.groups_per_person, caps.rows_per_group
     total: Any = caps.rows_per_person

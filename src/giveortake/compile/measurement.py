@@ -16,7 +16,6 @@ from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
 from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
-from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import KeySearch, with_key_delta
 from giveortake.compile.spends import charges_of, require_within
 from giveortake.compile.stability import Stability
@@ -59,6 +58,7 @@ Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 _AT_ONCE = 1 << 17  # integers that get noise between two checks of the time limit: about 0.1 s
 _MOST_NUMBERS = 1 << 25  # integers of one answer, where keys are known
+_RULES = 2  # part of the stored format
 
 
 @final
@@ -78,7 +78,6 @@ class Measurement:
     formulas: tuple[tuple[str, Formula], ...]
     noises: tuple[RoundedNoise, ...]
     selection: Selection | None
-    rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend on values, for each vector of measures
     binding_caps: Caps | None  # those that affect the answer; None if everything counts
@@ -106,7 +105,7 @@ class Measurement:
         if self.stability.neighbours == "add-remove":
             return self.event
         added = replace(self.stability, neighbours="add-remove")
-        again = Measures(self.question, added, self.rules, self.is_pure, basis=self.basis)
+        again = Measures(self.question, added, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -131,26 +130,18 @@ class Measurement:
     def promise(self, unit: Unit) -> Guarantee:
         """The promise of the whole release. Found keys and Gaussian values compose to (ε, δ), at the δ of the spend.
 
-        A spend of ε and δ is that promise itself: `require_within` has checked that the event is within it. The first
-        rules stated the converted event, rounded up. If keys are found by Gaussian noise, its μ² adds to that of the
-        values before both are converted.
+        A spend of ε and δ is that promise itself: `require_within` has checked that the event is within it. Otherwise
+        keys are found by Gaussian noise, whose μ² adds to that of the values before both are converted.
         """
         spend = self.spend
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
         if self.selection is None or spend.is_pure:
             return self.event.guarantee(**terms)
-        if spend.epsilon is not None and spend.delta is not None and self.rules is not Rules.FIRST:
+        if spend.epsilon is not None and spend.delta is not None:
             return ApproxDP(spend.epsilon, spend.delta, **terms)
-        keys = spend.keys or Fraction(0)
-        left = spend.delta - keys if spend.delta is not None else keys
-        found = self.selection.event()
-        if isinstance(found, events.GaussianKeys):
-            square = charges_of(self.event).squares
-            return (
-                GaussianDP(exact.sqrt_up(square), **terms).approximate(left).compose(ApproxDP(0, found.delta, **terms))
-            )
-        values = self._event(self.measures, None).guarantee(**terms)
-        return found.guarantee(**terms).compose(values.approximate(left))
+        whole = GaussianDP(exact.sqrt_up(charges_of(self.event).squares), **terms)
+        keys = ApproxDP(0, self.selection.event().delta, **terms)
+        return whole.approximate(spend.keys or Fraction(0)).compose(keys)
 
     def digest(self) -> str:
         """A hash that identifies the question: relation, keys, measures and bounds; post-processing is left out."""
@@ -170,12 +161,12 @@ class Measurement:
         return [self.digest(), self.spend.to_json()]
 
     def record(self, question: Question, origin: Origin) -> dict[str, Any]:
-        """What the measurement can be made from again: the question as it was asked, the spend, caps and rules."""
+        """What the measurement can be made from again: the question as it was asked, the spend and caps."""
         return {
             "plan": json.dumps(question_to_json(question, origin)),  # a text: plans may nest deeper than entries allow
             "spend": self.spend.to_json(),
             "caps": self.caps.to_json(),
-            "rules": int(self.rules),
+            "rules": _RULES,
         }
 
     # -- running it ---------------------------------------------------------------------------------------------
@@ -283,7 +274,6 @@ class Prepared:
     discovered: bool
     stability: Stability
     chosen: Design
-    rules: Rules
     binding_caps: Caps | None
 
     def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
@@ -292,12 +282,12 @@ class Prepared:
         Guarantee: the parts of an answer compose sequentially ([PDP21, L1.2]; μ² adds [DRS22, Cor. 3.3]) to no more
         than the spend, which is checked again on the event that will be charged.
         """
-        rules, chosen, stability = self.rules, self.chosen, self.stability
-        spend = with_key_delta(spend, key_pot, rules) if self.discovered else replace(spend, keys=None)
+        chosen, stability = self.chosen, self.stability
+        spend = with_key_delta(spend, key_pot) if self.discovered else replace(spend, keys=None)
         selection, rest = (
-            KeySearch.of(self.question, stability, chosen).selection(spend, rules) if self.discovered else (None, spend)
+            KeySearch.of(self.question, stability, chosen).selection(spend) if self.discovered else (None, spend)
         )
-        noises = _noises(chosen, selection, rest, rules)
+        noises = _noises(chosen, selection, rest)
         if any(each.scale_in_steps > _MOST_NOISE for each in noises):
             raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
         made = Measurement(
@@ -310,7 +300,6 @@ class Prepared:
             chosen.formulas,
             noises,
             selection,
-            rules,
             chosen.basis,
             chosen.shares,
             self.binding_caps,
@@ -326,12 +315,11 @@ def measurement(
     spend: Spend,
     known: Keys | None = None,
     *,
-    rules: Rules = LATEST,
     basis: Basis | None = None,
     key_pot: Fraction | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question: see `prepared` and `Prepared.at`."""
-    found = prepared(question, caps, neighbours, known, rules=rules, basis=basis, pure=spend.is_pure)
+    found = prepared(question, caps, neighbours, known, basis=basis, pure=spend.is_pure)
     return found.at(spend, key_pot)
 
 
@@ -341,7 +329,6 @@ def prepared(
     neighbours: Neighbours,
     known: Keys | None = None,
     *,
-    rules: Rules = LATEST,
     basis: Basis | None = None,
     pure: bool,
 ) -> Prepared:
@@ -355,7 +342,7 @@ def prepared(
     noise it gets, whose widths decide about the shares of measures.
     """
     question = capped(question, caps)
-    values = known_values(question, rules)
+    values = [domain.keys() for domain in question.key_domains()]
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     if [(each.name, each.expression) for each in keys.columns] != list(question.keys):
@@ -368,10 +355,10 @@ def prepared(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
-    chosen = design(question, stability, rules, pure=pure, basis=basis)
+    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
+    chosen = design(question, stability, pure=pure, basis=basis)
     if discovered:
-        plain = plain_design(question, stability, rules, pure=pure)
+        plain = plain_design(question, stability, pure=pure)
         if KeySearch.of(question, stability, plain).decides(pure=pure):  # then no other design is better
             chosen = plain
     measures = chosen.measures
@@ -381,27 +368,14 @@ def prepared(
             hint="ask for COUNT(*) as well",
         )
     numbers = sum(each.integers for each in measures) * keys.size if keys.found is None and not discovered else 0
-    if numbers > _MOST_NUMBERS and rules is LATEST:
+    if numbers > _MOST_NUMBERS:
         raise QueryRefused(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
     rows_count = not all(isinstance(each, PersonCount) for each in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
-    return Prepared(question, caps, keys, discovered, stability, chosen, rules, binding)
-
-
-def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
-    """The values of each key column that are known beforehand, under the rules; None for columns to search."""
-    domains = question.key_domains()
-    if rules is Rules.FIRST:
-        return [domain.keys_of_first_rules() for domain in domains]
-    return [domain.keys() for domain in domains]
-
-
-def finds_keys(question: Question, rules: Rules) -> bool:
-    """Whether some keys have to be found in the data, under the rules."""
-    return None in known_values(question, rules)
+    return Prepared(question, caps, keys, discovered, stability, chosen, binding)
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
@@ -423,7 +397,7 @@ def _dearest(parts: Sequence[Event]) -> Event:
     )
 
 
-def _noises(chosen: Design, selection: Selection | None, rest: Spend | None, rules: Rules) -> tuple[RoundedNoise, ...]:
+def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
     """The noise of each measure: by its vector's share, split evenly among levels; a deciding measure has its own."""
     decides = None if selection is None else selection.decides
     found: list[RoundedNoise] = []
@@ -432,7 +406,7 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None, rul
             found.append(selection.noise(int(1 / each.granularity)))
         else:
             assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
-            found.append(rest.noise(each.l1, each.l2, parts, rules))
+            found.append(rest.noise(each.l1, each.l2, parts))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.quantiles import Distribution
+    from giveortake.compile.quantiles import RunningTotals
     from giveortake.compile.releases import Combined
     from giveortake.compile.windows import AnswerRows
 
@@ -113,17 +113,13 @@ class Linear(_Formula):
 @final
 @dataclass(frozen=True, slots=True)
 class Ratio(_Formula):
-    """The quotient over / under, which lies between `low` and `high` if given; `slack` is what rounding may add.
-
-    `cut_off` treats bounds as the first rules did.
-    """
+    """The quotient over / under, which lies between `low` and `high` if given; `slack` is what rounding may add."""
 
     over: Linear
     under: Linear
     low: Fraction | None
     high: Fraction | None
     slack: Fraction
-    cut_off: bool = False
 
     def times(self, factor: Fraction) -> Ratio:
         """The formula times a factor."""
@@ -144,7 +140,7 @@ class Ratio(_Formula):
         high = math.inf if self.high is None else float(self.high)
         indices = sorted({*self.over.weights, *self.under.weights})
         parts = [(measures[index], _weight(self.over, index), _weight(self.under, index)) for index in indices]
-        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack), cut_off=self.cut_off)
+        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack))
         return Evaluated(value, *ends)
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
@@ -176,7 +172,7 @@ class QuantileOf(_Formula):
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"
 
-    def _distribution(self, measures: Mapping[int, Combined]) -> Distribution:
+    def _distribution(self, measures: Mapping[int, Combined]) -> RunningTotals:
         found = measures[self.measure].distribution
         assert found is not None  # noqa: S101 (bins have one)
         return found

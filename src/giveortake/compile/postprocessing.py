@@ -20,7 +20,6 @@ from giveortake.answers.printable import with_article
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
-from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
@@ -125,10 +124,10 @@ def answer_columns(
     """
     rows = keys.rows()
     miss = confidence.miss(len(rows) * len(made.formulas))
-    measures = combined(made.measures, releases, miss, made.rules)
+    measures = combined(made.measures, releases, miss)
     columns = _key_columns(made.question, keys, rows)
     measured = list(made.measures)
-    found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
+    found = Measures(made.question, made.stability, made.is_pure, measured, made.basis)
     kept = np.ones(len(rows), dtype=bool)
     if made.question.having is not None:
         truth = _Condition(made, rows, measures, miss, found).holds(made.question.having)
@@ -277,7 +276,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _citations(made: Measurement) -> list[str]:
-    keys = [] if made.selection is None or made.rules is Rules.FIRST else [made.selection.mechanism.citation]
+    keys = [] if made.selection is None else [made.selection.mechanism.citation]
     return [*keys, *(noise.citation for noise in made.noises)]
 
 
@@ -292,9 +291,8 @@ def caps_in_words(made: Measurement) -> str | None:
 
 
 def of_units(made: Measurement, text: str) -> str:
-    """A text about persons, or about rows if single rows are protected; 0.1 always said persons."""
-    of_persons = made.question.relation.person is not None or made.rules is Rules.FIRST
-    return text if of_persons else text.replace("person", "row")
+    """A text about persons, or about rows if single rows are protected."""
+    return text if made.question.relation.person is not None else text.replace("person", "row")
 
 
 def _recipe(made: Measurement) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
@@ -26,23 +25,9 @@ if TYPE_CHECKING:
 _MANY = 2048  # keys whose running totals are in memory at once
 
 
-class Distribution(ABC):
-    """Released counts of the values of every key, from which quantiles are computed."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
-        """Low, value and high of a quantile, for every key; the interval misses with probability at most `miss`."""
-
-    @abstractmethod
-    def rank_margin(self, quantile: Fraction, miss: float) -> float:
-        """By how many values the count at a border may be off; it does not depend on rows."""
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class RunningTotals(Distribution):
+class RunningTotals:
     """Released integers of a strategy for running totals; `unit` is the count that one step stands for.
 
     `whole` says that values are whole numbers, of which every bin holds `width`; none is above `high`.
@@ -58,7 +43,7 @@ class RunningTotals(Distribution):
     whole: bool
 
     def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
-        """The hull of all bins that may hold the quantile.
+        """Low, value and high of a quantile, for every key: the hull of all bins that may hold it.
 
         Guarantee: let D(v) = (1−q)·#(values below v) − q·#(values not below v). A bin from a to b holds the quantile if
         D(a) ≤ 0 ≤ D(b). It is left out only if the estimate of D(a) is above zero, or that of D(b) below, by more than
@@ -89,6 +74,7 @@ class RunningTotals(Distribution):
         return first.astype(np.float64), _crossing(difference), last.astype(np.float64)
 
     def rank_margin(self, quantile: Fraction, miss: float) -> float:
+        """By how many values the count at a border may be off; it does not depend on rows."""
         return float(self._reach(quantile, miss).max())
 
     def _reach(self, quantile: Fraction, miss: float) -> Floats:
@@ -147,57 +133,3 @@ def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) ->
     """The margin of D for noise of scale one, which is exceeded with probability `miss`, and that of rounding."""
     weights = _difference_weights(strategy, quantile)
     return laplace_sums.quantiles(weights, miss), np.abs(weights).sum(axis=1) / 2
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class BinaryTree(Distribution):
-    """The levels of a binary tree over bins, as the first rules released them."""
-
-    levels: list[Floats]
-    tails: tuple[Tail, ...]
-    slack: float
-    low: float
-    width: float
-
-    def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
-        """Descend the tree, once for the value and once for each end.
-
-        Guarantee: a true quantile x has (1−q)·#(values left of the border above x) ≥ q·#(values right of it), and the
-        other way round for the border below. At each node, compare the noisy difference D = (1−q)·left − q·right at the
-        border in its middle with zero, give or take a margin m. As long as the descent is on the path to x, it can
-        leave it to the wrong side only if the noise of D exceeds m, which the union bound over the levels of that one
-        path allows with probability at most miss/2 for each end.
-        """
-        q = float(quantile)
-        margin = self.rank_margin(quantile, miss)
-        ends = [_descend(self.levels, q, shift) for shift in (margin, 0.0, -margin)]
-        low = self.low + ends[0] * self.width
-        high = self.low + (ends[2] + 1) * self.width
-        value = self.low + (ends[1] + 0.5) * self.width
-        if self.width == 1:  # whole numbers: a bin is one of them
-            value, high = self.low + ends[1], self.low + ends[2]
-        return np.minimum(low, value), value, np.maximum(high, value)
-
-    def rank_margin(self, quantile: Fraction, miss: float) -> float:
-        """At every border, one node of each level and one more count, each with a weight of at most one."""
-        depth = len(self.levels)
-        strays = [tail for tail in self.tails for _ in range(depth + 1)]
-        return tails.quantile(strays, miss / depth) + self.slack * 2 * depth
-
-
-def _descend(levels: list[Floats], q: float, shift: float) -> Floats:
-    """The leaf reached when going right wherever D + shift < 0."""
-    keys = levels[0].shape[0]
-    rows = np.arange(keys)
-    total = levels[0].sum(axis=1)
-    below = np.zeros(keys)
-    position = np.zeros(keys, dtype=np.int64)
-    for level in levels:
-        left = level[rows, 2 * position]
-        at_border = below + left
-        difference = (1 - q) * at_border - q * (total - at_border)
-        right = difference + shift < 0
-        below = np.where(right, at_border, below)
-        position = 2 * position + right
-    return position.astype(np.float64)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import LedgerDamaged
 from giveortake.mechanisms.tails import quantile
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.measures import Measure
-    from giveortake.compile.quantiles import Distribution
+    from giveortake.compile.quantiles import RunningTotals
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
 
@@ -87,7 +86,7 @@ class Combined:
     slack: float
     whole_values: npt.NDArray[Any] | None = None
     noise: RoundedNoise | None = None
-    distribution: Distribution | None = None
+    distribution: RunningTotals | None = None
     decided: Decided | None = None
 
     def whole_margin(self, miss: float) -> int:
@@ -96,17 +95,12 @@ class Combined:
         return self.noise.margin(1 - Fraction(miss))
 
 
-def combined(
-    measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05, rules: Rules = LATEST
-) -> Mapping[int, Combined]:
+def combined(measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05) -> Mapping[int, Combined]:
     """For each measure, the average of its releases, weighted by their inverse variances.
 
     Guarantee of accuracy: no release widens the interval, at this `miss`, of the average of those before it, nor is one
     worth less than it would be alone: which are averaged is chosen by the laws of their noises, and by no number drawn.
-    By the first rules all are averaged, and sums of noises are bounded loosely: what they said stays as it is.
     """
-    if rules is Rules.FIRST:
-        return {index: _combined(each, index, releases, None) for index, each in enumerate(measures)}
     return {index: _combined(each, index, releases, miss) for index, each in enumerate(measures)}
 
 
@@ -115,7 +109,7 @@ def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) ->
     return combined(measures, [Release(tuple(each.of_no_keys() for each in measures), tuple(noises))])
 
 
-def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float | None) -> Combined:
+def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
     """The combined releases of one measure; the deciding one, whose law differs, is not averaged with later ones."""
     deciding = next((release for release in releases if index in release.decided), None)
     if deciding is None:
@@ -130,20 +124,16 @@ def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: f
     return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not others))
 
 
-def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: float | None) -> Combined:
-    unit, loosely = float(measure.granularity), miss is None
+def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
+    unit = float(measure.granularity)
     laws = [release.noises[index].tail for release in releases]
-    chosen = range(len(laws)) if miss is None else worthwhile(laws, miss)
-    present = [(releases[place].arrays[index], releases[place].noises[index]) for place in chosen]
+    present = [(releases[place].arrays[index], releases[place].noises[index]) for place in worthwhile(laws, miss)]
     shares = _shares([noise.tail for _, noise in present])
     steps = sum(
         (np.asarray(array, dtype=np.float64) * share for (array, _), share in zip(present, shares, strict=True))
     )
     assert isinstance(steps, np.ndarray)  # noqa: S101 (there is at least one release)
-    tails = tuple(
-        replace(noise.tail.times(unit * share), loosely=loosely)
-        for (_, noise), share in zip(present, shares, strict=True)
-    )
+    tails = tuple(noise.tail.times(unit * share) for (_, noise), share in zip(present, shares, strict=True))
     return measure.combined(steps, tails, present[0] if len(present) == 1 else None)
 
 

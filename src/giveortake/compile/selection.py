@@ -53,7 +53,7 @@ class Selection(ABC):
 
     @abstractmethod
     def named(self) -> list[Any]:
-        """What it adds to a question's name. This is a stored format; the way of the first rules adds nothing."""
+        """What it adds to a question's name. This is a stored format, in which noisy counts alone add nothing."""
 
     @abstractmethod
     def moves(self) -> list[tuple[str, Fraction, Norm]]:

@@ -1,4 +1,4 @@
-"""Choose how keys are found, and with which part of the spend: by the question, rules and spend, never by rows."""
+"""Choose how keys are found, and with which part of the spend: by the question and the spend, never by rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, final
 
-from giveortake import exact
 from giveortake.accounting.whole_prices import noise_multiplier, priced_within
 from giveortake.advice import Advice
 from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio
-from giveortake.compile.rules import Rules
 from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
-from giveortake.compile.spends import MEAN_OF_PURE, Spend
+from giveortake.compile.spends import Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import DiscoveredHistogram, KeySelection, WeightedKeys
 from giveortake.privacy import gaussian_mu
@@ -53,7 +51,7 @@ class KeySearch:
         """The search for the keys of a question with the measures of a design."""
         return cls(question, stability, chosen.measures, (*chosen.formulas, *chosen.hidden))
 
-    def selection(self, spend: Spend, rules: Rules) -> tuple[Selection, Spend | None]:
+    def selection(self, spend: Spend) -> tuple[Selection, Spend | None]:
         """The way to find keys, and the spend left for the values; None if the deciding number is the only answer."""
         relation = self.question.relation
         if relation.person is None and relation.most_rows != 1:
@@ -71,28 +69,7 @@ class KeySearch:
             )
         if spend.delta is not None and spend.keys >= spend.delta:
             raise InvalidParameter("key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values")
-        if rules is Rules.FIRST:
-            return self._first(spend, spend.keys)
         return self._pure(spend, spend.keys) if spend.is_pure else self._gaussian(spend, spend.keys)
-
-    # -- the rules of 0.1 ---------------------------------------------------------------------------------------
-
-    def _first(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend]:
-        """Equal shares for the search and every measure; the search uses Laplace noise for every kind of spend."""
-        share = Fraction(1, len(self.measures) + 1)
-        if spend.epsilon is not None:
-            epsilon = spend.epsilon * share
-            rest = replace(spend, epsilon=spend.epsilon - epsilon)
-            if spend.delta is not None:
-                rest = replace(rest, delta=spend.delta - delta)
-        elif spend.rho is not None:
-            epsilon = exact.sqrt_down(2 * spend.rho * share)
-            rest = replace(spend, rho=spend.rho * (1 - share))
-        else:
-            assert spend.mu is not None  # noqa: S101 (one of the three is there)
-            epsilon = exact.sqrt_down(spend.mu**2 * share) / MEAN_OF_PURE
-            rest = replace(spend, mu=exact.sqrt_down(spend.mu**2 * (1 - share)))
-        return self._noisy_counts(epsilon, delta), rest
 
     # -- a pure ε -----------------------------------------------------------------------------------------------
 
@@ -247,15 +224,12 @@ def _rough_mu(epsilon: Fraction, delta: Fraction) -> float:
     return mu
 
 
-def with_key_delta(spend: Spend, pot: Fraction | None, rules: Rules) -> Spend:
+def with_key_delta(spend: Spend, pot: Fraction | None) -> Spend:
     """The spend with a δ for finding keys: the stated one, else a tenth of the pot.
 
-    If the spend has a δ, it is a part of that: at most half under the first rules, the best part under the others.
+    If the spend has a δ, it is a part of that, the best one.
     """
     if spend.keys is not None or pot is None:
         return spend
     usual = pot / 10
-    if spend.delta is None:
-        return replace(spend, keys=usual)
-    half = min(usual, spend.delta / 2)
-    return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))
+    return replace(spend, keys=key_delta(spend, usual))

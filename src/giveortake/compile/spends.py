@@ -16,7 +16,6 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
-from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, Unprovable, meant
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, events, gaussian_mu
@@ -64,18 +63,15 @@ class Spend:
         """The μ² that may be spent on values; for a stated ρ it is exactly 2ρ."""
         return 2 * self.rho if self.rho is not None else self.gaussian() ** 2
 
-    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction, rules: Rules = LATEST) -> RoundedNoise:
+    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction) -> RoundedNoise:
         """The least noise that costs one part in `parts`, for integers with sensitivities `l1` and `l2`.
 
         ε adds up, and so does μ². No filter rounds a part up to more than its share, so that all parts together fit the
-        spend even if that is all that is left; under the first rules it may.
+        spend even if that is all that is left.
         """
         if self.is_pure:
             assert self.epsilon is not None  # noqa: S101 (is_pure)
-            each = self.epsilon / parts
-            return Laplace(l1 / (each if rules is Rules.FIRST else priced_within(each)))
-        if rules is Rules.FIRST:
-            return Gaussian(l2 * exact.sqrt_up(parts) / self.gaussian())
+            return Laplace(l1 / priced_within(self.epsilon / parts))
         return Gaussian(l2 * noise_multiplier(self.squared_mu() / parts))
 
     def promise(self) -> Guarantee:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.compile.caps import Caps, unbounded
-from giveortake.compile.rules import LATEST, Rules
 from giveortake.engines.questions import Bounding
 from giveortake.exact import sqrt_up
 
@@ -35,24 +34,16 @@ class Stability:
     keys: int | None
 
     @classmethod
-    def of(
-        cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None, rules: Rules = LATEST
-    ) -> Stability:
-        """The stability from the structure of the question and the caps on its tables; further caps only lower it.
-
-        Under the first rules, these lower nothing if the structure bounds all rows of a person, and only they bound
-        the rows in a group.
-        """
+    def of(cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None) -> Stability:
+        """The stability from the structure of the question and the caps on its tables; further caps only lower it."""
         relation = question.relation
         grouped = bool(question.keys)
         most = relation.most_rows
         possible = _least(most, None if keys is None else max(keys, 1)) if grouped else 1
         groups, rows = possible, most
-        first = rules is Rules.FIRST
-        if relation.person is not None and not (first and most is not None):
+        if relation.person is not None:
             groups = _least(possible, caps.groups_per_person) if grouped else 1
-            rows = _least(most, caps.rows_per_group)
-            rows = 1 if not first and question.has_one_row_in_group else rows
+            rows = 1 if question.has_one_row_in_group else _least(most, caps.rows_per_group)
         is_cut = most is None or groups != possible or rows != most
         return cls(most, groups, rows, is_cut, neighbours, grouped, keys)
 

@@ -6,11 +6,11 @@ bounds, V is averaged over all means between them. The shares minimise the produ
 for more because its numbers are larger. In ln w this is a convex problem (a sum of logarithms of sums of exponentials),
 so that there is one minimum; where every output has a measure of its own, it is at equal shares.
 
-Guarantee of accuracy: no output gets more noise than with every number and every sum by itself and equal shares, as the
-first rules had it, wherever means lie between their bounds; shares go from equal ones towards the minimum as far as
-that holds, in quarters of the way. And of privacy: shares are positive and sum to one, so that the parts compose to the
-spend: ε adds, and so does μ². They follow from the question, the schema and the caps alone, by sums, products and
-quotients of doubles, which are the same on every machine, and are rounded to thousandths.
+Guarantee of accuracy: no output gets more noise than with every number and every sum by itself and equal shares,
+wherever means lie between their bounds; shares go from equal ones towards the minimum as far as that holds, in quarters
+of the way. And of privacy: shares are positive and sum to one, so that the parts compose to the spend: ε adds, and so
+does μ². They follow from the question, the schema and the caps alone, by sums, products and quotients of doubles, which
+are the same on every machine, and are rounded to thousandths.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from giveortake.compile.aggregates import Measures
 from giveortake.compile.bases import PLAIN, Basis
 from giveortake.compile.measures import RowCount, ValueCount, ValueSum
 from giveortake.compile.outputs import Formula, Linear, QuantileOf, Ratio
-from giveortake.compile.rules import Rules
 from giveortake.compile.sides import has_sides
 from giveortake.plan import Measured
 from giveortake.plan.questions import hidden_outputs
@@ -83,29 +82,29 @@ def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
     return found
 
 
-def plain_design(question: Question, stability: Stability, rules: Rules, *, pure: bool) -> Design:
-    """The design of the first rules: every number and every sum by itself, with equal shares."""
-    plain = _Candidate(question, stability, rules, PLAIN, pure=pure)
+def plain_design(question: Question, stability: Stability, *, pure: bool) -> Design:
+    """The plain design: every number and every sum by itself, with equal shares."""
+    plain = _Candidate(question, stability, PLAIN, pure=pure)
     return plain.design(plain.equal)
 
 
-def design(question: Question, stability: Stability, rules: Rules, *, pure: bool, basis: Basis | None = None) -> Design:
+def design(question: Question, stability: Stability, *, pure: bool, basis: Basis | None = None) -> Design:
     """The measures and shares that make the narrowest intervals; with a `basis`, only in that basis."""
-    chosen, shares = choice(question, stability, rules, basis, pure=pure)
-    return _Candidate(question, stability, rules, chosen, pure=pure).design(shares)
+    chosen, shares = choice(question, stability, basis, pure=pure)
+    return _Candidate(question, stability, chosen, pure=pure).design(shares)
 
 
 def choice(
-    question: Question, stability: Stability, rules: Rules, basis: Basis | None, *, pure: bool
+    question: Question, stability: Stability, basis: Basis | None, *, pure: bool
 ) -> tuple[Basis, tuple[Fraction, ...]]:
     """The basis and shares of the best design. They affect accuracy, never sensitivities."""
-    plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
+    plain = _Candidate(question, stability, PLAIN if basis is None else basis, pure=pure)
     best, shares = plain, plain.equal
-    if rules is Rules.FIRST or not plain.measures or not plain.is_judged:
+    if not plain.measures or not plain.is_judged:
         return best.basis, shares
     narrowest = plain.width(shares) - _WORTHWHILE
     for each in _bases(plain) if basis is None else [basis]:
-        candidate = plain if each == plain.basis else _Candidate(question, stability, rules, each, pure=pure)
+        candidate = plain if each == plain.basis else _Candidate(question, stability, each, pure=pure)
         weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
@@ -116,9 +115,9 @@ def choice(
 class _Candidate:
     """The measures of a question in one basis, and the noise in its outputs as a function of shares."""
 
-    def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis, *, pure: bool) -> None:
+    def __init__(self, question: Question, stability: Stability, basis: Basis, *, pure: bool) -> None:
         self.question, self.basis = question, basis
-        found = Measures(question, stability, rules, pure, basis=basis)
+        found = Measures(question, stability, pure, basis=basis)
         self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
         for aggregate in question.aggregates():
             found.formula(Measured(aggregate))

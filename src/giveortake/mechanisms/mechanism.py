@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, fin
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.prefix_sums import EXACT, PrefixStrategy
-from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
@@ -82,11 +81,6 @@ class Sensitive(Generic[Value_co]):
     def part(self: Sensitive[BoundedIntegers], start: int, end: int) -> Sensitive[BoundedIntegers]:
         """Some places of an array, whose length is no secret; sensitive as before."""
         return Sensitive(_integers(self._hidden)[start:end])
-
-    def tree(self: Sensitive[BoundedIntegers]) -> Sensitive[BoundedIntegers]:
-        """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
-        bins = _integers(self._hidden)
-        return Sensitive(bins.mapped(nodes_of, bins.shape[1] // 2))
 
     def through(self: Sensitive[BoundedIntegers], strategy: PrefixStrategy) -> Sensitive[BoundedIntegers]:
         """An array of bins times the matrix of a strategy for running totals, sensitive as before."""

@@ -38,18 +38,13 @@ _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 @dataclass(frozen=True, slots=True)
 class _Tail(ABC):
-    """One noise, symmetric around zero. Where many sums are computed at once, `scale` holds one number for each.
-
-    With `loosely`, sums of both laws are bounded by a union bound, as in version 0.1, whose answers keep their
-    intervals.
-    """
+    """One noise, symmetric around zero. Where many sums are computed at once, `scale` holds one number for each."""
 
     scale: Any
-    loosely: bool = False
 
     def times(self, factor: float | Floats) -> Self:
         """The tail of a multiple of the noise; the factor is not negative."""
-        return type(self)(self.scale * factor, self.loosely)
+        return type(self)(self.scale * factor)
 
     @property
     @abstractmethod
@@ -86,14 +81,14 @@ def quantile(tails: Iterable[Tail], miss: float) -> float:
     A sum of normal noises is normal, and one Laplace noise has a formula. Other sums are searched once for each shape:
     t grows with the greatest scale, and the others are taken as parts of it, rounded up to 2^-40.
     """
-    laplace, normal, loosely = _scales(tails)
+    laplace, normal = _scales(tails)
     laplace, normal = (sorted(float(scale) for scale in scales if scale > 0) for scales in (laplace, normal))
     if not laplace:
         return math.hypot(*normal) * _normal_quantile(miss) * _UPWARDS if normal else 0.0
     if len(laplace) == 1 and not normal:
         return -math.log(miss) * laplace[0] * _UPWARDS
     greatest = max(*laplace, *normal)
-    return greatest * _quantile(_parts(laplace, greatest), _parts(normal, greatest), miss, loosely) * _UPWARDS
+    return greatest * _quantile(_parts(laplace, greatest), _parts(normal, greatest), miss) * _UPWARDS
 
 
 def _parts(scales: Iterable[float], greatest: float) -> tuple[float, ...]:
@@ -101,9 +96,9 @@ def _parts(scales: Iterable[float], greatest: float) -> tuple[float, ...]:
 
 
 @cached(1024)
-def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float, loosely: bool) -> float:
-    present: list[Tail] = [LaplaceTail(np.array([scale]), loosely) for scale in laplace]
-    present += [NormalTail(np.array([scale]), loosely) for scale in normal]
+def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float) -> float:
+    present: list[Tail] = [LaplaceTail(np.array([scale])) for scale in laplace]
+    present += [NormalTail(np.array([scale])) for scale in normal]
     high = sum((*laplace, *normal))
     while plausible(np.array([high]), present, miss)[0]:
         high *= 2
@@ -118,11 +113,9 @@ def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float
 
 def chance(away: Floats, tails: Iterable[Tail]) -> Floats:
     """P[|Σ noise| > away], elementwise, or an upper bound."""
-    laplace, normal, loosely = _scales(tails)
+    laplace, normal = _scales(tails)
     if not laplace:
         return _normal_tail(away, normal)
-    if normal and loosely:
-        return np.minimum(_laplace_tail(away / 2, laplace, None) + _normal_tail(away / 2, normal), 1.0)
     return _laplace_tail(away, laplace, _deviation(normal, away) if normal else None)
 
 
@@ -136,24 +129,20 @@ def plausible(away: Floats, tails: Iterable[Tail], miss: float | Floats) -> npt.
     is a mixture, with the same weights, of sums of one Laplace and one normal noise, whose law has a formula.
     """
     near = away <= 0
-    laplace, normal, loosely = _scales(tails)
+    laplace, normal = _scales(tails)
     if not laplace:
         far: Floats = _normal_quantile(miss) * _deviation(normal, away)
         return near | (away <= far)
-    if normal and loosely:
-        reach = _normal_quantile(miss / 2) * _deviation(normal, away)
-        return near | (_laplace_tail(away - reach, laplace, None) >= miss / 2)
     return near | (_laplace_tail(away, laplace, _deviation(normal, away) if normal else None) >= miss)
 
 
-def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any], bool]:
-    """The scales of the Laplace noises, and of the normal ones, and whether any is bounded loosely.
+def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any]]:
+    """The scales of the Laplace noises, and of the normal ones.
 
     A law that is neither is an error, so that no noise is left out of a sum.
     """
-    laplace, normal, loosely = [], [], False
+    laplace, normal = [], []
     for tail in tails:
-        loosely |= tail.loosely
         match tail:
             case LaplaceTail():
                 laplace.append(tail.scale)
@@ -161,7 +150,7 @@ def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any], bool]:
                 normal.append(tail.scale)
             case _:
                 assert_never(tail)
-    return laplace, normal, loosely
+    return laplace, normal
 
 
 def _normal_quantile(miss: float | Floats) -> Any:

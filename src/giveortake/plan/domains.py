@@ -100,10 +100,6 @@ class Domain:
         listed = self._enumerated()
         return (*listed, None) if listed is not None and self.nullable else listed
 
-    def keys_of_first_rules(self) -> tuple[Value, ...] | None:
-        """The keys under the rules of 0.1, which had to find the periods of bounded dates in the data."""
-        return None if self.span is not None else self.keys()
-
     def _enumerated(self) -> tuple[Value, ...] | None:
         if self.kind is Kind.BOOLEAN:
             return (False, True)

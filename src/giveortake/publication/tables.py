@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -134,10 +133,8 @@ def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
     refines = (record.request or {}).get("refines") if "refined" in content else None
     if not refines or any(texts):
         return texts
-    with suppress(GiveOrTakeError):  # what 0.1 wrote has no question
-        place = int(content["refined"])
-        return _texts(session, session.release_record(refines[0]))[place : place + 1]
-    return []
+    place = int(content["refined"])
+    return _texts(session, session.release_record(refines[0]))[place : place + 1]
 
 
 def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str:

@@ -7,17 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import exact
-from giveortake.compile import LATEST, Spend
-from giveortake.compile.measurement import finds_keys
+from giveortake.compile import Spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.compile import Rules
     from giveortake.plan import Question
 
 
-def share_of_each(spend: Spend, questions: Sequence[Question], rules: Rules = LATEST) -> Spend:
+def share_of_each(spend: Spend, questions: Sequence[Question]) -> Spend:
     """What each of several questions may spend: an equal part of ε or ρ, or of μ².
 
     Guarantee: the shares compose to the spend. ε and ρ add; μ² adds, and that is exact for Gaussian noise, so that a
@@ -29,7 +27,7 @@ def share_of_each(spend: Spend, questions: Sequence[Question], rules: Rules = LA
         return replace(spend, epsilon=spend.epsilon / count if spend.epsilon is not None else None)
     if spend.rho is not None:
         return replace(spend, rho=spend.rho / count)
-    if spend.mu is not None or not any(finds_keys(question, rules) for question in questions):
+    if spend.mu is not None or not any(question.finds_keys for question in questions):
         return Spend(mu=spend.gaussian() / exact.sqrt_up(count), keys=spend.keys)
     assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (the last kind of spend)
     return replace(spend, epsilon=spend.epsilon / count, delta=spend.delta / count)

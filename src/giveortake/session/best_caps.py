@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.answers.caps import CapLine
-    from giveortake.compile import Measurement, Rules, Terms
+    from giveortake.compile import Measurement, Terms
     from giveortake.plan import Question, Relation
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
@@ -33,7 +33,7 @@ _NO_PROFILE_THAT_TELLS = "a profile describes the whole table, before any filter
 _OF_PERSONS = "a profile tells how many rows they leave out, and persons are counted here"
 
 
-def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
+def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Terms:
     """The terms, with the caps of the least total error at their spend in place of `caps="best"`.
 
     Guarantee: the choice reads the question, the schema and profiles that every level of the asker paid for, nothing
@@ -68,7 +68,7 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             f"the best caps are taken from a profile, and none of {table} was released to you",
             hint=Advice("{profile} makes one"),
         )
-    candidates = Candidates(mechanism, question, stated, rules, profile, table)
+    candidates = Candidates(mechanism, question, stated, profile, table)
     if terms.share is not None:
         candidates = replace(candidates, terms=candidates.with_spend_of_share())
     best = candidates.best()
@@ -96,7 +96,7 @@ def left_out_of(
     lines: tuple[CapLine, ...] = ()
     if terms.best_caps or len(made.measures) <= _MOST_COMPARED:
         free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
-        lines = Candidates(mechanism, question, free, made.rules, profile, table).lines(made, is_best=terms.best_caps)
+        lines = Candidates(mechanism, question, free, profile, table).lines(made, is_best=terms.best_caps)
     return replace(found, lines=lines)
 
 
@@ -140,7 +140,7 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     for request, release_id, content in stored:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:
-            again = ProfileRequest.of(mechanism, **said, is_stored=True)
+            again = ProfileRequest.of(mechanism, **said)
             drawn = stored_answers.stored_of(content, len(again.dimensions))
             found.append(again.read(drawn, release_id))
     return found

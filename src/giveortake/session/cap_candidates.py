@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
-    from giveortake.compile import Measurement, Rules, Terms
+    from giveortake.compile import Measurement, Terms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
@@ -74,7 +74,6 @@ class Candidates:
     mechanism: InteractiveMechanism
     question: Question
     terms: Terms
-    rules: Rules
     profile: Profile
     table: str
     _judged: dict[_Choice, tuple[Caps, CapLine] | None] = field(default_factory=dict)
@@ -91,7 +90,7 @@ class Candidates:
     def with_spend_of_share(self) -> Terms:
         """The terms with the spend that their share amounts to, so that all caps are compared at one spend."""
         one_row = replace(self.terms, caps=self._with_stated(self._caps(_Choice(1))))
-        spend = self.mechanism.price(self.question, one_row, self.rules).spend
+        spend = self.mechanism.price(self.question, one_row).spend
         return replace(self.terms, share=None, spend=spend)
 
     def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
@@ -248,8 +247,8 @@ class Candidates:
     def _measured(self, caps: Caps) -> Measurement:
         resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
         if self.terms.spend is None:
-            return self.mechanism.price(self.question, replace(self.terms, caps=caps), self.rules).made
-        return self.mechanism.measure(self.question, resolved, self.terms.spend, rules=self.rules)
+            return self.mechanism.price(self.question, replace(self.terms, caps=caps)).made
+        return self.mechanism.measure(self.question, resolved, self.terms.spend)
 
     @cached_property
     def _least_keys(self) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from giveortake.accounting.currencies import Currency
-    from giveortake.compile import Caps, Measurement, Rules, Terms
+    from giveortake.compile import Caps, Measurement, Terms
     from giveortake.ledger import Trial
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
@@ -48,20 +48,19 @@ _STEPS = 40
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pricing:
-    """A question whose price is sought, with its mechanism, caps and rules."""
+    """A question whose price is sought, with its mechanism and caps."""
 
     mechanism: InteractiveMechanism
     question: Question
     caps: Caps
-    rules: Rules
 
     def at(self, spend: Spend) -> Priced:
         """The question, priced at a spend."""
-        return self.mechanism.price_at(self.question, self.caps, spend, rules=self.rules)
+        return self.mechanism.price_at(self.question, self.caps, spend)
 
     def measure(self, spend: Spend) -> Measurement:
         """The measurement that a spend buys."""
-        return self.mechanism.measure(self.question, self.caps, spend, rules=self.rules)
+        return self.mechanism.measure(self.question, self.caps, spend)
 
     def event(self, priced: Priced) -> Event:
         """The event that would be charged."""

@@ -86,7 +86,7 @@ class FoundDraw:
         """
         mechanism, made = self.mechanism, self.made
         assert made.selection is not None  # noqa: S101 (keys were found)
-        part = None if mechanism.part is None else mechanism.part.name(made.caps, made.rules)
+        part = None if mechanism.part is None else mechanism.part.name(made.caps)
         about = [mechanism.population, mechanism.dataset, mechanism.version, part]
         named = [*about, made.digest(), made.selection.scratch_name]
         return f"{self.charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"

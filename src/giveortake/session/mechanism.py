@@ -18,7 +18,7 @@ from giveortake.advice import Advice
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
 from giveortake.caching import Cache
-from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
+from giveortake.compile import composed, event_of, joint, measurement
 from giveortake.compile.measurement import prepared
 from giveortake.errors import (
     AccessDenied,
@@ -132,7 +132,6 @@ class InteractiveMechanism:
     cache: Cache = field(default_factory=Cache)  # of this asker
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
-    older: tuple[Rules, ...] = ()  # earlier rules that answers in the ledger follow
     closed: Flag = field(default_factory=Flag)  # set when the tables are closed, for all who share them
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
@@ -268,14 +267,14 @@ class InteractiveMechanism:
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 
-    def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
+    def price(self, question: Question, terms: Terms) -> Priced:
         """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
-        terms = with_best_caps(self, question, terms, rules)
-        caps = self.resolve_caps(terms, rules)
+        terms = with_best_caps(self, question, terms)
+        caps = self.resolve_caps(terms)
         if terms.margin is not None:
-            return price_by_margin(Pricing(self, question, caps, rules), terms, self.trial())
+            return price_by_margin(Pricing(self, question, caps), terms, self.trial())
         if terms.share is not None:
-            return price_by_share(Pricing(self, question, caps, rules), terms, self.trial())
+            return price_by_share(Pricing(self, question, caps), terms, self.trial())
         if terms.spend is None:
             raise InvalidParameter(
                 "epsilon",
@@ -283,67 +282,48 @@ class InteractiveMechanism:
                 "is missing: say what the answer may cost",
                 hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
             )
-        return self.price_at(question, caps, terms.spend, rules=rules)
+        return self.price_at(question, caps, terms.spend)
 
-    def resolve_caps(self, terms: Terms, rules: Rules = LATEST) -> Caps:
+    def resolve_caps(self, terms: Terms) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
         assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
-        return self.caps.of_question(terms.caps, rules)
+        return self.caps.of_question(terms.caps)
 
-    def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
-        """The price by the rules under which this was paid for before, else by the latest rules."""
-        for rules in self.older:
-            try:
-                asked = price(rules)
-            except (QueryRefused, InvalidParameter):  # it could not be asked by these rules
-                continue
-            if self.knows(asked, key):
-                return asked
-        return price(LATEST)
-
-    def knows(self, asked: Sequence[Priced], key: str | None) -> bool:
-        """Whether this was asked before, under this key or by the same name."""
-        charge = self.charge(asked)
-        named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
-        return self.ledger.knows(charge.event, request=charge.request, question=charge.question, **named)
-
-    def price_at(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Priced:
+    def price_at(self, question: Question, caps: Caps, spend: Spend) -> Priced:
         """Price a question at given caps and a given spend.
 
         Every question passes here or through `price_again`: one that is not about this session's own tables, or that
         the engine cannot run, is refused.
         """
-        priced = self.price_without_engine(question, caps, spend, rules=rules)
-        kept = self._prepared(question, caps, rules, pure=spend.is_pure)
+        priced = self.price_without_engine(question, caps, spend)
+        kept = self._prepared(question, caps, pure=spend.is_pure)
         if not kept.is_runnable:
             self.engine.require_runnable(priced.made.asked())
             kept.is_runnable = priced.made.selection is None  # else the statement depends on the spend
         return priced
 
-    def price_without_engine(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules) -> Priced:
+    def price_without_engine(self, question: Question, caps: Caps, spend: Spend) -> Priced:
         """Price a question whose answer is only read again: whether the engine could run it does not matter."""
         self.origin.require(question)
-        return Priced(question, self.measure(question, caps, spend, rules=rules))
+        return Priced(question, self.measure(question, caps, spend))
 
     def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
         """Price a refinement: the same question at keys that are public now, measured so that releases combine."""
         question, before = asked.question, asked.made
         self.origin.require(question)
-        made = measurement(
-            question, before.caps, self.budget.neighbours, spend, keys, rules=before.rules, basis=before.basis
-        )
+        made = measurement(question, before.caps, self.budget.neighbours, spend, keys, basis=before.basis)
         self.engine.require_runnable(made.asked())
         return Priced(question, made)
 
-    def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
+    def measure(self, question: Question, caps: Caps, spend: Spend) -> Measurement:
         """The measurement that a spend buys. The δ for finding keys is a tenth of `key_pot` unless stated."""
-        return self._prepared(question, caps, rules, pure=spend.is_pure).prepared.at(spend, self.key_pot)
+        return self._prepared(question, caps, pure=spend.is_pure).prepared.at(spend, self.key_pot)
 
-    def _prepared(self, question: Question, caps: Caps, rules: Rules, *, pure: bool) -> PreparedQuestion:
+    def _prepared(self, question: Question, caps: Caps, *, pure: bool) -> PreparedQuestion:
         def prepare() -> Prepared:
-            return prepared(question, caps, self.budget.neighbours, rules=rules, pure=pure)
+            return prepared(question, caps, self.budget.neighbours, pure=pure)
 
-        return self.questions.prepared(question, caps, rules, prepare, pure=pure)
+        return self.questions.prepared(question, caps, prepare, pure=pure)
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -358,7 +338,7 @@ class InteractiveMechanism:
         """The event to charge for `whole` if the session sees only a part of the data."""
         if self.part is None:
             return whole
-        numbers = {self.part.partition(each.made.caps, each.made.rules) for each in asked}
+        numbers = {self.part.partition(each.made.caps) for each in asked}
         (partition,) = numbers  # what is asked together has one
         return self.part.event(whole, composed([each.made.event_if_added() for each in asked]), partition)
 
@@ -382,7 +362,7 @@ class InteractiveMechanism:
         request = {
             "questions": together.names,
             "refines": list(refines),
-            "part": None if self.part is None else self.part.name(asked[0].made.caps, asked[0].made.rules),
+            "part": None if self.part is None else self.part.name(asked[0].made.caps),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
             **({"twins": twins} if twins else {}),

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
 from giveortake.answers.numbers import shown
-from giveortake.compile import LATEST, Rules
 from giveortake.errors import InvalidParameter, meant, no_attribute
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
@@ -42,23 +41,22 @@ class Part:
     touched: int
     keep: int | None
 
-    def partition(self, caps: Caps, rules: Rules = LATEST) -> int:
+    def partition(self, caps: Caps) -> int:
         """The number of the partition that a question with these caps belongs to.
 
         Which parts of a person are kept depends on the rows that count. So questions that count other rows belong to
         another partition, and the prices of both add up. If all parts are kept, there is one partition for all caps.
 
         Guarantee: two partitions have two numbers. Whoever asks chooses a column and a cap of up to 10⁹: too few to
-        find two that share 128 bits of a hash, and enough to find two that share 56. Those were the numbers of 0.1,
-        where no question had caps of its own; answers of 0.1 are found again by them.
+        find two that share 128 bits of a hash.
         """
         rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
         hashed = hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()
-        return int.from_bytes(hashed[: 7 if rules is Rules.FIRST else 16])
+        return int.from_bytes(hashed[:16])
 
-    def name(self, caps: Caps, rules: Rules = LATEST) -> str:
+    def name(self, caps: Caps) -> str:
         """The unique name of this part, for a question with these caps."""
-        return f"{self.partition(caps, rules)}/{self.number}"
+        return f"{self.partition(caps)}/{self.number}"
 
     def event(self, whole: Event, added: Event, partition: int) -> InPart:
         """The event to charge for a release from this part; `added` is its event if a unit is added or removed."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, final
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from giveortake.compile import Caps, Rules
+    from giveortake.compile import Caps
     from giveortake.compile.measurement import Prepared
     from giveortake.plan import Question
     from giveortake.session.kept_readings import KeptReadings
@@ -74,11 +74,11 @@ class PreparedQuestions:
         return self._read.get(text, read if kept is None else lambda: kept.read(text, read))
 
     def prepared(
-        self, question: Question, caps: Caps, rules: Rules, prepare: Callable[[], Prepared], *, pure: bool
+        self, question: Question, caps: Caps, prepare: Callable[[], Prepared], *, pure: bool
     ) -> PreparedQuestion:
         """The part of a question's pricing that no amount affects, cached.
 
         It is found by the id of the question object, which stays unique while the cache holds that object.
         """
-        key = (id(question), repr(caps), rules, pure)
+        key = (id(question), repr(caps), pure)
         return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))

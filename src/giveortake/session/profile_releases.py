@@ -51,11 +51,10 @@ class ProfileRequest:
         by: Sequence[str],
         columns: Sequence[str],
         most_rows: Number | None,
-        is_stored: bool = False,
     ) -> ProfileRequest:
         """Check a request. Nothing is charged, and no row is read.
 
-        A column that is named twice is profiled once, unless the request is stored already: 0.2 drew it twice.
+        A column that is named twice is profiled once.
         """
         relation = mechanism.origin.uncapped.get(table)
         if relation is None:
@@ -66,14 +65,13 @@ class ProfileRequest:
             if isinstance(listed, str) or not hasattr(listed, "__iter__"):
                 fix = [listed] if hasattr(listed, "encode") else ["fee"]
                 raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
-        if not is_stored:
-            columns = list(dict.fromkeys(columns))
+        columns = list(dict.fromkeys(columns))
         most = None if most_rows is None else whole("most_rows", most_rows)
         said = {
             "format": FORMAT,
             "table": table,
             "by": list(by),
-            "columns": list(columns),
+            "columns": columns,
             "most_rows": most,
             "epsilon": str(spendable("epsilon", epsilon)),
         }

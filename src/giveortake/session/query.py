@@ -86,7 +86,7 @@ class Query:
         said = self._terms(terms)
         if self.question.distinct:
             return known_answer(self._mechanism, self.question)
-        (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
+        (only,) = self._mechanism.answer([self._priced(said)], said.confidence, key)
         return only
 
     @told_by_name()
@@ -98,12 +98,10 @@ class Query:
         said = self._terms(terms)
         if self.question.distinct:
             return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
-        return self._mechanism.stream(self._priced(said, key), said.confidence, key)
+        return self._mechanism.stream(self._priced(said), said.confidence, key)
 
-    def _priced(self, said: Terms, key: str | None) -> Priced:
-        mechanism = self._mechanism
-        (only,) = mechanism.price_as_before(lambda rules: [mechanism.price(self.question, said, rules)], key)
-        return replace(only, text=self.text)
+    def _priced(self, said: Terms) -> Priced:
+        return replace(self._mechanism.price(self.question, said), text=self.text)
 
     def plan(self) -> dict[str, Any]:
         """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""

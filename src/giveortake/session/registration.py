@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.arguments import told_by_name
-from giveortake.compile import OLDER, Caps, CustodianCaps
+from giveortake.compile import Caps, CustodianCaps
 from giveortake.compile.caps import nothing_to_cap
 from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, require_tables, table_in
@@ -201,7 +201,6 @@ def protect(
         questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
         trusted=code,
         appended=appended,
-        older=OLDER if book.before_0_2 else (),
     )
     return Session(
         mechanism,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
-from giveortake.compile import Caps, Rules, Spend
+from giveortake.compile import Caps, Spend
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan.document_reader import question_from_json
 from giveortake.plan.expressions import Literal
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from giveortake.session.partitions import Part
 
 FORMAT = 1
-_ID = 24  # characters of a release's id
 _AGAIN = "ask it again: what was paid for is free"
 
 
@@ -103,13 +102,9 @@ def _place(record: ReleaseRecord, place: int | None) -> int:
 def _content(record: ReleaseRecord) -> dict[str, Any]:
     found = record.record
     if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
-        if found is not None:
-            raise Unprovable(
-                f"the release {record.id!r} did not come from a question, and cannot be refined",
-                hint="ask the question again at a higher price",
-            )
         raise Unprovable(
-            f"the release {record.id!r} was made by an earlier version, which did not store the question", hint=_AGAIN
+            f"the release {record.id!r} did not come from a question, and cannot be refined",
+            hint="ask the question again at a higher price",
         )
     return found
 
@@ -195,8 +190,7 @@ class _Reading:
     ) -> Priced:
         if earlier is not None and keys is not None:
             return self._mechanism.price_again(replace(earlier.asked, question=question), spend, keys)
-        caps, rules = Caps.of(**said["caps"]), Rules(said["rules"])
-        return self._mechanism.price_without_engine(question, caps, spend, rules=rules)
+        return self._mechanism.price_without_engine(question, Caps.of(**said["caps"]), spend)
 
     def _question(self, plan: Any) -> Question:
         try:
@@ -227,11 +221,8 @@ class _Reading:
             )
 
     def _referred(self, reference: str) -> ReleaseRecord:
-        """The record with a given reference; see `Reservation.reference`."""
         mechanism = self._mechanism
-        is_number = reference.isdigit() and len(reference) < _ID  # the number of an entry: references of 0.1
-        name = f"{mechanism.dataset}/{reference}" if is_number else reference
-        return mechanism.ledger.release_record(name, analyst=mechanism.analyst)
+        return mechanism.ledger.release_record(reference, analyst=mechanism.analyst)
 
 
 def part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Part:

@@ -20,7 +20,7 @@ from giveortake.plan.document_reader import question_from_json
 from giveortake.session.arguments import asked_together, require_here
 from giveortake.session.batches import share_of_each
 from giveortake.session.best_caps import paid_profiles
-from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
+from giveortake.session.bounds import Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page, session_text
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
@@ -37,13 +37,12 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.counters import Counter
-    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.multiplicative_weights import MultiplicativeWeights
     from giveortake.session.profile import Profile
     from giveortake.session.workloads import WorkloadQuery
@@ -162,14 +161,10 @@ class Session:
         if said.spend is None:
             hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
             raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)
-        questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
-
-        def price(rules: Rules) -> list[Priced]:
-            each = replace(said, spend=share_of_each(spend, questions, rules))
-            return [replace(mechanism.price(query.question, each, rules), text=query.text) for query in asked]
-
-        priced = mechanism.price_as_before(price, key)
-        return self._mechanism.answer(priced, said.confidence, key)
+        terms_of_one = replace(said, spend=share_of_each(said.spend, [query.question for query in asked]))
+        mechanism = self._mechanism
+        priced = [replace(mechanism.price(query.question, terms_of_one), text=query.text) for query in asked]
+        return mechanism.answer(priced, said.confidence, key)
 
     def workload(
         self,
@@ -347,11 +342,7 @@ class Session:
         """
         wanted, mechanism = open_probability("share", share), self._mechanism
         together = self.caps.rows_per_person is not None
-        relation = table_before_caps(mechanism.origin)
-        if mechanism.older:
-            search = BoundsSearch(relation, together, tuple(by), tuple(columns), wanted)
-            if (paid := search.paid(mechanism, self.caps, epsilon)) is not None:
-                return paid
+        table_before_caps(mechanism.origin)  # refuses what has no single table
         by = () if together else by
         asked = ProfileRequest.of(
             mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
@@ -415,7 +406,7 @@ class Session:
     def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
         """The paid releases of these tables, oldest first: an analyst's own, or all of them for the custodian.
 
-        `after` is the id of the last one that was seen. Releases from before 0.2 are listed with what is known of them.
+        `after` is the id of the last one that was seen.
         """
         mechanism = self._mechanism
         found = mechanism.ledger.releases(

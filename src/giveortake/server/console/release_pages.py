@@ -94,12 +94,7 @@ def _refines(record: dict[str, Any]) -> list[str]:
     """The ids of the releases that one refines, the first one first."""
     request = record.get("request")
     references = (request.get("refines") if isinstance(request, dict) else None) or ()
-    return [_named(record, str(each)) for each in references]
-
-
-def _named(record: dict[str, Any], reference: str) -> str:
-    """The id of a release from a reference to it: an older ledger refers to it by its number in the data set."""
-    return f"{record['dataset']}/{reference}" if reference.isdigit() else reference
+    return [str(each) for each in references]
 
 
 def _margins(answer: Answer, alone: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -218,10 +213,7 @@ async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | N
     references = _refines(record)
     if not references:
         return None, 0
-    try:
-        return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
-    except Refused:  # of an older ledger: the question is then shown in words
-        return None, 0
+    return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
 
 
 async def refined(call: Call) -> Result:
