@@ -35,6 +35,7 @@ __all__ = [
     "LedgerMissing",
     "LedgerRolledBack",
     "LedgerTooNew",
+    "LedgerTooOld",
     "LedgerUnavailable",
     "MechanismSpent",
     "MismatchedPromises",
@@ -259,6 +260,10 @@ class LedgerRolledBack(LedgerError, RuntimeError):
 
 class LedgerTooNew(LedgerError, RuntimeError):
     """A later version of giveortake wrote this ledger."""
+
+
+class LedgerTooOld(LedgerError, RuntimeError):
+    """A version of giveortake before 0.3 wrote this ledger."""
 
 
 class LedgerBusy(LedgerError, TimeoutError):

@@ -263,7 +263,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("restore", "accept an old copy as the truth from now on; only the custodian can decide that"),
         ("backup", "copy the ledger as it is at one moment, without its mark"),
         ("move", "move the ledger to another path, disk or machine on purpose"),
-        ("upgrade", "bring a ledger of an earlier version up to date"),
         ("reindex", "derive checkpoints and indexes anew from the entries"),
     ):
         action = actions.add_parser(name, help=words, description=words)
@@ -285,7 +284,6 @@ COMMAND = Command(
         "giveortake ledger show trips.ledger --last 20",
         "giveortake ledger export trips.ledger > entries.jsonl",
         "giveortake ledger backup trips.ledger --to /backups/trips.ledger",
-        "giveortake ledger upgrade trips.ledger --check",
     ),
     add_arguments=_add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""What the custodian of a ledger does to it: restore, back up, move, upgrade, index anew."""
+"""What the custodian of a ledger does to it: restore, back up, move, index anew."""
 
 from __future__ import annotations
 
@@ -63,19 +63,6 @@ def _move(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _upgrade(arguments: argparse.Namespace) -> int:
-    change = ledgers.pending if arguments.check else ledgers.upgrade
-    found = change(arguments.path, mark=arguments.mark)
-    out = terminal()
-    if not found:
-        out.print("nothing changes: the ledger is up to date")
-        return 0
-    out.print("an upgrade would change this:" if arguments.check else "this has changed:")
-    for each in found:
-        out.print(f"- {each}", soft_wrap=True)
-    return 0
-
-
 def _reindex(arguments: argparse.Namespace) -> int:
     point = ledgers.reindex(arguments.path, mark=arguments.mark)
     terminal().print(f"indexes follow from {point.number} entries again", soft_wrap=True)
@@ -101,8 +88,6 @@ def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--new-mark", metavar="PATH", help="where the mark is kept from now on; the state folder unless stated"
         )
-    if name == "upgrade":
-        action.add_argument("--check", action="store_true", help="say what would change, and change nothing")
 
 
-ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "upgrade": _upgrade, "reindex": _reindex}
+ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "reindex": _reindex}

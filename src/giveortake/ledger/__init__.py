@@ -12,6 +12,7 @@
 from giveortake.ledger.approvals import Approval
 from giveortake.ledger.entries import Entry
 from giveortake.ledger.failures import Allowance
+from giveortake.ledger.indexes import reindex
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
 from giveortake.ledger.releases import ReleaseRecord
@@ -22,7 +23,6 @@ from giveortake.ledger.standings import Standing
 from giveortake.ledger.tables import Registered
 from giveortake.ledger.tokens import Principal, TokenRecord
 from giveortake.ledger.trials import Trial
-from giveortake.ledger.upgrade import pending, reindex, upgrade
 from giveortake.ledger.verification import Verification
 
 __all__ = [
@@ -41,8 +41,6 @@ __all__ = [
     "backup",
     "move",
     "open",
-    "pending",
     "reindex",
     "restore",
-    "upgrade",
 ]

@@ -19,7 +19,7 @@ from giveortake.ledger.kinds import KINDS
 from giveortake.ledger.levels import DataSet, Grant, Level, Paid, Requested, Reserved, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from giveortake.ledger.entries import Json
     from giveortake.ledger.store import Transaction
@@ -82,13 +82,10 @@ class Book:
     requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
     requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
     tokens: dict[str, Token] = field(default_factory=dict)
-    before_0_2: bool = False  # whether anything was asked by an earlier version
-    moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     restored: int = 0  # the last restoration: what had no answer then will never have one
     asked: int = 0  # reservations
     lists: dict[str, Listed] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
-    unused: int = 0  # the last entry that charged and does not say what was used afterwards
     # -- beside what a checkpoint writes down
     hashes: Hashes = field(default_factory=Hashes)
     finds: Finds = field(default_factory=Finds)
@@ -147,16 +144,11 @@ class Book:
 
     def _count_used(self, entry: Entry) -> None:
         """Note the filter states that an entry leaves, and how much of their budgets is used."""
-        shares = entry.content.get("used", {})
         for level, snapshot in entry.content.get("snapshots", {}).items():
-            found = self.levels[int(level)]
+            found, share = self.levels[int(level)], entry.content["used"][level]
             found.snapshot = snapshot
-            share = shares.get(level)
-            if share is None:
-                self.unused = entry.number
-            else:
-                found.used = digest(f"{found.used} {entry.number} {share}")
-                self.rows.used.append((found.number, entry.number, share))
+            found.used = digest(f"{found.used} {entry.number} {share}")
+            self.rows.used.append((found.number, entry.number, share))
 
     def _list(self, entry: Entry) -> None:
         """Add an entry to the list of its analyst, and a reservation to the lists of what was asked."""
@@ -239,10 +231,6 @@ class Book:
         """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
         return Lookup(lambda asked: self._unsettled(*asked))
 
-    def recent(self) -> Iterator[Reserved]:
-        """The reservations in memory: all of them in a ledger without indexes."""
-        return (self.reservations[number] for number in self._recent)
-
     def drawn(self, number: int, place: int) -> int | None:
         """The entry that holds a reservation's draw at a place; None if there is none."""
         return self.first("drawn", number, place)
@@ -295,7 +283,7 @@ class Book:
             question_digest(content),
             levels,
             content["answered_by"],
-            content.get("id", f"{content['dataset']}/{number}"),  # as 0.1 named them
+            content["id"],
             tuple(level for level in levels if self.levels[level].kind == kind),
         )
 

@@ -98,16 +98,6 @@ class Chain:
         """How many entries have been read so far."""
         return self._book.head.number
 
-    def schema(self) -> int:
-        """The version of the tables."""
-        with self._held(), self.store.reading() as transaction:
-            return transaction.schema()
-
-    def is_indexed(self) -> bool:
-        """Whether the ledger has indexes: rows that follow from the entries, stored beside them."""
-        with self._held(), self.store.reading() as transaction:
-            return transaction.indexed()
-
     def close(self) -> None:
         """Close the database. Everything is already stored."""
         with self.lock:
@@ -209,7 +199,7 @@ class Chain:
         """
         while (mark := self.mark.read()) is not None and mark.number - self.length > _PAGE:
             with self.store.reading() as transaction:
-                transaction.outdated()
+                transaction.require_schema()
                 if not self._read(transaction, mark, _PAGE):
                     return  # entries are missing, which that transaction reports
 
@@ -222,7 +212,7 @@ class Chain:
         mark = self.mark.read()
         if mark is None:
             raise LedgerMissing(f"the mark of {self.name} is gone", hint=RESTORE)
-        transaction.outdated()  # refuses what a later version has written meanwhile
+        transaction.require_schema()  # a later version may have written meanwhile
         self._read(transaction, mark)
         self._is_unsure = True  # unless the mark vouches for what was read
         if self._book.ledger != mark.ledger:
@@ -298,7 +288,7 @@ class Chain:
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
         begun = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
-        found = transaction.last_checkpoint(max(mark.number, begun)) if transaction.indexed() else None
+        found = transaction.last_checkpoint(max(mark.number, begun))
         if begun > 1 and (found is None or found < begun):
             self._book, begun = Book(), 1  # indexes were derived anew meanwhile
         if found is not None and found > begun and is_known(transaction.entry(found)):

@@ -155,10 +155,6 @@ class Draft:
         """All entries of the chain."""
         return self._transaction.entries(1, NOTHING)
 
-    def is_indexed(self) -> bool:
-        """Whether the ledger has indexes."""
-        return self._transaction.indexed()
-
     def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
         """The places and numbers of entries in a list, unchecked."""
         return self._transaction.listed(name, after, stop)

@@ -3,7 +3,7 @@
 | the path was | the file is | and then |
 |---|---|---|
 | never seen | not there | the mark of a new id begins at 0, the id claims the path, then the ledger is created |
-| never seen | a ledger | the mark of its id decides; a mark of 0.1 beside it is taken over first, once |
+| never seen | a ledger | the mark of its id decides |
 | never seen | a copy of a ledger that is where it was seen | it is foreign to whoever would write to it |
 | seen | the ledger that was seen | its mark decides |
 | seen | not there | it is missing, unless its mark is still at 0 |
@@ -30,16 +30,14 @@ from giveortake.errors import (
     LedgerUnavailable,
     NotFound,
 )
-from giveortake.ledger.book import Book
 from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
-from giveortake.ledger.files import VARIABLE, sync_folder
-from giveortake.ledger.marks import FileMark
+from giveortake.ledger.files import VARIABLE
 from giveortake.ledger.sqlite import SQLiteStore, is_ledger
 from giveortake.ledger.state import Seen, State, state_folder
 from giveortake.ledger.store import silent
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Chain
+    from giveortake.ledger.marks import FileMark
     from giveortake.ledger.store import Notice, Store
 
 ELSEWHERE = Advice("leave {mark} out; `giveortake ledger move` with `--new-mark` keeps it elsewhere from then on")
@@ -55,8 +53,6 @@ class Home:
     def __init__(self, path: Path, at: Notice) -> None:
         self.path = Path(os.path.realpath(path))  # however it was spelled
         self.state = State(state_folder(), at)
-        self.beside = FileMark(path.with_name(f"{path.name}.mark"), at)  # where 0.1 kept it
-        self._at = at
 
     def find(self, store: Store, *, create: bool, read_only: bool) -> tuple[FileMark, Point]:
         """The mark of the ledger at this path, begun now if there never was a ledger."""
@@ -70,22 +66,11 @@ class Home:
             seen = self._claim(store, create=create)
         return self._by_path(store, seen, there)
 
-    def finish(self, chain: Chain) -> None:
-        """Record that a mark of 0.1 was taken over, and remove it; if interrupted, the next opening does it."""
-        old = self._beside()
-        if old is None or old.ledger != chain.ledger:
-            return
-        with chain.changing() as draft:
-            draft.book.agrees_with(old)
-            if draft.book.moved is None:
-                draft.add("moved", {"what": "mark", "reason": "from beside the ledger to the state folder"})
-        self.remove_beside()
-
     def remembered(self, ledger: str) -> Point | str | None:
         """The mark of the ledger seen at this path, else of the one there; "damaged" if it cannot be read."""
         seen = self.state.seen(self.path)
         marks = [self.state.mark(each) for each in ([] if seen is None else [seen.ledger]) + [ledger]]
-        for mark in (*marks, self.beside):
+        for mark in marks:
             try:
                 found = mark.read()
             except LedgerDamaged:
@@ -98,25 +83,13 @@ class Home:
         """Accept this ledger up to `head` as the one at this path from now on, on the custodian's word."""
         self.state.mark(head.ledger).replace(head)
         self.state.replace(self.path, head.ledger)
-        old = self._beside()
-        if old is not None and old.ledger == head.ledger:
-            self.remove_beside()
-
-    def remove_beside(self) -> None:
-        """Remove a mark of 0.1 that another one has replaced."""
-        self.beside.path.unlink(missing_ok=True)
-        sync_folder(self.beside.path)
-        self._at("old mark removed")
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _claim(self, store: Store, *, create: bool) -> Seen:
-        old = self.beside.read()
-        if old is not None and old.number:
-            raise _missing(store, old)
         if not create:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
-        first = old or Point(secrets.token_hex(16), 0, NOTHING)
+        first = Point(secrets.token_hex(16), 0, NOTHING)
         mark = self.state.mark(first.ledger)
         mark.begin(first)  # before the path is claimed: a path without a mark has lost it
         seen = self.state.claim(self.path, first.ledger)
@@ -138,19 +111,12 @@ class Home:
         return mark, found
 
     def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
-        """Find the mark of a ledger at a path where none was seen before: it was moved here, or 0.1 wrote it."""
-        old = self._beside()
-        ledger = old.ledger if old is not None and not old.number else self._id(store)
+        """Find the mark of a ledger at a path where none was seen before: it was moved here."""
+        ledger = self._id(store)
         mark = self.state.mark(ledger)
         found = mark.read()
         if found is None:
-            if old is None or old.ledger != ledger:
-                raise unmarked(store)
-            if read_only:
-                if not self._is_of_0_1(store):
-                    raise unmarked(store)
-                return self.beside, old
-            found = self._take_over(store, mark, old)
+            raise unmarked(store)
         if not read_only:
             other = self._other(found)
             if other is not None:
@@ -180,51 +146,13 @@ class Home:
             raise unmarked(store)
         try:
             with store.reading() as transaction:
-                transaction.outdated()
+                transaction.require_schema()
                 first = next(transaction.entries(1, NOTHING), None)
         except LedgerDamaged as error:
             raise LedgerForeign(f"{store.name} is not a ledger, or its beginning is damaged", hint=RESTORE) from error
         if first is None:
             raise unmarked(store)
         return str(first.content.get("ledger"))
-
-    def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
-        """Begin a mark where that of 0.1 is, unless the ledger is of a later version.
-
-        A mark has no secret in it: anybody who may write beside a ledger can make one for an old copy. So it is
-        believed of tables that no later version has made or migrated, and whose entries do not say that it was moved.
-        Whoever edits the file, where nobody has seen it, can still make a ledger of 0.1. Whoever opens the ledger
-        in the same moment may have begun the mark since it was looked for, before migrating; then it is there.
-        """
-        if not self._is_of_0_1(store):
-            begun = mark.read()
-            if begun is None:
-                raise unmarked(store)
-            return begun
-        if not old.number:
-            return mark.begin(old)
-        with store.writing() as transaction:
-            if transaction.outdated():
-                book = Book()
-                for entry in transaction.entries(1, NOTHING):
-                    book.apply(entry)
-                book.agrees_with(old)
-                if book.moved is not None:
-                    raise unmarked(store)
-                return mark.begin(old)
-        return self._take_over(store, mark, old)
-
-    def _is_of_0_1(self, store: Store) -> bool:
-        """Whether no version after 0.1 has written to it; true also if nothing was written yet."""
-        if not is_ledger(self.path):
-            return True
-        with store.reading() as transaction:
-            return transaction.outdated()
-
-    def _beside(self) -> Point | None:
-        with suppress(LedgerDamaged):  # some other file that ends in .mark
-            return self.beside.read()
-        return None
 
 
 def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giveortake.errors import LedgerMissing
 from giveortake.ledger.book import Book
-from giveortake.ledger.entries import NOTHING
+from giveortake.ledger.entries import NOTHING, RESTORE
+from giveortake.ledger.opening import opened, store_at
 
 if TYPE_CHECKING:
+    import os
+
+    from giveortake.ledger.entries import Point
     from giveortake.ledger.store import Transaction
 
 
 def indexed_anew(transaction: Transaction) -> Book:
     """Replace whatever indexes and checkpoints there are by what the entries say, and return the book of all entries.
 
-    Entries are what counts: this is how a ledger of an earlier version gets its indexes, and how a damaged one does.
+    Entries are what counts: this is how a ledger with damaged indexes gets new ones.
     """
     transaction.create_indexes()
     book = Book()
@@ -22,3 +27,21 @@ def indexed_anew(transaction: Transaction) -> Book:
         book.apply(entry)
         transaction.keep(book.take_rows())
     return book
+
+
+def reindex(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Point:
+    """Rebuild checkpoints and indexes from the entries, which are checked in order and against the mark.
+
+    No entry changes. It takes as long as reading all of them.
+    """
+    store = store_at(where)
+    try:
+        if not store.exists():
+            raise LedgerMissing(f"there is no ledger at {store.name}", hint=RESTORE)
+        with store.writing() as transaction:
+            transaction.require_schema()
+            indexed_anew(transaction)
+    finally:
+        store.close()
+    with opened(where, mark=mark, create=False) as ledger:
+        return ledger.chain.head

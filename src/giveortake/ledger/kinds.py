@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from giveortake.errors import LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import charged_for, larger
 from giveortake.ledger.digests import approval_digest, approval_digests
-from giveortake.ledger.entries import FORMAT, RESTORE, UPGRADE, canonical, digest
+from giveortake.ledger.entries import FORMAT, RESTORE, UPGRADE
 from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Requested, Token
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
@@ -48,13 +48,6 @@ def _dataset(book: Book, number: int, content: Content) -> None:
         [],
     )
     _version(book, number, content)
-
-
-def _rekeyed(book: Book, _number: int, content: Content) -> None:
-    versions = book.datasets[content["name"]].versions
-    place = [name for name, _ in versions].index(content["version"])
-    versions[place] = content["version"], content["fingerprint"]
-    book.fingerprints.setdefault(content["fingerprint"], content["name"])
 
 
 def _declared(book: Book, number: int, content: Content) -> None:
@@ -103,7 +96,6 @@ def _reserved(book: Book, number: int, content: Content) -> None:
     book.remember(reserved)
     book.note(number, "id", reserved.id)
     book.asked += 1
-    book.before_0_2 |= "id" not in content
     for level in reserved.levels:
         book.levels[level].charged = True
     if reserved.answer is None:
@@ -203,9 +195,7 @@ def _forgiven(book: Book, _number: int, content: Content) -> None:
 
 
 def _requested(book: Book, number: int, content: Content) -> None:
-    name = content.get("id", number)  # which 0.1 had not
-    asked = approval_digest(content) if "id" in content else digest(canonical(dict(content)))  # as 0.1 named it
-    new = Requested(number, name, asked, content["analyst"])
+    new = Requested(number, content["id"], approval_digest(content), content["analyst"])
     book.requests[new.digest] = book.requests_by_id[new.id] = new
     _forget_requests(book, new.analyst)
 
@@ -255,9 +245,8 @@ def _checkpoint(book: Book, _number: int, _content: Content) -> None:
     """Add nothing: a checkpoint repeats what the entries before it say (see `checkpoints`)."""
 
 
-def _moved(book: Book, number: int, content: Content) -> None:
-    if content["what"] == "mark":
-        book.moved = number
+def _moved(_book: Book, _number: int, _content: Content) -> None:
+    """Add nothing: the state folder says where the ledger lies."""
 
 
 def _restored(book: Book, number: int, content: Content) -> None:
@@ -308,7 +297,6 @@ KINDS: dict[str, Callable[[Book, int, Content], None]] = {
     "moved": _moved,
     "population": _population,
     "readmitted": _readmitted,
-    "rekeyed": _rekeyed,
     "repeated": _repeated,
     "requested": _requested,
     "reserved": _reserved,

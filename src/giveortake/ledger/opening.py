@@ -13,16 +13,15 @@ from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
 from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home, require_unremembered, unmarked
-from giveortake.ledger.indexes import indexed_anew
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
 from giveortake.ledger.sqlite import SQLiteStore
-from giveortake.ledger.store import MIGRATIONS, Store, silent
+from giveortake.ledger.store import Store, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.ledger.store import Migrations, Notice
+    from giveortake.ledger.store import Notice
 
 MEMORY = ":memory:"
 _SERVERS = ("postgresql://", "postgres://")
@@ -57,13 +56,12 @@ def opened(
     mark: str | os.PathLike[str] | None = None,
     create: bool = True,
     read_only: bool = False,
-    migrations: Migrations = MIGRATIONS,
     at: Notice = silent,
     now: Callable[[], str] = clock,
     every: int = EVERY,
 ) -> Ledger:
-    """Like `open_ledger`, for tests that watch every step (`at`), or change the clock, schema or checkpoints."""
-    store = store_at(where, read_only=read_only, migrations=migrations, at=at)
+    """Like `open_ledger`, for tests that watch every step (`at`), or change the clock or checkpoints."""
+    store = store_at(where, read_only=read_only, at=at)
     keeper: Mark | None = None
     try:
         home = home_of(store, mark, at)
@@ -72,18 +70,14 @@ def opened(
             found = _mark_of(store, keeper, create=create and not read_only)
         else:
             keeper, found = home.find(store, create=create and not read_only, read_only=read_only)
-        if not read_only:
-            _prepare(store, found, at, now)
-        chain = Chain(store, keeper, read_only=read_only, at=at, now=now, every=every)
-        ledger = Ledger(chain)
-        if home is not None and not read_only:
-            home.finish(chain)
+        if not read_only and found.number == 0:
+            _begin(store, found, at, now)
+        return Ledger(Chain(store, keeper, read_only=read_only, at=at, now=now, every=every))
     except BaseException:
         store.close()
         if keeper is not None:
             keeper.close()
         raise
-    return ledger
 
 
 def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Ledger:
@@ -96,12 +90,12 @@ def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | N
         store, keeper = ledger.chain.store, MemoryMark()
         if not isinstance(store, SQLiteStore):
             raise InvalidParameter("ledger", ledger.name, "is not a file", hint="only a ledger in a file is rehearsed")
-        found, secret = keeper.begin(ledger.chain.head), ledger.chain.mark.secret(create=False)
+        keeper.begin(ledger.chain.head)
+        secret = ledger.chain.mark.secret(create=False)
         if secret is not None:
             keeper.inherit(secret)
         copy = store.copied_to_memory()
     try:
-        _prepare(copy, found, silent, clock)
         return Ledger(Chain(copy, keeper))
     except BaseException:
         copy.close()
@@ -180,34 +174,11 @@ def _address(where: object) -> str:
     return url if is_server else address
 
 
-def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> None:
-    """Begin a ledger whose mark is new, or migrate the tables of an older version, all or nothing."""
-    if found.number == 0:
-        with store.create() as transaction:
-            if next(transaction.entries(1, None), None) is None:
-                transaction.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": found.ledger}))
-                at("begun ledger written")
-        at("begun ledger committed")
-    with store.reading() as transaction:
-        outdated = transaction.outdated()
-    if outdated:
-        with store.writing() as transaction:
-            if transaction.outdated():
-                transaction.migrate()
-                at("migrated")
-                for _ in transaction.entries(1, NOTHING):
-                    pass  # what does not verify is not migrated
-        at("migration committed")
-    _index(store, at)
-
-
-def _index(store: Store, at: Notice) -> None:
-    """Derive the indexes from the entries if the ledger has none."""
-    with store.reading() as transaction:
-        indexed = transaction.indexed()
-    if not indexed:
-        with store.writing() as transaction:
-            if not transaction.indexed():
-                indexed_anew(transaction)
-                at("indexes written")
-        at("indexes committed")
+def _begin(store: Store, mark: Point, at: Notice, now: Callable[[], str]) -> None:
+    """Begin a ledger whose mark is new."""
+    with store.create() as transaction:
+        transaction.require_schema()
+        if next(transaction.entries(1, None), None) is None:
+            transaction.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": mark.ledger}))
+            at("begun ledger written")
+    at("begun ledger committed")

@@ -25,7 +25,7 @@ from giveortake.errors import (
     extra,
 )
 from giveortake.ledger.entries import RESTORE, Point
-from giveortake.ledger.store import MIGRATIONS, Transaction, silent
+from giveortake.ledger.store import Transaction, silent
 
 try:
     import psycopg
@@ -37,7 +37,7 @@ except ImportError as missing:  # pragma: no cover (the tests install it)
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from giveortake.ledger.store import Migrations, Notice
+    from giveortake.ledger.store import Notice
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _PATIENCE = 60  # seconds
@@ -211,11 +211,9 @@ class PostgresStore(_Connected):
         url: str,
         *,
         read_only: bool = False,
-        migrations: Migrations = MIGRATIONS,
         at: Notice = silent,
     ) -> None:
         super().__init__(url, read_only=read_only)
-        self._migrations = migrations
         self._at = at
         self._reader = _Connected(url, read_only=True)  # for those who read page by page, while others write
         self._reading = Lock()
@@ -250,7 +248,7 @@ class PostgresStore(_Connected):
             yield self._transaction(connection)
 
     def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
-        return Transaction(partial(self._execute, connection), f'"{self.schema}".', self._migrations, types=_TYPES)
+        return Transaction(partial(self._execute, connection), f'"{self.schema}".', types=_TYPES)
 
     @contextmanager
     def glancing(self) -> Iterator[Transaction]:
@@ -260,7 +258,7 @@ class PostgresStore(_Connected):
                 with self._reader.begun(_LOOK) as connection:
                     return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
 
-            yield Transaction(execute, f'"{self.schema}".', self._migrations, types=_TYPES)
+            yield Transaction(execute, f'"{self.schema}".', types=_TYPES)
 
     def abandon(self) -> None:
         super().abandon()

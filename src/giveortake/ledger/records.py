@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import LedgerUnavailable
 from giveortake.exact import whole
 from giveortake.ledger import releases, reservations
 from giveortake.ledger.digests import entries_of as entries_by
 from giveortake.ledger.office import Office
 from giveortake.ledger.standings import Standings, standing_of
-from giveortake.ledger.verification import Verification, burn_down, entries_of, used_of, verifying
+from giveortake.ledger.verification import Verification, used_of, verifying
 from giveortake.ledger.views import View
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Records(Office):
     """The reading calls of a ledger. They change nothing, and do not block writers where that can be avoided."""
 
     def release(self, release: str, *, analyst: str | None = None) -> Reservation:
-        """The reservation that the id of a release names, with its answer; ids of 0.1 are found too.
+        """The reservation that the id of a release names, with its answer.
 
         With `analyst`, a release of somebody else is as unknown as one that never existed.
         """
@@ -100,20 +99,13 @@ class Records(Office):
         return found
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
-        """For the number of each level: the used share of its budget, from 0 to 1, after each entry that changed it.
-
-        Every charge says so itself; what 0.1 wrote does not, and is derived again.
-        """
+        """For the number of each level: the used share of its budget, from 0 to 1, after each entry that changed it."""
         with self.chain.looking() as draft:
             levels = {number: level.used for number, level in draft.book.levels.items() if level.budget is not None}
-            head, earlier, is_kept = draft.book.head.number, draft.book.unused, draft.is_indexed()
+            head = draft.book.head.number
         with self.chain.glancing() as reader:
-            derived = burn_down(entries_of(reader, earlier if is_kept else head)) if earlier or not is_kept else {}
-            if is_kept:
-                for level, hashed in levels.items():
-                    said = used_of(reader, level, head, hashed)
-                    derived.setdefault(level, []).extend(each for each in said if each[0] > earlier)
-        return {level: steps for level, steps in derived.items() if steps}
+            shares = {level: used_of(reader, level, head, hashed) for level, hashed in levels.items()}
+        return {level: steps for level, steps in shares.items() if steps}
 
     def verify(self) -> Verification:
         """Read everything again and recompute it: hashes, order, every filter decision, every snapshot, the mark.
@@ -131,10 +123,10 @@ class Records(Office):
     def verifying(self) -> Generator[tuple[int, int], None, Verification]:
         """Verify as `verify` does, step by step: yield how many entries were checked, and of how many."""
         with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
-            head, is_kept = draft.book.head, draft.is_indexed()
+            head = draft.book.head
             states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
         with self.chain.glancing() as reader:
-            return (yield from verifying(reader, states, head, indexed=is_kept))
+            return (yield from verifying(reader, states, head))
 
     def _view(self, analyst: str | None = None) -> View:
         with self.chain.looking() as draft:
@@ -142,11 +134,6 @@ class Records(Office):
             if analyst is None:
                 return View(book.hashes, book.head.number)
             releases.require_admitted(draft, analyst)
-            if not draft.is_indexed():
-                raise LedgerUnavailable(
-                    "an earlier version wrote this ledger, without an index of analysts, and it was opened for reading",
-                    hint="open it for writing once, or `giveortake ledger upgrade`",
-                )
             levels = frozenset(grant.level.number for grant in book.grants_of(analyst))
             owned = book.lists.get(entries_by(analyst))
             return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)

@@ -11,7 +11,7 @@ from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, No
 from giveortake.exact import whole
 from giveortake.ledger.differences import other_domains, short
 from giveortake.ledger.digests import asked_of
-from giveortake.ledger.drafts import KEYED, new_filter
+from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import Json, canonical, plain
 from giveortake.ledger.grants import take
 from giveortake.ledger.levels import FAILURES, DataSet
@@ -32,7 +32,6 @@ Analysts: TypeAlias = Literal["allotted", "pooled"]
 _LONGEST = 200
 LONGEST_REASON = 1000
 _RESERVED = "custodian"  # whom no analyst may be taken for
-_BEFORE_0_2: dict[str, Json] = {"analysts": "pooled", "failures": FAILURES, "questions": None}
 
 
 def population(
@@ -312,12 +311,11 @@ def _same(
         first["domains"] = found.domains  # they may have been declared since
     first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
     for field, value in content.items():
-        if field not in ignore and canonical(first.get(field, _BEFORE_0_2.get(field))) != canonical(value):
+        if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":
                 raise other_domains(known.name, first, value)
             before, now = (
-                "single rows" if field == "unit" and said is None else short(said)
-                for said in (first.get(field, _BEFORE_0_2.get(field)), value)
+                "single rows" if field == "unit" and said is None else short(said) for said in (first.get(field), value)
             )
             raise LedgerMismatch(
                 f"the {what} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
@@ -326,26 +324,16 @@ def _same(
 
 
 def is_same(draft: Draft, held: str | None, fingerprint: str | None) -> bool:
-    """Whether a fingerprint in the ledger is that of this content; those of 0.1 were not keyed."""
+    """Whether a fingerprint in the ledger is that of this content."""
     if held is None or fingerprint is None:
         return held is fingerprint
-    return held == (draft.keyed(fingerprint) if held.startswith(KEYED) else fingerprint)
+    return held == draft.keyed(fingerprint)
 
 
 def holder(draft: Draft, fingerprint: str | None) -> str | None:
     """The data set as which this content was first registered; None if it never was."""
-    if fingerprint is None:
-        return None
-    found = draft.book.fingerprints
-    keyed = draft.keyed(fingerprint)
-    return found.get(fingerprint) if keyed is None else found.get(keyed, found.get(fingerprint))
-
-
-def key_again(draft: Draft, name: str, fingerprint: str) -> None:
-    """Replace an unkeyed fingerprint of 0.1, once it has matched, by a keyed one."""
-    version, held = draft.book.dataset(name).versions[-1]
-    if held == fingerprint and draft.writable:
-        draft.add("rekeyed", {"name": name, "version": version, "fingerprint": _keyed(draft, fingerprint)})
+    keyed = None if fingerprint is None else draft.keyed(fingerprint)
+    return None if keyed is None else draft.book.fingerprints.get(keyed)
 
 
 def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
@@ -353,14 +341,11 @@ def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
 
 
 def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None) -> None:
-    if fingerprint is None:
-        return
-    if not is_same(draft, known.versions[-1][1], fingerprint):
+    if fingerprint is not None and not is_same(draft, known.versions[-1][1], fingerprint):
         raise LedgerMismatch(
             f"the table is not the one that {name!r} was registered with (version {known.version!r})",
             hint=Advice("{new_version} says that the data changed"),
         )
-    key_again(draft, name, fingerprint)
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:

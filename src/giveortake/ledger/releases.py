@@ -30,7 +30,7 @@ class ReleaseRecord:
     """One charge: what was asked and what became of it. It holds no answer and no row.
 
     `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
-    front end wrote down of the question, its plan and its terms, or None if a version before 0.2 was paid for it.
+    front end wrote down of the question, its plan and its terms, or None if a program charged without one.
     `request` identifies it. `settled` says whether its answer is there, `told` whether a counter has released a period,
     `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
     nobody was charged.
@@ -55,7 +55,7 @@ class ReleaseRecord:
     def tables(self) -> int:
         """How many tables can be read by its id: those of a question, batch or workload, or a counter's so far.
 
-        A run has none, nor has a release whose question an earlier version did not keep: ask those again, for free.
+        A run has none.
         """
         said = self.record if isinstance(self.record, dict) else {}
         if "counter" in said:
@@ -68,12 +68,6 @@ class ReleaseRecord:
     def readable(self) -> bool:
         """Whether it can be read by its id."""
         return self.tables > 0
-
-    @property
-    def reference(self) -> str:
-        """The name of this release in requests that refine it; see `Reservation.reference`."""
-        dataset, slash, number = self.id.rpartition("/")
-        return number if slash and dataset == self.dataset else self.id
 
 
 def listed(
@@ -97,18 +91,9 @@ def _numbers(
     draft: Draft, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
 ) -> Iterator[int]:
     """The numbers of reservations before or after one of them, in either order."""
-    if draft.is_indexed():
-        name = asked_of(analyst, dataset)
-        listed = draft.book.lists.get(name)
-        return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
-    numbers = sorted(  # all of them are in memory
-        each.number
-        for each in draft.book.recent()
-        if analyst in {None, each.analyst} and dataset in {None, each.dataset}
-    )
-    if newest_first:
-        return (each for each in reversed(numbers) if start is None or each < start)
-    return (each for each in numbers if start is None or each > start)
+    name = asked_of(analyst, dataset)
+    listed = draft.book.lists.get(name)
+    return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
 
 
 def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:

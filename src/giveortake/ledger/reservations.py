@@ -79,14 +79,12 @@ class Reservation:
 
     @property
     def reference(self) -> str:
-        """Its name in files and in requests that refine it: its id, or for 0.1 the number in its id.
+        """Its name in files and in requests that refine it: its id.
 
         If it was read again for free, it is the name of the release that was paid for, so that refining either one
         refines the same, and is paid once.
         """
-        if self.original:
-            return self.original
-        return str(self.number) if self.id == f"{self.dataset}/{self.number}" else self.id
+        return self.original or self.id
 
 
 @final
@@ -146,9 +144,7 @@ def reserve(
         return waiting
     if paid is not None and not levels:
         drawn = draft.stored(paid.answer).content["reservation"]
-        own = paid.by.get(analyst, drawn)
-        has_id = "id" in draft.stored(own).content  # if not, 0.1 called it by what was drawn
-        repeated = _reservation(draft, own if has_id else drawn, analyst)
+        repeated = _reservation(draft, paid.by.get(analyst, drawn), analyst)
         if key is not None:
             _remember(draft, repeated, content)
         return repeated
@@ -468,7 +464,7 @@ def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
     if own is None:
         return {}
     first = draft.stored(own)
-    return {"paid_at": first.at, "original": first.content["id"] if "id" in first.content else str(first.number)}
+    return {"paid_at": first.at, "original": first.content["id"]}
 
 
 def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:

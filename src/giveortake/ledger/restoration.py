@@ -56,8 +56,7 @@ def restore(
         if not store.exists():
             raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
         with store.writing() as transaction:
-            if transaction.outdated():
-                transaction.migrate()
+            transaction.require_schema()
             book = indexed_anew(transaction)
             if not book.ledger:
                 raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")

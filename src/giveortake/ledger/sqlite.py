@@ -22,14 +22,14 @@ from giveortake.errors import (
 )
 from giveortake.ledger.entries import RESTORE
 from giveortake.ledger.files import create_private, make_private_folder, require_private, sync, sync_folder
-from giveortake.ledger.store import MIGRATIONS, Transaction, silent
+from giveortake.ledger.store import Transaction, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from giveortake.ledger.store import Migrations, Notice
+    from giveortake.ledger.store import Notice
 
 _APPLICATION = 0x676F_744C  # "gotL", where the program `file` looks for it
 _PATIENCE = 60.0  # seconds that a writer waits for its turn
@@ -61,13 +61,11 @@ class SQLiteStore:
         path: Path | None,
         *,
         read_only: bool = False,
-        migrations: Migrations = MIGRATIONS,
         at: Notice = silent,
     ) -> None:
         self.path = path
         self.name = "memory" if path is None else str(path)
         self._read_only = read_only
-        self._migrations = migrations
         self._at = at
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -116,7 +114,7 @@ class SQLiteStore:
             def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
                 return connection.execute(statement, values).fetchall()
 
-            yield Transaction(execute, migrations=self._migrations, types=_TYPES)
+            yield Transaction(execute, types=_TYPES)
 
     def copy_to(self, target: Path) -> None:
         """Copy one state to a new private file, by SQLite's own backup: all of it or nothing."""
@@ -144,7 +142,7 @@ class SQLiteStore:
 
     def copied_to_memory(self) -> SQLiteStore:
         """Copy one state into memory."""
-        copy = SQLiteStore(None, migrations=self._migrations)
+        copy = SQLiteStore(None)
         source = f"file:{quote(str(self.path))}?mode=ro"
         with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as reader:
             reader.backup(copy._connected())
@@ -170,7 +168,7 @@ class SQLiteStore:
             try:
                 _begin(connection, begin)  # an interruption may come when it has begun, and before anybody knows
                 self._refuse_replacement()
-                yield Transaction(partial(self._execute, connection), migrations=self._migrations, types=_TYPES)
+                yield Transaction(partial(self._execute, connection), types=_TYPES)
                 self._check_inside(connection)
                 connection.execute("COMMIT")
             except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
-from giveortake.errors import LedgerDamaged, LedgerTooNew
+from giveortake.errors import LedgerDamaged, LedgerTooNew, LedgerTooOld
 from giveortake.ledger.entries import RESTORE, UPGRADE, Entry, read_entry
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     Execute: TypeAlias = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
     Notice: TypeAlias = Callable[[str], None]
-    Migrations: TypeAlias = Mapping[int, Sequence[str]]
 
-SCHEMA = 2
-# Statements from each older schema to the next one; `{s}` is the prefix of a table. From 1 to 2 the tables stay: the
-# number alone keeps programs out that do not know the newer kinds of entries.
-MIGRATIONS: Migrations = {1: ()}
+SCHEMA = 3  # 0.1 wrote 1, and 0.2 wrote 2
+_OLD = (
+    "read it with the giveortake that wrote it; a new ledger at another path begins with nothing spent, so give it no "
+    "more than the old one has left"
+)
 
 TABLES = (
     "CREATE TABLE {s}about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -29,7 +29,7 @@ TABLES = (
     "CREATE TABLE {s}snapshots (level BIGINT PRIMARY KEY, snapshot TEXT NOT NULL)",
 )
 # Indexes, which follow from the entries, so that not all of these have to be read: where something is found, lists,
-# what was used after each charge, and checkpoints. `indexed` is set once they hold what the entries say.
+# what was used after each charge, and checkpoints.
 INDEXES = (
     "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
     "CREATE TABLE {s}lists (name TEXT, place BIGINT, number BIGINT, PRIMARY KEY (name, place)){packed}",
@@ -37,7 +37,6 @@ INDEXES = (
     "CREATE TABLE {s}checkpoints (number BIGINT PRIMARY KEY, content TEXT)",
     "CREATE TABLE {s}chunks (name TEXT, place BIGINT, number BIGINT, content {bytes}, UNIQUE (name, place, number))",
 )
-_INDEXED = "indexed"
 _BUCKETS, _AT_ONCE = 1 << 16, 20_000
 _LAST = 2**63 - 1  # a number that no entry has
 _ROWS = 32  # that one statement inserts
@@ -85,60 +84,28 @@ class Store(Protocol):
 class Transaction:
     """The statements of one transaction, which is begun and committed elsewhere."""
 
-    def __init__(
-        self,
-        execute: Execute,
-        prefix: str = "",
-        migrations: Migrations = MIGRATIONS,
-        *,
-        types: Mapping[str, str],
-    ) -> None:
+    def __init__(self, execute: Execute, prefix: str = "", *, types: Mapping[str, str]) -> None:
         self._execute = execute
         self._words = prefix, types["bytes"], types["packed"]  # for {s}, {bytes} and {packed} in statements
-        self._migrations = migrations
-        self._said: dict[str, str] | None = None  # what the ledger says about itself, once it was asked
 
     def create_tables(self, extras: Sequence[str] = ()) -> None:
         """Create the tables of a new ledger, and what the backend adds to protect them."""
         for statement in (*TABLES, *INDEXES, *extras):
             self._run(statement)
-        self._run("INSERT INTO {s}about VALUES ('schema', ?), (?, '1')", str(self._newest()), _INDEXED)
-        self._said = None
+        self._run("INSERT INTO {s}about VALUES ('schema', ?)", str(SCHEMA))
 
-    def schema(self) -> int:
-        """The version of the tables."""
-        text = self._about().get("schema", "")
-        if text.isascii() and text.isdigit():
-            return int(text)
-        raise LedgerDamaged("the ledger does not say which schema it has", hint=RESTORE)
-
-    def outdated(self) -> bool:
-        """Whether the tables have to be migrated first; refused if they are from the future."""
-        found, newest = self.schema(), self._newest()
-        if found > newest:
-            raise LedgerTooNew(
-                f"the ledger has schema {found}; this giveortake knows schemas up to {newest}",
-                hint=UPGRADE,
+    def require_schema(self) -> None:
+        """Refuse tables of an earlier or a later version."""
+        written = [_text(value) for (value,) in self._run("SELECT value FROM {s}about WHERE name = 'schema'")]
+        if len(written) != 1 or not (written[0].isascii() and written[0].isdigit()):
+            raise LedgerDamaged("the ledger does not say which schema it has", hint=RESTORE)
+        schema = int(written[0])
+        if schema > SCHEMA:
+            raise LedgerTooNew(f"the ledger has schema {schema}; this giveortake knows schema {SCHEMA}", hint=UPGRADE)
+        if schema < SCHEMA:
+            raise LedgerTooOld(
+                f"the ledger has schema {schema}, of giveortake 0.2 or earlier, which this one does not read", hint=_OLD
             )
-        return found < newest
-
-    def migrate(self) -> None:
-        """Bring old tables up to date, step by step, inside this one transaction."""
-        for version in range(self.schema(), self._newest()):
-            for statement in self._migrations.get(version, ()):
-                self._run(statement)
-        self._run("UPDATE {s}about SET value = ? WHERE name = 'schema'", str(self._newest()))
-        self._said = None
-
-    def indexed(self) -> bool:
-        """Whether the ledger has indexes; 0.1 kept none."""
-        return _INDEXED in self._about()
-
-    def _about(self) -> dict[str, str]:
-        """The table `about`, read once and again after this transaction has changed it."""
-        if self._said is None:
-            self._said = {_text(name): _text(value) for name, value in self._run("SELECT name, value FROM {s}about")}
-        return self._said
 
     def create_indexes(self) -> None:
         """Replace all index tables by empty ones."""
@@ -146,9 +113,6 @@ class Transaction:
             self._run(f"DROP TABLE IF EXISTS {{s}}{table}")
         for statement in INDEXES:
             self._run(statement)
-        self._run("DELETE FROM {s}about WHERE name = ?", _INDEXED)
-        self._run("INSERT INTO {s}about VALUES (?, '1')", _INDEXED)
-        self._said = None
 
     def entries(self, start: int, previous: str | None, stop: int = _LAST) -> Iterator[Entry]:
         """All entries from number `start` to `stop`, each checked against its own hash and the entry before it."""
@@ -267,9 +231,6 @@ class Transaction:
         self._run("INSERT INTO {s}checkpoints VALUES (?, ?)", number, content)
         for name, changed in chunks.items():
             self._insert("chunks", [(name, place, number, chunk) for place, chunk in changed.items()])
-
-    def _newest(self) -> int:
-        return max([SCHEMA, *(version + 1 for version in self._migrations)])
 
     def _run(self, statement: str, *values: object) -> Iterable[tuple[Any, ...]]:
         return self._execute(_spelled(statement, *self._words), values)

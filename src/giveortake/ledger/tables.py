@@ -95,7 +95,6 @@ def put(
         draft, name, fingerprint=None, version="1", owner_confirms=None, **said
     )
     if registration.is_same(draft, known.versions[-1][1], fingerprint):
-        registration.key_again(draft, name, fingerprint)
         return Registered(population, declared or known.version)
     version = registration.next_version(known, *(() if declared is None else (declared,)))
     registration.new_version(draft, name, version, fingerprint, confirmed)

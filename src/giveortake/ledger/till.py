@@ -139,12 +139,6 @@ class Till(Office):
         with self.chain.looking() as draft:
             return reservations.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
 
-    @property
-    def before_0_2(self) -> bool:
-        """Whether anything was asked by a version before 0.2, whose rules may have to be tried."""
-        with self.chain.looking() as draft:
-            return draft.book.before_0_2
-
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = _number(reservation)

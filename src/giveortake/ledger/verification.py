@@ -25,7 +25,7 @@ from giveortake.ledger.reservations import level_event, levels_of
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.entries import Entry, Point
@@ -54,7 +54,7 @@ class Verification:
 
 
 def verifying(
-    reader: Transaction, states: Mapping[int, str | None], head: Point, *, indexed: bool
+    reader: Transaction, states: Mapping[int, str | None], head: Point
 ) -> Generator[tuple[int, int], None, Verification]:
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
 
@@ -65,7 +65,7 @@ def verifying(
     index up to the last entry, says what the entries say. The stored copies that checkpoints are opened from are not
     read: whoever opens one compares it with its entry. Nobody who writes meanwhile waits for it.
     """
-    replay = Replay(reader, head.number) if indexed else Replay()
+    replay = Replay(reader, head.number)
     answers = 0
     for entry in entries_of(reader, head.number):
         replay.take(entry)
@@ -80,9 +80,8 @@ def verifying(
         guard = replay.guards.get(level.number)
         if guard is not None and states.get(level.number) != snapshot_of(guard):
             raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
-    if indexed:
-        for _ in _require_indexes(reader, book):
-            yield head.number, head.number
+    for _ in _require_indexes(reader, book):
+        yield head.number, head.number
     return Verification(book.ledger, book.head.number, book.asked, answers, len(book.levels), book.head.hash)
 
 
@@ -151,17 +150,6 @@ def _require_indexes(reader: Transaction, book: Book) -> Iterator[None]:
             raise LedgerDamaged(INDEX, hint=RESTORE)
 
 
-def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]:
-    """How much of each level's budget was used after each entry that charged or changed it, from 0 to 1."""
-    replay = Replay()
-    used: dict[int, list[tuple[int, Fraction]]] = {}
-    for entry in entries:
-        replay.take(entry)
-        for level in map(int, entry.content.get("snapshots", ())):
-            used.setdefault(level, []).append((entry.number, replay.guards[level].share))
-    return used
-
-
 @final
 class Replay:
     """The state that the entries taken so far lead to, every filter decision made again."""
@@ -190,8 +178,8 @@ class Replay:
         touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
         touched |= {int(level) for level in entry.content.get("above", {})}
         derived = {str(level): digest(snapshot_of(self.guards[level])) for level in touched if level in self.guards}
-        shares = {level: used(self.guards[int(level)]) for level in derived} if "used" in entry.content else None
-        if stated != derived or entry.content.get("used") != shares:
+        shares = {level: used(self.guards[int(level)]) for level in derived}
+        if stated != derived or entry.content.get("used", {}) != shares:
             raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
 
     def _forget(self, entry: Entry) -> None:

@@ -79,7 +79,7 @@ class View:
                 name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
             }
             if about.kind == "reserved":
-                content["id"] = about.content.get("id", f"{about.content['dataset']}/{about.number}")  # as 0.1 did
+                content["id"] = about.content["id"]
             yield replace(entry, number=place, content=content, previous="", body="", hash="")
 
     def _is_of(self, analyst: str, entry: Entry, about: Entry) -> bool:

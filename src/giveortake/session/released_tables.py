@@ -130,7 +130,7 @@ def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | N
     said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
     if said.pop("format", None) != PROFILE_FORMAT:
         return found
-    return ProfileRequest.of(mechanism, **said, is_stored=True).table(found, place or 0)
+    return ProfileRequest.of(mechanism, **said).table(found, place or 0)
 
 
 def _kind(record: ReleaseRecord) -> str:
@@ -145,13 +145,9 @@ def _kind(record: ReleaseRecord) -> str:
         for kind in ("questions", "workload", "counter"):
             if kind in found:
                 return kind
-    what = (
-        "was made by an earlier version, which did not store the question"
-        if found is None
-        else "was made by a later version"
-    )
+    what = "was charged without its question" if found is None else "was made by a later version"
     if isinstance(request, dict) and "workload" in request:
-        what = "is of a workload that was not stored: an earlier version made it, or it is too large"
+        what = "is of a workload that is too large to be stored"
     raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
 
 
