@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 
-MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 _USUAL_CONFIDENCE = Confidence("0.95")
 
 
@@ -100,12 +99,12 @@ def require_within(event: Event, spend: Spend) -> None:
     if spend.is_pure:
         within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
     elif spend.epsilon is not None and spend.delta is not None:
-        left = ApproxDP(spend.epsilon - keys, spend.delta - (spend.keys or 0))
-        within = laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
+        left = ApproxDP(spend.epsilon, spend.delta - (spend.keys or 0))
+        within = keys == laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
     elif spend.rho is not None:
-        within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
+        within = keys == laplace == 0 and squares / 2 <= spend.rho
     else:
-        within = laplace == 0 and (keys * MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
+        within = keys == laplace == 0 and squares <= (spend.mu or 0) ** 2
     if not within or charged.delta > (spend.keys or 0):
         raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
 
