@@ -31,7 +31,7 @@ SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Speed, beside peers and a floor": (
         *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "house"),
     ),
-    "Answers for one budget": ("filters", "widths", "intervals", "caps", "keys"),
+    "Answers for one budget": ("filters", "widths", "caps", "keys"),
     "The same questions elsewhere": ("coming_from",),
     "Tables, marginals and synthesis": ("workloads", "synthetic"),
     "Learning": ("learning",),

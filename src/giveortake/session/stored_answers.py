@@ -29,7 +29,7 @@ Rows: TypeAlias = "list[tuple[Value, ...]]"
 Stored: TypeAlias = "dict[str, Any]"  # of one question: keys and arrays, or the file in the spool that holds them
 
 FORMAT = 1
-MANY = 1 << 16  # keys per portion: answers with more are found, noised, stored and shown in portions (2^18 until 0.1)
+MANY = 1 << 16  # keys per portion: answers with more are found, noised, stored and shown in portions
 
 
 @final
