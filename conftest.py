@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from demo_service import Running
 
 ENGINES = "how-to-engines.md"
-collect_ignore_glob = ["tests/ledger/frozen_*"]  # what older versions left behind
 SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
 NEEDS = ("spark", "statistical", "browser", "postgres", "long")
 
