@@ -1,4 +1,4 @@
-"""Ledgers in files, one charge old: as this version writes them, and as 0.1 left them."""
+"""Ledgers in files, one charge old."""
 
 from __future__ import annotations
 
@@ -32,14 +32,3 @@ def place(tmp_path: Path) -> FilePlace:
     with found.open() as ledger:
         begin(ledger)
     return found
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> FilePlace:
-    """A ledger as 0.1 left it: schema 1, and its mark beside it."""
-    place = FilePlace(tmp_path, beside=True)
-    with place.open() as ledger:
-        begin(ledger)
-    place.sql("UPDATE about SET value = '1'")
-    place.mark = None
-    return place

@@ -12,7 +12,7 @@ from typing import Any
 
 import dying_writers
 import pytest
-from kept_ledgers import TENTH, begin, charge, old, place
+from kept_ledgers import TENTH, begin, charge, place
 from ledger_places import FilePlace
 
 from forked import begun, ended, exit_code
@@ -26,7 +26,7 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger import pending, restore, upgrade
+from giveortake.ledger import restore
 from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import opened
@@ -191,50 +191,9 @@ def test_a_ledger_or_a_mark_that_others_may_write_is_refused(place: FilePlace, m
     place.open().close()
 
 
-# -- marks of 0.1 -------------------------------------------------------------------------------------------------
-
-
-def test_a_mark_of_0_1_is_moved_once_and_the_move_is_an_entry(old: FilePlace) -> None:
-    beside = Path(f"{old.where}.mark")
-    with old.open(read_only=True) as ledger:
-        assert ledger.verify().entries == 5
-    assert beside.exists()
-    schema, mark = pending(old.where)
-    assert "schema 1" in schema
-    assert str(beside) in mark
-    assert str(state_folder()) in mark
-    folder = {path.name: path.read_bytes() for path in old.path.parent.iterdir()}
-    with old.open() as ledger:
-        assert ledger.history()[-1].content["what"] == "mark"
-        assert ledger.reserve(TENTH, dataset="d", key="k0").answer == "k0"
-        charge(ledger, "k1")
-        ledger.verify()
-    assert not beside.exists()
-    assert pending(old.where) == upgrade(old.where) == []
-    for name, content in folder.items():
-        (old.path.parent / name).write_bytes(content)
-    with pytest.raises(LedgerRolledBack):
-        old.open()
-
-
-def test_a_mark_of_0_1_that_comes_back_after_it_was_moved_is_not_believed(old: FilePlace) -> None:
-    beside = Path(f"{old.where}.mark")
-    content = beside.read_bytes()
-    old.open().close()
-    old.lose_mark()
-    beside.write_bytes(content)
-    for path in (state_folder() / "paths").iterdir():
-        if old.where in path.read_text():
-            path.unlink()
-    with pytest.raises(LedgerForeign, match="no mark"):
-        old.open()
-
-
 @pytest.mark.parametrize("is_read_only", [False, True])
 @pytest.mark.parametrize("is_whole", [False, True])
-def test_a_mark_beside_a_ledger_that_0_1_did_not_write_is_not_believed(
-    place: FilePlace, is_whole: bool, is_read_only: bool
-) -> None:
+def test_a_mark_beside_a_ledger_is_not_believed(place: FilePlace, is_whole: bool, is_read_only: bool) -> None:
     """Whoever may write there can make one for an old copy, and take it to where nobody has seen the ledger."""
     with place.open() as ledger:
         head = ledger.chain.head
@@ -248,52 +207,14 @@ def test_a_mark_beside_a_ledger_that_0_1_did_not_write_is_not_believed(
         place.open(read_only=is_read_only)
 
 
-def test_a_ledger_of_0_1_that_is_behind_its_mark_is_refused_as_ever(old: FilePlace) -> None:
-    old.mark = f"{old.where}.mark"
-    before = old.backup()
-    with old.open() as ledger:
-        charge(ledger, "k1")
-    old.put_back(before)
-    old.mark = None
-    with pytest.raises(LedgerRolledBack):
-        old.open()
-    old.delete()
-    with pytest.raises(LedgerMissing):
-        old.open()
-
-
-STEPS = ["mark begun", "path claimed", "migrated", "migration committed", "written", "committed", "marked"]
-
-
-@pytest.mark.parametrize("label", [*STEPS, "old mark removed"])
-def test_a_move_of_the_mark_that_is_killed_at_any_step_is_ended_by_the_next(old: FilePlace, label: str) -> None:
-    before = old.backup()
-    assert exit_code(dying_writers.open_until, old.where, label) == -signal.SIGKILL
-    with old.open() as ledger:
-        assert [entry.kind for entry in ledger.history()].count("moved") == 1
-        assert ledger.population("people").spent == Fraction(1, 10)
-        charge(ledger, "k1")
-        ledger.verify()
-    assert not Path(f"{old.where}.mark").exists()
-    old.put_back(before)
-    with pytest.raises(LedgerRolledBack):
-        old.open()
-
-
-def test_several_processes_move_a_mark_once(old: FilePlace, tmp_path: Path) -> None:
-    logs = [tmp_path / f"{number}.log" for number in range(4)]
-    assert ended(*(begun(dying_writers.write_facts, old.where, log) for log in logs)) == [0] * 4
-    assert {log.read_text().split()[1] for log in logs} == {"6"}
-
-
 # -- versions -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_ledger_of_a_later_version_is_too_new_and_not_damaged(place: FilePlace, read_only: bool) -> None:
     with place.open() as running:
-        place.sql("UPDATE about SET value = '3'")
-        with pytest.raises(LedgerTooNew, match="schema 3"):
+        place.sql("UPDATE about SET value = '4'")
+        with pytest.raises(LedgerTooNew, match="schema 4"):
             running.levels()
     with pytest.raises(LedgerTooNew, match="upgrade giveortake"):
         place.open(read_only=read_only)
@@ -332,19 +253,15 @@ def test_entries_of_a_later_version_are_told_from_damage(place: FilePlace, later
 # -- commands -----------------------------------------------------------------------------------------------------
 
 
-def test_the_commands_for_owners(old: FilePlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_for_owners(place: FilePlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def output(*arguments: object) -> str:
         assert cli.main(["ledger", *map(str, arguments)]) == 0
         return capsys.readouterr().out
 
-    assert "schema 1" in output("upgrade", old.where, "--check")
-    assert FileMark(Path(f"{old.where}.mark")).read() is not None
-    assert "schema 1" in output("upgrade", old.where)
-    assert "schema 1" not in output("upgrade", old.where, "--check")
-    assert "6 entries" in output("backup", old.where, "--to", tmp_path / "copy.ledger")
-    assert "entry 7" in output("move", old.where, "--to", tmp_path / "new.ledger", "--reason", "a new disk")
-    assert "7 entries" in output("verify", tmp_path / "new.ledger")
-    assert cli.main(["ledger", "verify", old.where]) == 2
+    assert "5 entries" in output("backup", place.where, "--to", tmp_path / "copy.ledger")
+    assert "entry 6" in output("move", place.where, "--to", tmp_path / "new.ledger", "--reason", "a new disk")
+    assert "6 entries" in output("verify", tmp_path / "new.ledger")
+    assert cli.main(["ledger", "verify", place.where]) == 2
     assert "new.ledger" in "".join(capsys.readouterr().err.split("\n"))
 
 

@@ -26,8 +26,6 @@ from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 
 TENTH = Laplace(10)
-LATER = {"alias", "checkpoint", "defect", "denied", "token", "withdrawn"}  # than the golden files
-KINDS_OF_0_2 = {"declared", "drawn", "failed", "forgiven", "moved", "rekeyed", "repeated"}
 
 
 def begin(ledger: Ledger) -> None:
@@ -166,45 +164,3 @@ def test_a_file_can_have_its_mark_on_a_server(server: str, tmp_path: Path) -> No
     place.put_back(backup)
     with pytest.raises(LedgerRolledBack):
         place.open()
-
-
-def test_a_ledger_of_0_1_can_be_read_for_ever(tmp_path: Path) -> None:
-    golden = (Path(__file__).parent / "golden" / "entries.jsonl").read_text(encoding="ascii").splitlines()
-    place = FilePlace(tmp_path)
-    restore(place.where, reason="from the golden file", export=golden, charge=Pure("0.05"))
-    with place.open() as ledger:
-        assert {entry.kind for entry in ledger.history()} == set(KINDS) - KINDS_OF_0_2 - LATER
-        assert {level.name: str(level.spent) for level in ledger.levels() if isinstance(level.budget, PureDP)} == {
-            "patients": "3/5",
-            "ann": "1/5",
-        }
-        ledger.verify()
-
-
-def test_a_ledger_of_0_2_can_be_read_for_ever(tmp_path: Path) -> None:
-    golden = (Path(__file__).parent / "golden" / "entries_of_0_2.jsonl").read_text(encoding="ascii").splitlines()
-    place = FilePlace(tmp_path)
-    restore(place.where, reason="from the golden file", export=golden, charge=Pure("0.05"))
-    with place.open() as ledger:
-        assert {entry.kind for entry in ledger.history()} == set(KINDS) - {"drawn"} - LATER
-        spent = {level.name: str(level.spent) for level in ledger.levels() if isinstance(level.budget, PureDP)}
-        assert spent == {"staff": "4/25", "shifts": "4/25", "bob": "4/25", "cyd": "3/50"}
-        rest = next(level for level in ledger.levels() if level.name == "patients")
-        assert (rest.spent["ε"], len(rest.allotments)) == (Fraction(31, 100), 2)
-        (hers,) = (each for each in ledger.failures() if each.name == "ann")
-        assert (hers.failed, hers.left, hers.allowed) == (2, 2, 4)
-        ledger.verify()
-
-
-def test_draws_of_0_2_can_be_read_for_ever(tmp_path: Path) -> None:
-    golden = (Path(__file__).parent / "golden" / "draws_of_0_2.jsonl").read_text(encoding="ascii").splitlines()
-    place = FilePlace(tmp_path)
-    restore(place.where, reason="from the golden file", export=golden, charge=Pure("0.05"))
-    with place.open() as ledger:
-        drawn = [entry for entry in ledger.history() if entry.kind == "drawn"]
-        assert [entry.content["drawn"] for entry in drawn] == [{"n": 5}, {"n": -7}, {"n": 11}]
-        ended, begun = (entry.number for entry in ledger.history() if entry.kind == "reserved")
-        assert ledger.kept(ended) == [{"n": 5}, {"n": -7}]
-        with pytest.raises(LedgerMismatch):  # nobody knows what was told after the export
-            ledger.keep(begun, 1, {"n": 13})
-        ledger.verify()

@@ -101,28 +101,6 @@ def test_the_same_table_has_another_fingerprint_in_another_ledger(tmp_path: Path
     assert len(found) == 2
 
 
-def test_a_fingerprint_of_0_1_is_compared_once_and_then_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = FilePlace(tmp_path)
-    with monkeypatch.context() as before:
-        before.setattr("giveortake.ledger.drafts.Draft.keyed", lambda _draft, fingerprint: fingerprint)
-        with place.open() as ledger:
-            put(ledger, "visits")
-            assert ledger.versions("visits") == [("1", CONTENT)]
-    with place.open(read_only=True) as ledger:
-        assert ledger.holder(CONTENT) == ("visits", "people of visits")
-    with place.open() as ledger:
-        with pytest.raises(SameTable):
-            put(ledger, "copy", CONTENT, new_population="others")
-        for _ in range(2):
-            assert put(ledger, "visits").version == "1"
-        assert [entry.kind for entry in ledger.history()].count("rekeyed") == 1
-        assert str(ledger.versions("visits")[0][1]).startswith("hmac-sha256:")
-        ledger.verify()
-    with place.open() as ledger:
-        assert put(ledger, "visits").version == "1"
-        assert put(ledger, "visits", OTHER).version == "2"
-
-
 def test_an_export_holds_no_fingerprint_that_could_be_tested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from giveortake import cli
 from giveortake.errors import LedgerTooOld
 from giveortake.ledger.entries import NOTHING, Point
 from giveortake.ledger.home import Home
+from giveortake.ledger.opening import rehearsal
 from giveortake.ledger.sqlite import SQLiteStore
 from giveortake.ledger.store import silent
 
@@ -55,6 +56,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "open": gt.ledger.open,
     "open to read": lambda path: gt.ledger.open(path, read_only=True),
     "protect": _protected,
+    "rehearse": rehearsal,
     "restore": lambda path: gt.ledger.restore(path, reason="a disk failed"),
     "reindex": gt.ledger.reindex,
     "move": lambda path: gt.ledger.move(path, path.with_name("new.ledger"), reason="a larger disk"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import frozen_ledger as frozen
 import pytest
 from ledger_places import FilePlace
 
@@ -55,20 +53,3 @@ def test_there_is_no_rehearsal_of_what_is_no_ledger_in_a_file(tmp_path: Path) ->
         rehearsal(tmp_path / "text.ledger")
     with pytest.raises(NotFound):
         rehearsal(":memory:")
-
-
-def test_a_ledger_of_an_earlier_version_is_brought_up_to_date_in_the_copy_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIVEORTAKE_STATE", str(tmp_path / "state"))
-    shutil.copytree(frozen.FROZEN, tmp_path / "frozen")
-    for path in (tmp_path / "frozen").rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    book = tmp_path / "frozen" / "people.ledger"
-    before = book.read_bytes()
-    with rehearsal(book) as copy:
-        copy.verify()
-        assert copy.levels()
-        copy.population("others", budget=PureDP(1))
-    assert book.read_bytes() == before
-    assert not (tmp_path / "state").exists()

@@ -129,10 +129,10 @@ def test_what_is_made_of_a_sensitive_value_has_a_name_and_stays_sensitive() -> N
     noise = Laplace("1e-3")  # which rounds to zero
     bins = Sensitive([BoundedIntegers.of(np.array(each), 9) for each in ([[1, 2, 3, 4]], [[5, 6]])])
     assert noise.release(bins.item(1)).tolist() == [[5, 6]]
-    assert noise.release(bins.item(0).tree()).tolist() == [[3, 7, 1, 2, 3, 4]]
-    assert repr(bins.item(0).tree()) == "<sensitive>"
+    assert noise.release(bins.item(0).part(0, 1)).tolist() == [[1, 2, 3, 4]]
+    assert repr(bins.item(0).part(0, 1)) == "<sensitive>"
     with pytest.raises(SensitiveValue):
-        Sensitive(np.array([[1, 2]])).tree()  # type: ignore[misc]  # (it has no bound)
+        Sensitive(np.array([[1, 2]])).part(0, 1)  # type: ignore[misc]  # (it has no bound)
     table: Any = Sensitive({"Ada": 1})
     with pytest.raises(SensitiveValue):
         table.item("Ada")

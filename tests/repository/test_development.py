@@ -49,7 +49,7 @@ def test_a_changed_file_runs_the_packages_that_it_decides_about() -> None:
     for file, packages in {
         "src/giveortake/session/query.py": {"session"},
         "src/giveortake/errors.py": {"errors"},
-        "tests/ledger/golden/entries.jsonl": {"ledger"},
+        "tests/ledger/ledger_of_0_2/visits.ledger": {"ledger"},
         "tests/spark_cluster.py": {"engines"},
         "tests/statistics_of_draws.py": {"randomness", "mechanisms", "local"},
         "docs/adr/0001-habits-and-dependencies.md": {"docs", "repository"},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.compile import Caps, Rules, Spend, measurement
+from giveortake.compile import Caps, Spend, measurement
 from giveortake.session import Session
 from giveortake.session.run_requests import RunRequest
 from small_session import FOUND, small_session
@@ -120,8 +120,3 @@ def test_any_rho_and_then_the_rest_of_a_budget_fit_it(whole: Fraction, part: Fra
         left = guard.accounts[0].remaining
         guard.charge(measurement(question, Caps(4, 4), "add-remove", Spend(rho=left)).event)
         assert guard.accounts[0].remaining < DUST
-
-
-def test_by_the_first_rules_noise_is_as_it_was() -> None:
-    first = measurement(_questions()[0], Caps(4, 4), "add-remove", Spend(rho=Fraction(1, 10)), rules=Rules.FIRST)
-    assert not gt.accounting.filter(gt.ZCDP("1/10")).admits(first.event)
