@@ -109,9 +109,7 @@ WAYS = tiered(PAIRS, list(product((True, False), ("add-remove", "change-one"), (
 
 
 @all_cases(("nullable", "neighbours", "unit"), WAYS)
-def test_no_number_gets_more_noise_than_alone_with_an_equal_share(
-    nullable: bool, neighbours: str, unit: Any
-) -> None:
+def test_no_number_gets_more_noise_than_alone_with_an_equal_share(nullable: bool, neighbours: str, unit: Any) -> None:
     narrower = 0
     with session(nullable=nullable, neighbours=neighbours, unit=unit) as s:
         for text, grouped, spend in product(QUESTIONS, ("", " GROUP BY k"), SPENDS.values()):

@@ -167,23 +167,6 @@ def test_what_an_export_writes_anew_has_its_indexes_and_makes_checkpoints(place:
         ledger.verify()
 
 
-def test_a_ledger_without_indexes_gets_them_when_it_is_opened_for_writing(place: Place) -> None:
-    with place.open() as ledger:
-        fill(ledger)
-        expected = told(ledger)
-    for table in ("finds", "lists", "used", "checkpoints", "chunks"):
-        place.sql(f"DROP TABLE {table}")
-    place.sql("DELETE FROM about WHERE name = 'indexed'")
-    with place.open(read_only=True) as ledger:
-        assert ledger.verify().entries == len(expected[-1])
-        assert ledger.burn_down() == expected[4]
-    with place.open(every=EVERY) as ledger:
-        assert told(ledger) == expected
-        ask(ledger, 50)
-        assert checkpoints(ledger)
-        ledger.verify()
-
-
 def test_a_checkpoint_of_another_shape_is_left_aside(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that another version wrote, whose books know other things: everything is read instead."""
     from giveortake.ledger import checkpoints as module  # noqa: PLC0415 (to be changed)

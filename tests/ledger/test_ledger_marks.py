@@ -218,6 +218,8 @@ def test_a_ledger_of_a_later_version_is_too_new_and_not_damaged(place: FilePlace
             running.levels()
     with pytest.raises(LedgerTooNew, match="upgrade giveortake"):
         place.open(read_only=read_only)
+    with pytest.raises(LedgerTooNew):
+        restore(place.where, reason="an old program must not touch it")
 
 
 LATER: list[dict[str, Any]] = [

@@ -224,36 +224,6 @@ def run_plainly(place: Place, statement: str) -> None:
             session.execute(statement.encode())
 
 
-NOTED = {1: (), 2: ("ALTER TABLE {s}entries ADD COLUMN note TEXT", "ALTER TABLE {s}about ADD COLUMN note TEXT")}
-
-
-@pytest.mark.parametrize("label", [None, "migrated", "migration committed"])
-def test_a_migration_is_whole_or_has_not_begun(place: Place, label: str | None) -> None:
-    def stop(reached: str) -> None:
-        if reached == label:
-            raise KeyboardInterrupt
-
-    with place.open() as ledger:
-        begin(ledger)
-        before = ledger.verify()
-    if label is None:
-        place.open(migrations=NOTED, at=stop).close()
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            place.open(migrations=NOTED, at=stop)
-    version = place.sql("SELECT value FROM about WHERE name = 'schema'")
-    assert version == ([("2",)] if label == "migrated" else [("3",)])
-    if label == "migrated":
-        with place.open() as ledger:
-            assert ledger.verify() == before
-        return
-    assert place.sql("SELECT count(note) FROM entries") == [(0,)]
-    with pytest.raises(LedgerTooNew, match="upgrade giveortake"):
-        place.open()
-    with pytest.raises(LedgerTooNew):
-        restore(place.where, reason="an old program must not touch it")
-
-
 def test_a_read_only_ledger_changes_nothing(place: Place) -> None:
     with pytest.raises(NotFound):
         place.open(read_only=True)

@@ -141,7 +141,7 @@ def test_what_is_made_of_a_sensitive_value_has_a_name_and_stays_sensitive() -> N
 def test_no_function_of_a_caller_sees_a_sensitive_value() -> None:
     public = {name for name in dir(Sensitive) if not name.startswith("_")}
     # some of it, sums over axes, and through a strategy of prefix sums: no other function
-    assert public == {"item", "open", "part", "summed", "through", "tree"}
+    assert public == {"item", "open", "part", "summed", "through"}
 
 
 def test_a_sensitive_value_shows_itself_to_mechanisms_only() -> None:
