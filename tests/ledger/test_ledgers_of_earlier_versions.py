@@ -74,9 +74,9 @@ def test_a_ledger_of_0_2_is_refused_by_name_and_stays_as_it_was(path: Path, call
 
 def test_the_command_line_refuses_it_in_the_same_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["ledger", "show", str(path)]) == 2
-    told = capsys.readouterr().err
-    assert SENTENCE in told
-    assert HINT in told
+    error = capsys.readouterr().err
+    assert SENTENCE in error
+    assert HINT in error
 
 
 def test_a_ledger_of_0_1_is_refused_too(path: Path) -> None:
