@@ -166,9 +166,19 @@ def test_what_doubles_cannot_tell_is_not_told() -> None:
 
 
 @all_cases("event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")])
-def test_sampled_releases_are_priced_both_for_adding_and_for_removing(event: events.Subsampled) -> None:
-    bundle = flattened(events.Repeated(event, 3))
-    high = bundle_delta(bundle, Fraction(1, 5)).high
+def test_sampled_releases_are_priced_both_for_adding_and_for_removing(
+    event: events.Subsampled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle, directions, sampled = flattened(events.Repeated(event, 3)), set[bool](), laws.Sampled
+
+    def recorded(law: laws.Law, rate: Fraction, removing: bool) -> laws.Law:
+        directions.add(removing)
+        return sampled(law, rate, removing)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(laws, "Sampled", recorded)
+        high = bundle_delta(bundle, Fraction(1, 5)).high
+    assert directions == {True, False}
     ((law, rate), times) = next(iter(bundle.sampled.items()))
     for removing in (True, False):
         losses = RepeatedLaw(GriddedLaw(laws.Sampled(law, rate, removing)), times)

@@ -17,7 +17,6 @@ import pytest
 
 from demo_service import COUNT
 from giveortake.advice import Advice
-from giveortake.errors import GiveOrTakeError
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 from giveortake.server.pool import Pool, Worker, WorkerFailed
@@ -144,7 +143,7 @@ def test_a_worker_that_cannot_start_says_why(tmp_path: Path, tampered: Running) 
     with pytest.raises(WorkerFailed, match=r"none\.toml"):
         started({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"})
     task = tampered.service.settings.session_task("visits")
-    with pytest.raises(GiveOrTakeError):
+    with pytest.raises(WorkerFailed):
         started({**task, "address_space": 200 << 20})
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
-from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final, runtime_checkable
 
 from giveortake import accounting
@@ -20,6 +19,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import whole
 from giveortake.mechanisms import Mechanism
 from giveortake.privacy import Guarantee
+from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from giveortake.audit.findings import Evidence, Finding
@@ -175,7 +175,7 @@ def play(
 
     def experiment(b: int) -> tuple[float, int, int]:
         while not played[b]:  # whatever leaks from game to game tells nothing about b
-            toss = randbelow(2)
+            toss = SYSTEM_ENTROPY.read(1)[0] % 2
             played[toss].append(game(toss))
         return played[b].pop(0)
 

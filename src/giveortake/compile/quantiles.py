@@ -109,7 +109,7 @@ def _crossing(difference: Floats) -> Floats:
     return crossing
 
 
-@cached(4)
+@cached(1)
 def _weights(strategy: PrefixStrategy) -> Floats:
     return strategy.weights()
 

@@ -94,12 +94,12 @@ def _column(size: int) -> tuple[int, ...]:
     return tuple(entries)
 
 
-@cached(4)
+@cached(1)
 def _matrix(size: int) -> Floats:
     return _triangle(np.array(_column(size), dtype=np.float64))
 
 
-@cached(4)
+@cached(1)
 def _decoder(size: int) -> Floats:
     """The first column of the lower triangle of ones times the inverse of B, which is constant along diagonals too."""
     column = np.array(_column(size), dtype=np.float64)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
+from giveortake.caching import Cache, serving
 from giveortake.server.guard import Guard, address_of
 from giveortake.server.latency import departure
 from giveortake.server.limits import Work
@@ -77,7 +78,8 @@ class Application:
             return  # no WebSockets
         started, trail = time.monotonic(), _Trail(_request_id(scope), _is_browsing(scope))
         try:
-            headers, body, trail.status = await self._handled(scope, receive, trail, started)
+            with serving(Cache()):  # what one request computes makes no other faster
+                headers, body, trail.status = await self._handled(scope, receive, trail, started)
         except Refused as refused:
             headers, body, trail.status = self._refused(refused, trail)
         except Exception as error:  # noqa: BLE001 (told by its class alone)

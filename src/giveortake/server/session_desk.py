@@ -83,9 +83,9 @@ class SessionDesk:
         """
         if analyst is None:
             return self.session.as_now()
-        if analyst not in self._sessions and len(self._sessions) >= _DESCRIBED:
-            self._sessions.clear()
-        known = self._sessions.get(analyst)
+        known = self._sessions.pop(analyst, None)
+        if len(self._sessions) >= _DESCRIBED:
+            del self._sessions[next(iter(self._sessions))]  # of whoever has not asked for longest
         self._sessions[analyst] = self.session.as_analyst(analyst) if known is None else known.as_now()
         return self._sessions[analyst]
 

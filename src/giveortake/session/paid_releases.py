@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack, final
 
 from giveortake.advice import Advice
 from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.caching import serving
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import Circumstances, answer_of
 from giveortake.errors import InvalidParameter, LedgerMismatch, Unprovable
@@ -94,14 +95,15 @@ class PaidRelease:
                 f"the release is about version {self.reservation.version!r} of the data, which has changed since",
                 hint="ask the question again",
             )
-        again = self.mechanism.price_again(self.asked, said.spend, self.keys)
-        refines = (*self.refines, self.reservation.reference)
-        reservation, (part,) = self.mechanism.reserve_and_draw(
-            [again], key, said.confidence, refines, self.portion, refined=self.place, twins=self.twins
-        )
-        keys, release = stored_answers.whole(self.mechanism.spool, again, part)
-        new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
-        return new.refining(self).read()
+        with serving(self.mechanism.cache):
+            again = self.mechanism.price_again(self.asked, said.spend, self.keys)
+            refines = (*self.refines, self.reservation.reference)
+            reservation, (part,) = self.mechanism.reserve_and_draw(
+                [again], key, said.confidence, refines, self.portion, refined=self.place, twins=self.twins
+            )
+            keys, release = stored_answers.whole(self.mechanism.spool, again, part)
+            new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
+            return new.refining(self).read()
 
 
 def twins_before(asked: Sequence[Priced], place: int) -> int:
