@@ -79,11 +79,17 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)  # before xdist itself, which reads the groups when its turn comes
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark what needs more than this process, so that it can be left out, and keep each kind on one worker.
+
+    What is marked `long` is left out without `--long`.
 
     There is one Spark, one browser and one server in a run: `--dist=loadgroup` sends each group to one process.
     """
+    if not config.getoption("--long"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         if item.path.name == ENGINES:
             item.add_marker(pytest.mark.xdist_group("spark"))

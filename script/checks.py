@@ -39,7 +39,7 @@ TOOLS = {
     "types": ["mypy"],
 }
 PYTEST = ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"]
-NEEDS = "statistical or cluster or browser or postgres or spark or long"
+NEEDS = "statistical or cluster or browser or postgres or spark"
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
     "OPENBLAS_NUM_THREADS": "1",  # each: two processes have two cores already
@@ -49,11 +49,14 @@ MEMORY, ENOUGH_MEMORY = Path("/dev/shm"), 4 << 30  # noqa: S108 (a folder of our
 INTERVAL = 0.1  # seconds between two looks at what runs
 NO_TESTS = 5  # pytest's exit code if a package has no quick tests
 RECORD = TESTS / "long_run.json"
+RULES = "tests/repository/test_rules_of_tests.py"  # which hold for whatever test was changed
 
 
 def main() -> int:
     """Run the checks one after another and stop at the first that fails."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, prog="script/test"
+    )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", nargs="*", metavar="PACKAGE", help=f"one of {', '.join(packages())}")
     tier.add_argument("--long", action="store_true", help="everything, at length")
@@ -79,12 +82,13 @@ def stages(quick: list[str] | None, *, long: bool = False) -> list[dict[str, lis
     """The checks by name, one stage after another: everything, or what is quick about some packages."""
     *first, types = ({name: line} for name, line in TOOLS.items())
     if quick is None:
-        tier = ["--long", f"--summary={RECORD}"] if long else ["-m", "not long"]
+        tier = ["--long", f"--summary={RECORD}"] if long else []
         return [*first, {**types, "tests and examples": [*PYTEST, *tier, "--times", "--durations=20"]}]
     chosen = quick or changed_packages()
     paths = [str(path.relative_to(ROOT)) for package in chosen for path in test_paths(package)]
     if not paths:
         return [*first, types]
+    paths += [] if REPOSITORY in chosen else [RULES]
     return [*first, {**types, f"quick tests of {', '.join(chosen)}": [*PYTEST, "-m", f"not ({NEEDS})", *paths]}]
 
 
