@@ -51,13 +51,13 @@ def test_whoever_is_told_of_a_failure_has_it_counted_even_if_an_answer_came_in_t
 
     with place.open() as ledger:
         begin(ledger)
-        before, after = datetime(2000, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+        earlier, later = datetime(2000, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
         ask(ledger, "late")
         ledger.fail_key("late", analyst="ann")  # by who does not know when it was asked for
-        ledger.fail_key("late", analyst="ann", since=after)  # it was there before
-        ledger.fail_key("nothing was charged", analyst="ann", since=before)
+        ledger.fail_key("late", analyst="ann", since=later)  # it was there before
+        ledger.fail_key("nothing was charged", analyst="ann", since=earlier)
         assert failures(ledger)["ann"] == (0, 3)
-        ledger.fail_key("late", analyst="ann", since=before)
+        ledger.fail_key("late", analyst="ann", since=earlier)
         assert failures(ledger)["ann"] == (1, 2)
         (release,) = ledger.releases(analyst="ann")
         assert (release.settled, release.failed) == (True, False)  # whoever asks again gets it

@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 from demo_service import COUNT
+from giveortake.caching import Cache
 from giveortake.server.guard import Guard
 from giveortake.server.refusals import Refused
 from giveortake.server.route_table import ROUTES
@@ -254,3 +255,16 @@ def test_wrong_tokens_are_soon_not_listened_to_and_right_ones_still_are(service:
     at_once = int(WRONG_TOKENS[1])
     replies = asyncio.run_coroutine_threadsafe(statuses(), service.loop).result()
     assert replies == [401] * at_once + [429] * (100 - at_once) + [200]
+
+
+def test_every_request_of_the_front_has_a_cache_of_its_own(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    caches: list[Cache] = []
+
+    def recorded() -> Cache:
+        caches.append(Cache())
+        return caches[-1]
+
+    monkeypatch.setattr("giveortake.server.application.Cache", recorded)
+    for who in ("ann", "bob"):
+        assert service.call(who, "GET", "/v1/me").status_code == 200
+    assert len({id(cache) for cache in caches}) == len(caches) >= 2
