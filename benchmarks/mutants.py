@@ -145,9 +145,7 @@ def scopes_up_to(farthest: Scope) -> list[Scope]:
 
 def chosen(words: Sequence[str] | None) -> list[Mutant]:
     """The mutants whose name, or whose file, contains one of some words; all without any."""
-    return [
-        each for each in MUTANTS if not words or any(word in each.name or word in each.file for word in words)
-    ]
+    return [each for each in MUTANTS if not words or any(word in each.name or word in each.file for word in words)]
 
 
 def verdicts(source: Path, mutants: Sequence[Mutant], farthest: Scope, *, control: bool) -> Iterator[Verdict]:
