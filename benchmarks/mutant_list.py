@@ -166,7 +166,7 @@ _BOUNDING = (
         _REPLAY,
     ),
     _mutant(
-        "which parts of a person are kept is decided by the column alone, at one part too many",
+        "a person counts in one part more than was said",
         "engines/sql/relations.py",
         "WHERE {rank} <= {relation.most}",
         "WHERE {rank} <= {relation.most} + 1",
@@ -341,8 +341,9 @@ _PRICES = (
         "accounting/currencies.py",
         "for order, divergence in curve if order >= self.order",
         "for order, divergence in curve if order <= self.order",
+        "accounting/test_filter_against_adversaries",
         "accounting/test_filter_conformance",
-        "accounting/test_filter_amounts",
+        "privacy/test_sampled_events",
     ),
     _mutant(
         "an irrational price is rounded down",
@@ -350,7 +351,7 @@ _PRICES = (
         "Fraction(ceiling(irrational * _STEPS), _STEPS)",
         "Fraction((irrational * _STEPS).__floor__(), _STEPS)",
         "accounting/test_filter_amounts",
-        "accounting/test_race_numbers",
+        "accounting/test_filter_against_adversaries",
     ),
     _mutant(
         "the exponential mechanism is charged without the factor two",
@@ -403,8 +404,8 @@ _ADMISSION = (
         "accounting/guards.py",
         "pot.spent += failure",
         "pot.spent += 0",
-        "accounting/test_filter_conformance",
-        "accounting/test_filter_amounts",
+        "accounting/test_partitions",
+        "accounting/test_filter_against_adversaries",
     ),
     _mutant(
         "a filter that was exceeded stays in the race",
@@ -519,20 +520,12 @@ _ADMISSION = (
 
 _CHAIN = (
     _mutant(
-        "an entry may follow any other",
-        "ledger/book.py",
-        "if entry.number != head + 1 or entry.previous != self.hash_of(head):",
-        "if entry.number != head + 1:",
+        "an entry before a checkpoint can be replaced",
+        "ledger/hashes.py",
+        "if here != expected:",
+        "if not here:",
         "ledger/test_edited_ledgers",
-        "ledger/test_ledger_hardening",
-    ),
-    _mutant(
-        "an entry is not compared with its hash",
-        "ledger/entries.py",
-        'if found != (stored if isinstance(stored, str) else stored.decode("ascii", "replace")):',
-        "if not found:",
-        "ledger/test_edited_ledgers",
-        "ledger/test_ledger_hardening",
+        "ledger/test_checkpoints",
     ),
     _mutant(
         "another history of the same length is accepted",
@@ -578,7 +571,8 @@ _CHAIN = (
         "ledger/verification.py",
         "if charged != {number: level_event(event, level, asked) for number, level in owed.items()}:",
         "if not owed and charged:",
-        "ledger/test_edited_ledgers",
+        "ledger/test_long_ledgers_are_verified",
+        "ledger/test_ledger_memory",
         "ledger/test_ledger_hardening",
     ),
     _mutant(
@@ -600,12 +594,11 @@ _IDENTITY = (
         "session/test_caps",
     ),
     _mutant(
-        "the name of a question has no spend",
-        "compile/measurement.py",
-        "return [self.digest(), self.spend.to_json()]",
-        "return [self.digest()]",
-        _GOLDEN,
-        "session/test_sessions",
+        "the name of a question has no price",
+        "ledger/digests.py",
+        '("dataset", "event", "question", "version")',
+        '("dataset", "question", "version")',
+        "ledger/test_ledger_answers",
     ),
     _mutant(
         "an answer about the old table is given for the new one",
@@ -748,8 +741,8 @@ _FAILURES = (
         "session/sealed_draws.py",
         "    failed.__context__ = None\n    raise failed.with_traceback(None) from None",
         "    raise failed",
-        "session/test_sealed",
-        "session/test_defects",
+        "session/test_crashes",
+        "session/test_adaptive_runs",
     ),
     _mutant(
         "an error of a value reaches the asker as it is",
@@ -772,6 +765,7 @@ _FAILURES = (
         "ledger/levels.py",
         "return 0 if self.stopped else max(0, self.failures - self.failed)",
         "return max(0, self.failures - self.failed)",
+        "session/test_defects",
         "ledger/test_ledger_failures",
     ),
     _mutant(

@@ -2,8 +2,9 @@
 
     python benchmarks/mutants.py [--names WORD …] [--source DIR] [--scope tests|packages|long] [--json FILE]
 
-A mutant is caught if a test fails. `--scope` says how far to look if the tests that a mutant names pass: `packages` are
-all tests of their packages that gate a change, `long` those of `script/test --long` too. `--source` is the root of the
+A mutant is caught if a test fails. Of the tests that it names, those run that need no Spark, PostgreSQL or browser. If
+they pass, `--scope` says how far to look: `packages` are all tests of their packages that gate a change, `long` those
+of `script/test --long` too. `--source` is the root of the
 checkout whose source and tests are used, this one by default. `--control` runs the same tests without a mutant first:
 if one fails then, a verdict says nothing.
 """
@@ -34,8 +35,9 @@ Scope: TypeAlias = Literal["tests", "packages", "long"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 3600  # seconds, after which a mutant that makes tests wait for ever counts as caught
+NEEDS = "cluster or browser or postgres or spark or long"  # of tests that a mutant names; its packages have these too
 PASSED, FAILED, INTERRUPTED = 0, 1, 2  # of pytest; it is interrupted where a test cannot even be collected
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _PLUGIN = """
 import pathlib
 import giveortake
@@ -97,10 +99,12 @@ class Copy:
         )
         try:
             output, _ = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
+        except BaseException as error:  # with the servers that its tests have started
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return None, "no end"
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, "no end"
+            raise
         failed = _FAILED.search(output)
         if process.returncode not in {PASSED, FAILED, INTERRUPTED} or (process.returncode and failed is None):
             raise RuntimeError(f"pytest ended with {process.returncode}:\n{output[-4000:]}")
@@ -120,7 +124,9 @@ def arguments_of(tests: Sequence[str], scope: Scope) -> list[str]:
     packages = list(dict.fromkeys(str(Path(*Path(each).parts[:2])) for each in tests))
     if scope == "long":
         return ["--long", *packages]
-    return ["-m", "not long", *(tests if scope == "tests" else packages)]
+    if scope == "packages":
+        return ["-m", "not long", *packages]
+    return ["-m", f"not ({NEEDS})", *tests]
 
 
 def verdict_of(copy: Copy, mutant: Mutant, farthest: Scope) -> Verdict:
