@@ -48,6 +48,7 @@ _SENSITIVITIES = (
         "return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)",
         "return Fraction(self.rows * reach), Fraction(self.rows * reach)",
         _GOLDEN,
+        "compile/test_stability",
         _REPLAY,
     ),
     _mutant(
@@ -55,7 +56,7 @@ _SENSITIVITIES = (
         "compile/stability.py",
         "sqrt_up(Fraction(full * rows**2 + rest**2))",
         "sqrt_up(Fraction(full * rows**2))",
-        "session/test_caps",
+        "compile/test_stability",
         _REPLAY,
     ),
     _mutant(
@@ -63,6 +64,7 @@ _SENSITIVITIES = (
         "compile/stability.py",
         "return twice * l1, twice * l2",
         "return l1, l2",
+        "compile/test_stability",
         _REPLAY,
     ),
     _mutant(
@@ -70,6 +72,7 @@ _SENSITIVITIES = (
         "compile/stability.py",
         "spread = max(most, 0) - min(least, 0)",
         "spread = most - least",
+        "compile/test_stability",
         "session/test_undeclared_values",
         _REPLAY,
     ),
@@ -78,6 +81,7 @@ _SENSITIVITIES = (
         "compile/stability.py",
         "reach = max(abs(least), abs(most))",
         "reach = abs(most)",
+        "compile/test_stability",
         _GOLDEN,
         _REPLAY,
     ),
@@ -267,8 +271,8 @@ _THRESHOLDS = (
         "compile/bins.py",
         "return single if self.levels == 1 else events.Repeated(single, self.levels)",
         "return single",
-        "compile/test_quantiles",
         _GOLDEN,
+        "compile/test_quantiles",
     ),
 )
 
@@ -341,9 +345,8 @@ _PRICES = (
         "accounting/currencies.py",
         "for order, divergence in curve if order >= self.order",
         "for order, divergence in curve if order <= self.order",
+        "accounting/test_filter_amounts",
         "accounting/test_filter_against_adversaries",
-        "accounting/test_filter_conformance",
-        "privacy/test_sampled_events",
     ),
     _mutant(
         "an irrational price is rounded down",
@@ -532,8 +535,8 @@ _CHAIN = (
         "ledger/book.py",
         "if self.hash_of(mark.number) != mark.hash:",
         "if not self.hash_of(mark.number):",
+        "ledger/test_ledger_hardening",
         "ledger/test_ledger_marks",
-        "ledger/test_edited_ledgers",
     ),
     _mutant(
         "of two copies of a ledger both move the mark",
@@ -548,6 +551,7 @@ _CHAIN = (
         "ledger/marks.py",
         "if body and digest(body) == check else None",
         "if body else None",
+        "ledger/test_ledger_faults",
         "ledger/test_ledger_marks",
     ),
     _mutant(
@@ -555,8 +559,8 @@ _CHAIN = (
         "ledger/chain.py",
         "if draft.is_marked or self.mark.read() == self._book.head:",
         "if draft:",
+        "ledger/test_ledger_hardening",
         "ledger/test_readers_beside_writers",
-        "ledger/test_ledger_marks",
     ),
     _mutant(
         "an edited index is believed",
@@ -636,8 +640,8 @@ _IDENTITY = (
         "privacy/documents.py",
         '"neighbours": content["neighbours"]}',
         '"neighbours": "add-remove"}',
+        "ledger/test_frozen_ledger",
         _LEVELS,
-        "privacy/test_privacy_events",
     ),
     _mutant(
         "a document forgets the condition on public rows",
