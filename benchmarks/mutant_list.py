@@ -207,9 +207,8 @@ _BOUNDING = (
         "engines/sql/hashes.py",
         "np.fmod((found + _OF_PERSON) * (each + _OF_PART), _PRIME)",
         "np.fmod((found + _OF_PART) * (each + _OF_PERSON), _PRIME)",
+        "engines/test_sorted_tallies",
         "engines/test_found_keys",
-        "engines/test_wide_rows",
-        _CONFORMANCE,
     ),
 )
 
@@ -399,8 +398,8 @@ _ADMISSION = (
         "accounting/race.py",
         "return all(pot.fits(failure) for pot in self._pots) and any(",
         "return any(",
+        "accounting/test_filter_against_adversaries",
         "accounting/test_filter_conformance",
-        "accounting/test_filter_amounts",
     ),
     _mutant(
         "the delta of found keys is not counted",

@@ -56,7 +56,7 @@ def test_no_changed_unit_moves_sums_by_more_than_their_sensitivity() -> None:
             stability = _stability(rows, groups, in_group, neighbours="change-one", is_cut=is_cut)
             sums = {_sums(unit, stability) for unit in _units(range(least, most + 1), rows or 1)}
             l1, l2 = stability.sensitivity(least, most)
-            found = [_norms(one, other) for one in sums for other in sums]
+            found = list(itertools.starmap(_norms, itertools.combinations(sums, 2)))
             assert max(each for each, _ in found) <= l1, (rows, groups, in_group, least, most)
             assert max(square for _, square in found) <= l2**2, (rows, groups, in_group, least, most)
 
