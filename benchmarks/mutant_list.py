@@ -47,8 +47,8 @@ _SENSITIVITIES = (
         "compile/stability.py",
         "return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)",
         "return Fraction(self.rows * reach), Fraction(self.rows * reach)",
-        _GOLDEN,
         "compile/test_stability",
+        _GOLDEN,
         _REPLAY,
     ),
     _mutant(
