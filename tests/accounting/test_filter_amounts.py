@@ -74,6 +74,18 @@ def test_irrational_prices_are_multiples_of_a_small_power_of_two(epsilon: Fracti
         }
 
 
+def test_an_irrational_price_is_rounded_up() -> None:
+    for epsilon in (Fraction(1, 7), Fraction(1), Fraction(3)):
+        assert SquaredMu().pure(epsilon) >= PureDP(epsilon).gaussian().mu ** 2
+        ((_, divergence),) = PureDP(epsilon).renyi([23]).curve
+        assert Divergence(Fraction(23)).pure(epsilon) >= divergence
+
+
+def test_a_divergence_is_read_at_no_lower_order() -> None:
+    curve = [(Fraction(2), Fraction(1)), (Fraction(4), Fraction(3)), (Fraction(8), Fraction(5))]
+    assert [Divergence(Fraction(order)).renyi(curve) for order in (2, 3, 4, 8, 9)] == [1, 3, 3, 5, None]
+
+
 @all_cases("budget", BUDGETS)
 def test_totals_stay_short_under_amounts_with_ever_new_denominators(budget: Guarantee) -> None:
     guard = filter(budget)

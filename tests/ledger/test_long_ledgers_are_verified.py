@@ -91,6 +91,10 @@ def answer_of_another(found: dict[str, Content]) -> tuple[str, Content]:
     return "reserved", found["reserved"] | given
 
 
+def charged_to_nobody(found: dict[str, Content]) -> tuple[str, Content]:
+    return "reserved", found["reserved"] | {"id": "another", "key": None, "question": "new", "levels": {}}
+
+
 def alias_of_a_known_key(found: dict[str, Content]) -> tuple[str, Content]:
     reserved = found["reserved"]
     return "alias", {"analyst": reserved["analyst"], "key": reserved["key"], "release": reserved["id"], "request": ""}
@@ -106,6 +110,7 @@ FORGERIES: list[tuple[Callable[[dict[str, Content]], tuple[str, Content]], str]]
     (drawn_twice, "not waiting"),
     (answer_of_nobody, "somebody else"),
     (answer_of_another, "somebody else"),
+    (charged_to_nobody, "had to pay"),
     (alias_of_a_known_key, "key twice"),
     (alias_of_another, "derived again"),
 ]
