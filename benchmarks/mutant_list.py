@@ -639,7 +639,7 @@ _IDENTITY = (
         "privacy/documents.py",
         '"neighbours": content["neighbours"]}',
         '"neighbours": "add-remove"}',
-        "ledger/test_frozen_ledger",
+        "privacy/test_promise_documents",
         _LEVELS,
     ),
     _mutant(
