@@ -19,7 +19,7 @@ from tiers import tiered
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = tiered(10, 100)  # on each store
+KILLS = tiered(5, 100)  # on each store
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
