@@ -38,7 +38,7 @@ TOOLS = {
     "layers": ["lint-imports"],
     "types": ["mypy"],
 }
-PYTEST = ["pytest", "--numprocesses=3", "--dist=loadgroup", "--quiet"]  # on two cores: tests wait for servers, too
+PYTEST = ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"]
 NEEDS = "statistical or cluster or browser or postgres or spark"
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},

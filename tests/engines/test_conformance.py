@@ -67,7 +67,7 @@ STEPS = {  # every nth shape in each mode; that by caps has all of them on every
     ("postgresql", 0): tiered(4, 1),
     ("postgresql", 1): 1,
     ("postgresql", 2): tiered(4, 1),
-    ("spark", 0): tiered(16, 1),
+    ("spark", 0): tiered(32, 1),
     ("spark", 1): 1,
     **({("spark", 2): 1} if is_long() else {}),
 }

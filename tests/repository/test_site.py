@@ -30,6 +30,7 @@ def built(builder: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_pages_and_docstrings_are_read_without_a_warning_and_no_link_is_dead(tmp_path: Path) -> None:
     built("dummy", tmp_path)  # everything but the writing
 

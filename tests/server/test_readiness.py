@@ -71,6 +71,7 @@ def test_a_service_does_not_start_where_it_cannot_write_and_names_the_folder(
     assert str(tmp_path / name) in err.replace("\n", "")
 
 
+@pytest.mark.long
 def test_a_service_is_unready_while_a_folder_is_read_only(ready: Demo, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
 
