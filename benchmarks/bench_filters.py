@@ -6,9 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.accounting.currencies import Currency, Epsilon, Rho
-from giveortake.accounting.filters import Filter, filter  # noqa: A004
-from giveortake.accounting.race import Race
+from giveortake.accounting.filters import Filter, Race, filter  # noqa: A004
+from giveortake.accounting.pricing import Currency, Epsilon, Rho
 from giveortake.errors import BudgetExceeded
 from giveortake.privacy import ApproxDP, events
 from harness.report import Case, Report, Row, below, slower_at_most, timed

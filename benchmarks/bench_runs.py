@@ -13,7 +13,7 @@ import polars as pl
 import giveortake as gt
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
-from giveortake.mechanisms.misfits import Candidate
+from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
 from giveortake.session.run_requests import RunRequest
 

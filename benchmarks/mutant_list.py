@@ -120,14 +120,14 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a counter's noise forgets that people change",
-        "mechanisms/running_counts.py",
+        "mechanisms/prefix_sums.py",
         'return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))',
         "return once",
         "session/test_counters",
     ),
     _mutant(
         "rows of a person that share a cell count as if they lay apart",
-        "mechanisms/residuals.py",
+        "mechanisms/marginals.py",
         "square = self.rows**2 * self.reach**2 * shrinkage(sizes)",
         "square = self.rows * self.reach**2 * shrinkage(sizes)",
         "mechanisms/test_residuals",
@@ -215,35 +215,35 @@ _BOUNDING = (
 _THRESHOLDS = (
     _mutant(
         "the threshold of found values is one step too low",
-        "mechanisms/discovered_histogram.py",
+        "mechanisms/histogram.py",
         "return cls(scale, least + 1)",
         "return cls(scale, least)",
         "mechanisms/test_categories",
     ),
     _mutant(
         "the chance that a lone value is shown is that of the next step",
-        "mechanisms/discovered_histogram.py",
+        "mechanisms/histogram.py",
         "(Fraction(3, 2) - self.threshold)",
         "(Fraction(1, 2) - self.threshold)",
         "mechanisms/test_categories",
     ),
     _mutant(
         "weights of keys of a changed person move as far as those of an added one",
-        "mechanisms/weighted_keys.py",
+        "mechanisms/partition_selection.py",
         "return length * exact.sqrt_up(Fraction(2))",
         "return Fraction(length)",
         "mechanisms/test_weighted_keys",
     ),
     _mutant(
         "the chance that a lone key is shown forgets that weights are rounded",
-        "mechanisms/weighted_keys.py",
+        "mechanisms/partition_selection.py",
         "exact.enclosure((weight + Fraction(1, 2) - threshold) / sigma)",
         "exact.enclosure((weight - threshold) / sigma)",
         "mechanisms/test_weighted_keys",
     ),
     _mutant(
         "a key is shown with the chance of one person more",
-        "mechanisms/key_selection.py",
+        "mechanisms/partition_selection.py",
         "return ratio * (count * epsilon).expm1()",
         "return ratio * ((count + 1) * epsilon).expm1()",
         "mechanisms/test_categories",
@@ -318,14 +318,14 @@ _PRICES = (
     ),
     _mutant(
         "amplification by sampling is linear",
-        "privacy/events/sampling.py",
+        "privacy/events.py",
         "enclosure(rate) * enclosure(epsilon).expm1()",
         "enclosure(rate) * enclosure(epsilon)",
         "privacy/test_sampled_events",
     ),
     _mutant(
         "parts that a changed row leaves and enters cost what one costs",
-        "accounting/prices.py",
+        "accounting/pricing.py",
         '            if neighbours == "change-one":\n                return None\n',
         "",
         "accounting/test_filter_conformance",
@@ -333,7 +333,7 @@ _PRICES = (
     ),
     _mutant(
         "a price is rounded down to whole grains",
-        "accounting/prices.py",
+        "accounting/pricing.py",
         "-(-amount.numerator * _FINEST // amount.denominator) * _STEP",
         "amount.numerator * _FINEST // amount.denominator * _STEP",
         "accounting/test_filter_amounts",
@@ -341,7 +341,7 @@ _PRICES = (
     ),
     _mutant(
         "a divergence is read at a lower order than the one that is added up",
-        "accounting/currencies.py",
+        "accounting/pricing.py",
         "for order, divergence in curve if order >= self.order",
         "for order, divergence in curve if order <= self.order",
         "accounting/test_filter_amounts",
@@ -349,7 +349,7 @@ _PRICES = (
     ),
     _mutant(
         "an irrational price is rounded down",
-        "accounting/currencies.py",
+        "accounting/pricing.py",
         "Fraction(ceiling(irrational * _STEPS), _STEPS)",
         "Fraction((irrational * _STEPS).__floor__(), _STEPS)",
         "accounting/test_filter_amounts",
@@ -357,7 +357,7 @@ _PRICES = (
     ),
     _mutant(
         "the exponential mechanism is charged without the factor two",
-        "mechanisms/exponential.py",
+        "mechanisms/selection.py",
         'events.Exponential(2 * at_least("sensitivity", sensitivity) / self.scale)',
         'events.Exponential(at_least("sensitivity", sensitivity) / self.scale)',
         "mechanisms/test_selection",
@@ -388,14 +388,14 @@ _PRICES = (
 _ADMISSION = (
     _mutant(
         "a charge fits as long as something is left",
-        "accounting/balances.py",
+        "accounting/pricing.py",
         "self.spent + cost <= self.limit",
         "self.spent < self.limit",
         "accounting/test_filter_conformance",
     ),
     _mutant(
         "the delta of found keys has no limit",
-        "accounting/race.py",
+        "accounting/filters.py",
         "return all(pot.fits(failure) for pot in self._pots) and any(",
         "return any(",
         "accounting/test_filter_against_adversaries",
@@ -403,7 +403,7 @@ _ADMISSION = (
     ),
     _mutant(
         "the delta of found keys is not counted",
-        "accounting/guards.py",
+        "accounting/filters.py",
         "pot.spent += failure",
         "pot.spent += 0",
         "accounting/test_partitions",
@@ -411,7 +411,7 @@ _ADMISSION = (
     ),
     _mutant(
         "a filter that was exceeded stays in the race",
-        "accounting/race.py",
+        "accounting/filters.py",
         "total.alive, total.spent = False, total.limit",
         "continue",
         "accounting/test_race_numbers",
@@ -419,7 +419,7 @@ _ADMISSION = (
     ),
     _mutant(
         "every filter of a race is given the whole delta",
-        "accounting/race.py",
+        "accounting/filters.py",
         "limit(currency, budget.epsilon, delta), delta)",
         "limit(currency, budget.epsilon, budget.delta), delta)",
         "accounting/test_race_numbers",
@@ -427,7 +427,7 @@ _ADMISSION = (
     ),
     _mutant(
         "of the part that a changed row leaves and the one it enters only one is charged",
-        "accounting/partitions.py",
+        "accounting/pricing.py",
         "sum(nlargest(2, (added for _, added in sums.values())))",
         "sum(nlargest(1, (added for _, added in sums.values())))",
         "accounting/test_partitions",
@@ -654,7 +654,7 @@ _IDENTITY = (
 _NOISE = (
     _mutant(
         "few draws of Laplace noise are cut instead of rounded",
-        "randomness/laplace.py",
+        "randomness/distributions.py",
         "value + 0.5 if rounding else value",
         "value",
         "randomness/test_fast_and_exact_paths",
@@ -662,7 +662,7 @@ _NOISE = (
     ),
     _mutant(
         "many draws of Laplace noise have one sign",
-        "randomness/laplace.py",
+        "randomness/distributions.py",
         "return block >> 63 if rounding else np.zeros_like(block)",
         "return np.zeros_like(block)",
         "randomness/test_fast_and_exact_paths",
@@ -670,7 +670,7 @@ _NOISE = (
     ),
     _mutant(
         "few draws of normal noise are cut instead of rounded",
-        "randomness/normal.py",
+        "randomness/distributions.py",
         "half = 0.5 if rounding else 0",
         "half = 0",
         "randomness/test_fast_and_exact_paths",
@@ -678,14 +678,14 @@ _NOISE = (
     ),
     _mutant(
         "wide noise has half its scale",
-        "randomness/wide.py",
+        "randomness/large_scales.py",
         "return shift, scale / (1 << shift)",
         "return shift, scale / (2 << shift)",
         "randomness/test_wide_scales",
     ),
     _mutant(
         "discrete Gaussian candidates are kept too seldom",
-        "randomness/discrete_gaussian.py",
+        "randomness/distributions.py",
         "survives(distance * distance / 2, _GAMMA_ERROR",
         "survives(distance * distance, _GAMMA_ERROR",
         "randomness/test_stated_laws",
@@ -693,7 +693,7 @@ _NOISE = (
     ),
     _mutant(
         "uniform integers are reduced instead of drawn again",
-        "randomness/uniform.py",
+        "randomness/entropy.py",
         "pending = np.flatnonzero(out >= bound) if bound < 1 << bits else out[:0]",
         "out %= bound\n    pending = out[:0]",
         "randomness/test_coins",
@@ -701,7 +701,7 @@ _NOISE = (
     ),
     _mutant(
         "packed coins are decided by sixteen bits alone",
-        "randomness/packed.py",
+        "randomness/bernoulli.py",
         "table[ceil(low * 2**_FIRST) : floor(high * 2**_FIRST)] = outcome",
         "table[floor(low * 2**_FIRST) : ceil(high * 2**_FIRST)] = outcome",
         "local/test_fast_paths",
@@ -716,14 +716,14 @@ _NOISE = (
     ),
     _mutant(
         "a threshold is compared with too little noise",
-        "mechanisms/above_threshold.py",
+        "mechanisms/sparse_vector.py",
         "self._noise(4, coins)",
         "self._noise(2, coins)",
         "mechanisms/test_above_threshold",
     ),
     _mutant(
         "a threshold that was reached goes on answering",
-        "mechanisms/above_threshold.py",
+        "mechanisms/sparse_vector.py",
         "self._spent = above",
         "self._spent = False",
         "mechanisms/test_above_threshold",

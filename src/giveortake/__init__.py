@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         variance,
         when,
     )
-    from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, margin, randomized_response
+    from giveortake.mechanisms.functions import exponential, gaussian, histogram, laplace, margin, randomized_response
     from giveortake.publication import publish, report
     from giveortake.session import protect
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+
 __all__ = [
     "AccessDenied",
     "AllowanceExceeded",
@@ -73,7 +74,7 @@ HIDDEN = Hidden()
 _ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|secret|token)\s*=", re.IGNORECASE)
 
 
-def shown(value: object) -> object:
+def safe_text(value: object) -> object:
     """The value as an error may show it: `HIDDEN` if it is or holds an address or a connection string.
 
     >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
@@ -155,7 +156,7 @@ class InvalidParameter(GiveOrTakeError, ValueError):
 
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
         self.name = name
-        self.value = shown(value)
+        self.value = safe_text(value)
         self.problem = problem
         super().__init__(self.named(name), hint=hint)
 

@@ -13,9 +13,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from cases import all_cases
-from giveortake.accounting import Interval, bounds, delta_interval, epsilon_interval, events, laws
-from giveortake.accounting.bounds import RepeatedLaw
-from giveortake.accounting.gridded import GriddedLaw
+from giveortake.accounting import Interval, delta_interval, epsilon_interval, events
+from giveortake.accounting.pld import bounds
+from giveortake.accounting.pld import loss as laws
+from giveortake.accounting.pld.bounds import RepeatedLaw
+from giveortake.accounting.pld.grid import GriddedLaw
 from giveortake.exact import precision
 from giveortake.privacy import GaussianDP
 from tiers import tiered

@@ -22,9 +22,8 @@ from brute_force import (
 )
 
 from cases import all_cases
-from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
-from giveortake.accounting.filters import Filter, filter  # noqa: A004
-from giveortake.accounting.race import Race
+from giveortake.accounting.filters import Filter, Race, filter  # noqa: A004
+from giveortake.accounting.pricing import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.exact import exp_up, log_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, events, gaussian_delta
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from cases import all_cases, some_examples
 from filter_strategies import BUDGETS, admitted
-from giveortake.accounting import prices
-from giveortake.accounting.currencies import Divergence, Epsilon, Rho, SquaredMu
+from giveortake.accounting import pricing
 from giveortake.accounting.filters import filter  # noqa: A004
+from giveortake.accounting.pricing import Divergence, Epsilon, Rho, SquaredMu
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 
 
@@ -51,15 +51,15 @@ def test_the_smallest_amount_is_counted() -> None:
 @some_examples
 @given(st.fractions(min_value=0, max_value=10))
 def test_grains_round_prices_up_and_limits_down(number: Fraction) -> None:
-    assert number <= prices.amount(prices.grains_up(number)) <= number + Fraction(1, 2**100)
-    assert number - Fraction(1, prices.GRAINS) < prices.amount(prices.grains_down(number)) <= number
+    assert number <= pricing.amount(pricing.grains_up(number)) <= number + Fraction(1, 2**100)
+    assert number - Fraction(1, pricing.GRAINS) < pricing.amount(pricing.grains_down(number)) <= number
 
 
 @some_examples
 @given(st.fractions(min_value=0, max_value=1, max_denominator=100))
 def test_short_fractions_and_their_squares_are_exact(number: Fraction) -> None:
     for exactly in (number, number**2 / 2, number / 10**20):
-        assert prices.amount(prices.grains_up(exactly)) == exactly
+        assert pricing.amount(pricing.grains_up(exactly)) == exactly
 
 
 @some_examples
@@ -68,7 +68,7 @@ def test_irrational_prices_are_multiples_of_a_small_power_of_two(epsilon: Fracti
     for currency in (SquaredMu(), Divergence(Fraction(23))):
         price = currency.pure(epsilon)
         assert price in {epsilon, currency.pure(epsilon)}
-        assert prices.grains_up(price) % (prices.GRAINS >> 100) == 0 or price in {
+        assert pricing.grains_up(price) % (pricing.GRAINS >> 100) == 0 or price in {
             epsilon,
             Fraction(23) * epsilon**2 / 2,
         }
@@ -92,14 +92,14 @@ def test_totals_stay_short_under_amounts_with_ever_new_denominators(budget: Guar
     for denominator in range(10**6 + 1, 10**6 + 400):
         guard.charge(events.Pure(Fraction(1, denominator)))
     for account in guard.accounts:
-        assert account.spent.denominator <= prices.GRAINS
+        assert account.spent.denominator <= pricing.GRAINS
     assert len(str(guard.snapshot())) < 6000
 
 
 def test_prices_are_the_stated_theorems() -> None:
     def price(event: events.Event, currency: Epsilon | Rho | SquaredMu | Divergence) -> Fraction | None:
-        grains = prices.price(event, currency, "add-remove")
-        return None if grains is None else prices.amount(grains)
+        grains = pricing.price(event, currency, "add-remove")
+        return None if grains is None else pricing.amount(grains)
 
     assert price(events.Laplace(10), Epsilon()) == Fraction(1, 10)
     assert price(events.Laplace(10), Rho()) == Fraction(1, 200)
@@ -119,7 +119,7 @@ def test_parallel_parts_cost_the_largest_in_each_currency_and_count_what_is_touc
     parts = [events.Exponential("0.15"), events.Laplace(10), events.Pure("0.01")]
     one, two, all_of_them = (events.Parallel(parts, touched=count) for count in (1, 2, 9))
     costs = {
-        touched: tuple(prices.amount(prices.price(event, c, "add-remove") or 0) for c in (Epsilon(), Rho()))
+        touched: tuple(pricing.amount(pricing.price(event, c, "add-remove") or 0) for c in (Epsilon(), Rho()))
         for touched, event in ((1, one), (2, two), (9, all_of_them))
     }
     assert costs[1] == (Fraction("0.15"), Fraction("0.005"))
@@ -129,8 +129,8 @@ def test_parallel_parts_cost_the_largest_in_each_currency_and_count_what_is_touc
 
 def test_parallel_parts_spend_the_largest_deltas() -> None:
     parts = [events.Approx("0.1", "1e-9"), events.DiscoveredKeys("0.2", "3e-9"), events.Pure("0.1")]
-    assert prices.amount(prices.failure(events.Parallel(parts), "add-remove")) == Fraction(3, 10**9)
-    assert prices.amount(prices.failure(events.Repeated(events.Composed(parts), 5), "add-remove")) == Fraction(
+    assert pricing.amount(pricing.failure(events.Parallel(parts), "add-remove")) == Fraction(3, 10**9)
+    assert pricing.amount(pricing.failure(events.Repeated(events.Composed(parts), 5), "add-remove")) == Fraction(
         20, 10**9
     )
 

@@ -11,7 +11,6 @@ import pytest
 import filter_contract
 from cases import all_cases
 from filter_strategies import BUDGETS
-from giveortake.accounting.currencies import Delta, Epsilon, SquaredMu
 from giveortake.accounting.filters import (
     GaussianDPFilter,
     PureDPFilter,
@@ -20,6 +19,7 @@ from giveortake.accounting.filters import (
     ZCDPFilter,
     filter,  # noqa: A004
 )
+from giveortake.accounting.pricing import Delta, Epsilon, SquaredMu
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,

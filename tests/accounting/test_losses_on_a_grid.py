@@ -12,15 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import all_cases, some_examples
-from giveortake.accounting import bounds, events, laws
-from giveortake.accounting.bounds import RepeatedLaw
-from giveortake.accounting.charges import flattened
-from giveortake.accounting.grid import GridLaw, on_grid
-from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
-from giveortake.accounting.intervals import bundle_delta
-from giveortake.accounting.normal_tails import NARROW, TAIL_ERROR, narrow, tail
-from giveortake.accounting.rounding import FUNCTION_ERROR, NotResolved
-from giveortake.accounting.tilted_sums import TiltedSum
+from giveortake.accounting import events
+from giveortake.accounting.intervals import bundle_delta, flattened
+from giveortake.accounting.pld import bounds, loss
+from giveortake.accounting.pld.bounds import RepeatedLaw
+from giveortake.accounting.pld.convolution import TiltedSum
+from giveortake.accounting.pld.floating_point import FUNCTION_ERROR, NARROW, TAIL_ERROR, NotResolved, narrow, tail
+from giveortake.accounting.pld.grid import GriddedCurve, GriddedLaw, GridLaw, on_grid
 from giveortake.exact import enclosure, normal_cdf, precision
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP
 from tiers import tiered
@@ -87,7 +85,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
     mu: float, step: float, epsilon: float, stride: int
 ) -> None:
     exact = Fraction(step)
-    grid = on_grid(laws.Normal(mu), exact, stride=stride, rest=1e-13)
+    grid = on_grid(loss.Normal(mu), exact, stride=stride, rest=1e-13)
     truth = normal_delta(mu, epsilon)
     assert grid_delta(grid, exact, epsilon, above=False) <= truth * (1 + 1e-9) + 1e-15
     assert truth <= grid_delta(grid, exact, epsilon, above=True) * (1 + 1e-9) + 1e-15
@@ -103,7 +101,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
 def test_ramps_on_any_grid_lie_between_their_two_sides(
     size: Fraction, step: Fraction, epsilon: float, ends: bool
 ) -> None:
-    grid = on_grid(laws.Ramp(size, ends), step, rest=1e-12)
+    grid = on_grid(loss.Ramp(size, ends), step, rest=1e-12)
     if epsilon >= size:
         truth = 0.0
     elif ends:
@@ -118,7 +116,7 @@ def test_ramps_on_any_grid_lie_between_their_two_sides(
 @given(st.fractions(Fraction(1, 20), 3, max_denominator=60), st.fractions(Fraction(1, 99), 1, max_denominator=99))
 def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fraction) -> None:
     """Connecting the dots keeps Σ P = 1 and Σ P e^−L = 1; merging keeps them with the merged losses."""
-    grid = on_grid(laws.Ramp(size, True), step, rest=1e-12)
+    grid = on_grid(loss.Ramp(size, True), step, rest=1e-12)
     points = losses(grid, step)
     assert float(np.sum(grid.upper)) == pytest.approx(1, abs=1e-9)
     assert float(np.sum(grid.upper * np.exp(-points))) == pytest.approx(1, abs=1e-9)
@@ -126,7 +124,7 @@ def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fra
 
 
 def test_atoms_on_the_grid_stay_where_they_are() -> None:
-    law = laws.geometric(Fraction(5), 3)
+    law = loss.geometric(Fraction(5), 3)
     grid = on_grid(law, law.step, rest=1e-12)
     assert grid.upper[:4] == pytest.approx(law.masses, rel=1e-12)
     assert np.max(np.abs(grid.excess)) < 1e-12
@@ -135,7 +133,7 @@ def test_atoms_on_the_grid_stay_where_they_are() -> None:
 @settings(max_examples=tiered(8, 20))
 @given(st.integers(2, 12), st.floats(0.01, 3))
 def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: float) -> None:
-    law = laws.categorical(Fraction(1, 3), 4)
+    law = loss.categorical(Fraction(1, 3), 4)
     step = Fraction(1, 3)
     grid = on_grid(law, step, rest=1e-12)
     summed = TiltedSum([(grid, times)], step, theta, above=True, most=1 << 12)
@@ -160,26 +158,26 @@ def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP |
 
 def test_what_doubles_cannot_tell_is_not_told() -> None:
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(laws.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
+        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(loss.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(laws.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
+        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(loss.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
 
 
 @all_cases("event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")])
 def test_sampled_releases_are_priced_both_for_adding_and_for_removing(
     event: events.Subsampled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bundle, directions, sampled = flattened(events.Repeated(event, 3)), set[bool](), laws.Sampled
+    bundle, directions, sampled = flattened(events.Repeated(event, 3)), set[bool](), loss.Sampled
 
-    def recorded(law: laws.Law, rate: Fraction, removing: bool) -> laws.Law:
+    def recorded(law: loss.Law, rate: Fraction, removing: bool) -> loss.Law:
         directions.add(removing)
         return sampled(law, rate, removing)
 
     with monkeypatch.context() as patched:
-        patched.setattr(laws, "Sampled", recorded)
+        patched.setattr(loss, "Sampled", recorded)
         high = bundle_delta(bundle, Fraction(1, 5)).high
     assert directions == {True, False}
     ((law, rate), times) = next(iter(bundle.sampled.items()))
     for removing in (True, False):
-        losses = RepeatedLaw(GriddedLaw(laws.Sampled(law, rate, removing)), times)
+        losses = RepeatedLaw(GriddedLaw(loss.Sampled(law, rate, removing)), times)
         assert bounds.delta_bounds([losses], 0.2, 0.2)[0] <= high

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 from cases import all_cases, some_examples
-from giveortake.accounting.guards import Filter
+from giveortake.accounting.filters import Filter
 from giveortake.privacy import events
 from giveortake.privacy.events import Event, InPart
 

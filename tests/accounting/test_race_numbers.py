@@ -10,9 +10,8 @@ import pytest
 
 from cases import all_cases
 from filter_strategies import admitted
-from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
-from giveortake.accounting.filters import Filter, filter  # noqa: A004
-from giveortake.accounting.race import Race, admitted_rho, best_order, limit, lineup
+from giveortake.accounting.filters import Filter, Race, admitted_rho, best_order, filter, limit, lineup  # noqa: A004
+from giveortake.accounting.pricing import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import sqrt_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events

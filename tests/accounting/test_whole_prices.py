@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 from cases import some_examples
-from giveortake.accounting.prices import amount, grains_up
-from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.accounting.pricing import amount, grains_up, noise_multiplier, priced_within
 from giveortake.privacy import events
 
 FINEST = Fraction(1, 2**100)

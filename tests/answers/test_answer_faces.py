@@ -15,8 +15,8 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.advice import on
 from giveortake.answers import Answer, Column
-from giveortake.answers.confidence import Confidence
-from giveortake.answers.numbers import shown, shown_with_margin
+from giveortake.answers.terms import Confidence
+from giveortake.answers.text import number_text, shown_with_margin
 
 
 def sample(rows: int = 3) -> Answer:
@@ -136,9 +136,9 @@ def test_whole_numbers_of_a_column_have_one_form_on_every_face() -> None:
 
 
 def test_values_without_a_margin_are_short() -> None:
-    assert shown(float("nan")) == "–"
-    assert shown(1e300) == "1e+300"
-    assert shown(datetime.datetime(2020, 1, 2, 3, 4)) == "2020-01-02 03:04:00"
+    assert number_text(float("nan")) == "–"
+    assert number_text(1e300) == "1e+300"
+    assert number_text(datetime.datetime(2020, 1, 2, 3, 4)) == "2020-01-02 03:04:00"
     assert shown_with_margin(datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2020, 1, 3)) == (
         "2020-01-02",
         "2020-01-01 … 2020-01-03",

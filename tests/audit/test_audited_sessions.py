@@ -21,7 +21,7 @@ from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
-from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
+from giveortake.mechanisms.histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
 from giveortake.session import Session
 from giveortake.session.mechanism import InteractiveMechanism

@@ -14,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.compile import Release, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated
 from giveortake.compile.postprocessing import answer_columns

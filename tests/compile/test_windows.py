@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.compile import Measurement, Release, Spend
 from giveortake.compile.postprocessing import answer_columns
 from inside import engine_of, measured

@@ -12,7 +12,7 @@ from giveortake import ledger
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.registry import is_address, place_of
 from giveortake.engines.spark.tables import connect
-from giveortake.errors import HIDDEN, GiveOrTakeError, InvalidParameter, NotFound, shown
+from giveortake.errors import HIDDEN, GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.session.configuration import configurations, from_toml
 
 SECRET = "hunter2"  # noqa: S105 (what must not be told is looked for)
@@ -111,7 +111,7 @@ def test_no_address_of_spark_is_quoted(url: str) -> None:
 
 def test_paths_are_told(tmp_path: Path) -> None:
     for path in ("trips.csv", "C:/data/trips.csv", "data/year=2024/trips.parquet", "a:b"):
-        assert shown(path) == path
+        assert safe_text(path) == path
         assert not is_address(path)
     with pytest.raises(NotFound, match=r"nowhere\.csv"):
         DuckDBEngine().add("t", str(tmp_path / "nowhere.csv"), None)

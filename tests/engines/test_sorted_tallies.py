@@ -14,7 +14,7 @@ from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb import sorted_keys, sorted_tallies
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
-from giveortake.mechanisms.weighted_keys import weights
+from giveortake.mechanisms.partition_selection import weights
 from giveortake.plan import ColumnReference, PrivateTable, Scan
 
 ROWS = 5000

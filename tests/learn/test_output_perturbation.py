@@ -24,7 +24,7 @@ from giveortake.learn.scores import target_of
 from giveortake.learn.task import Ground
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
+from giveortake.mechanisms.vectors import PerturbedDescent, Slopes
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.session.vector_run import LearningData

@@ -17,7 +17,7 @@ from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.learn.lattice import value
 from giveortake.learn.sgd import Descent, Schedule, sgd
-from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Call, ColumnReference, Filter
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import events

@@ -18,8 +18,7 @@ from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.learn.lattice import value
 from giveortake.learn.sgd import sgd
-from giveortake.mechanisms.trusted_gradients import TrustedGradients, UnitRows
-from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.mechanisms.vectors import TrustedGradients, UnitRows, VectorNoise
 from giveortake.plan import ColumnReference
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of

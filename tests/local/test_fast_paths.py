@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -13,10 +14,11 @@ from giveortake.local import affine
 from giveortake.local.affine import bucket, meeting, prime_from, supports
 from giveortake.local.bits import column_sums, set_bits
 from giveortake.local.hadamard import odd_ones, transformed
-from giveortake.randomness import packed, packed_bernoulli
+from giveortake.randomness import packed_bernoulli
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 from statistics_of_draws import counts_are_plausible
 
+coins = sys.modules[packed_bernoulli.__module__]
 generator = np.random.default_rng(7)
 
 
@@ -31,7 +33,7 @@ def test_packed_coins_have_exactly_their_probability(claim: str, plausible: bool
 
 @all_cases("probability", [Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**9), Fraction(999, 1000)])
 def test_the_table_of_packed_coins_cuts_the_unit_interval_exactly(probability: Fraction) -> None:
-    pieces = packed._pieces(probability)
+    pieces = coins._pieces(probability)
     edges = [Fraction(0), *pieces.cuts, Fraction(1)]
     for outcome in range(256):
         ones = outcome.bit_count()
@@ -45,11 +47,11 @@ def test_the_table_of_packed_coins_cuts_the_unit_interval_exactly(probability: F
 
 
 def test_a_uniform_number_at_a_cut_draws_more_digits_until_it_is_decided() -> None:
-    pieces = packed._pieces(Fraction(1, 3))
+    pieces = coins._pieces(Fraction(1, 3))
     cut = pieces.cuts[10]
     for lower in (0, 2**64 - 1):
         number = int(cut * 2**63)
-        settled = packed._settled(number, pieces.cuts, ScriptedEntropy([lower], then=lower & 255))
+        settled = coins._settled(number, pieces.cuts, ScriptedEntropy([lower], then=lower & 255))
         assert settled == (10 if lower == 0 else 11)
 
 

@@ -26,7 +26,7 @@ from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import DiscoveredHistogram, Histogram, KeySelection, Laplace, RandomizedResponse
-from giveortake.mechanisms.categories import counts_of, discovered_counts
+from giveortake.mechanisms.histogram import counts_of, discovered_counts
 from giveortake.privacy import ApproxDP, PureDP, events
 from recorded_entropy import RecordedEntropy
 

@@ -14,8 +14,7 @@ from scipy import stats
 from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.interactions import Interactions, projected
-from giveortake.mechanisms.residuals import Contribution, Residual
+from giveortake.mechanisms.marginals import Contribution, Interactions, Residual, projected
 from giveortake.privacy import GaussianDP
 from recorded_entropy import RecordedEntropy
 from statistics_of_draws import ALPHA

@@ -15,7 +15,8 @@ import giveortake as gt
 import laws
 from cases import all_cases, some_examples
 from giveortake.exact import at_least, sqrt_up
-from giveortake.mechanisms import Lattice, shaped_numbers
+from giveortake.mechanisms import Lattice
+from giveortake.mechanisms import lattice as shaped_numbers
 
 finite = st.floats(-1e9, 1e9)
 granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])

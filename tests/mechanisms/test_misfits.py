@@ -10,10 +10,10 @@ import pytest
 
 from cases import all_cases
 from giveortake import accounting
-from giveortake.accounting.currencies import Rho
+from giveortake.accounting.pricing import Rho
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms import Sensitive, misfits
-from giveortake.mechanisms.misfits import FINENESS, Candidate, Misfits
+from giveortake.mechanisms import Sensitive, selection
+from giveortake.mechanisms.selection import FINENESS, Candidate, Misfits
 from giveortake.privacy import ZCDP
 
 SHAPES = [(2, 3), (4,), (3, 2, 2)]
@@ -53,8 +53,8 @@ def test_no_neighbour_moves_a_score_by_more_than_was_declared_and_some_do(relati
 
 
 def test_scores_that_are_off_by_a_factor_of_two_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = misfits._distance
-    monkeypatch.setattr(misfits, "_distance", lambda counts, expected: 2 * right(counts, expected))
+    right = selection._distance
+    monkeypatch.setattr(selection, "_distance", lambda counts, expected: 2 * right(counts, expected))
     generator = np.random.default_rng(0)
     mechanism = Misfits(_candidates(generator), 1)
     assert _greatest_move(mechanism, generator, 1, changed=False) > mechanism.sensitivity

@@ -11,11 +11,9 @@ import pytest
 
 from cases import all_cases
 from giveortake.errors import SensitiveValue
-from giveortake.mechanisms import Laplace, Sensitive, laplace_sums
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.consistent_trees import ConsistentTree
-from giveortake.mechanisms.prefix_sums import PrefixStrategy
-from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms import Laplace, Sensitive, tails
+from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
+from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 
 SIZES = [1, 2, 7, 33, 100, 500, 1000, 1024]
@@ -161,7 +159,7 @@ def test_only_a_strategy_may_transform_what_is_sensitive() -> None:
 
 @all_cases("miss", [0.2, 0.05, 0.01, 0.001])
 def test_quantiles_of_sums_of_laplace_noises_are_never_too_small_and_seldom_much_too_large(miss: float) -> None:
-    one, two, alike, none = laplace_sums.quantiles(np.array([[1.0, 0], [1, 0.3], [1, 1], [0, 0]]), miss)
+    one, two, alike, none = tails.quantiles(np.array([[1.0, 0], [1, 0.3], [1, 1], [0, 0]]), miss)
     exactly = -math.log(miss)
     assert exactly <= one <= 1.02 * exactly
     far = two  # P = (b² e^(−t/b) − c² e^(−t/c)) / (b² − c²) for b = 1 and c = 0.3
@@ -175,7 +173,7 @@ def test_quantiles_of_sums_of_laplace_noises_are_never_too_small_and_seldom_much
 
 @all_cases("miss", [5e-4, 1e-7, 1e-12])
 def test_quantiles_at_rare_chances_are_bounded_too(miss: float) -> None:
-    one, alike = laplace_sums.quantiles(np.array([[1.0, 0], [1, 1]]), miss)
+    one, alike = tails.quantiles(np.array([[1.0, 0], [1, 1]]), miss)
     assert -math.log(miss) <= one <= 1.5 * -math.log(miss)
     assert (1 + alike / 2) * math.exp(-alike) <= miss
 
@@ -185,7 +183,7 @@ def test_sums_of_many_laplace_noises_stray_as_often_as_they_say() -> None:
     luck = np.random.default_rng(7)
     weights = luck.normal(size=(5, 60)) * luck.integers(0, 2, (5, 60))
     draws = np.abs(luck.laplace(size=(200_000, 60)) @ weights.T)
-    found = (draws > laplace_sums.quantiles(weights, 0.05)).mean(axis=0)
+    found = (draws > tails.quantiles(weights, 0.05)).mean(axis=0)
     deviation = math.sqrt(0.05 * 0.95 / 200_000)
     assert (found <= 0.05 + 6 * deviation).all()
     assert (found >= 0.046 - 6 * deviation).all()

@@ -16,7 +16,7 @@ from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.residuals import Contribution, Residual, cell_variance, covariance, rebuilt, shrinkage
+from giveortake.mechanisms.marginals import Contribution, Residual, cell_variance, covariance, rebuilt, shrinkage
 from giveortake.privacy import GaussianDP
 from statistics_of_draws import ALPHA
 

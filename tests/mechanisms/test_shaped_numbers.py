@@ -18,7 +18,7 @@ from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.shaped_numbers import added, read
+from giveortake.mechanisms.lattice import added, read
 
 NUMBERS = [1, 2, 3]
 

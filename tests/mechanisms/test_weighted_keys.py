@@ -17,7 +17,7 @@ from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.weighted_keys import weights
+from giveortake.mechanisms.partition_selection import weights
 from giveortake.privacy import GaussianDP, events
 from statistics_of_draws import ALPHA
 

@@ -9,7 +9,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake import cli
 from giveortake.privacy import Guarantee
-from giveortake.privacy.explaining import beliefs, percent_down, percent_up
+from giveortake.privacy.interpretation import beliefs, percent_down, percent_up
 
 PROMISES: list[Guarantee] = [
     gt.PureDP(1),

@@ -20,7 +20,7 @@ from giveortake.privacy import (
     RenyiDP,
     unit,
 )
-from giveortake.privacy.wording import bound, factor, written
+from giveortake.privacy.guarantee import bound, factor, written
 
 SENTENCES = (Path(__file__).parent / "golden" / "sentences.txt").read_text(encoding="utf-8").splitlines()
 TOLD: list[Guarantee] = [

@@ -15,8 +15,7 @@ from scipy.stats import norm
 from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import ApproxDP, PureDP, RenyiDP, events
-from giveortake.privacy.events import Event
-from giveortake.privacy.events.sampling import amplified, sampled_gaussian_divergence
+from giveortake.privacy.events import Event, amplified, sampled_gaussian_divergence
 
 rates = st.fractions(Fraction(1, 50), 1, max_denominator=50)
 sizes = st.fractions(Fraction(1, 50), 5, max_denominator=50)

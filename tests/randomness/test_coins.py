@@ -16,7 +16,7 @@ from giveortake import exact
 from giveortake.randomness import bernoulli, bernoulli_exp, bernoulli_real, uniform_integers
 from giveortake.randomness.bernoulli import survives
 from giveortake.randomness.certified import BLOCK
-from giveortake.randomness.lazy import Uniform
+from giveortake.randomness.entropy import Uniform
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 from statistics_of_draws import CLAIMS, counts_are_plausible
 

@@ -19,12 +19,11 @@ from giveortake import exact
 from giveortake.randomness import (
     certified,
     discrete_gaussian,
+    distributions,
     geometric,
-    laplace,
-    normal,
+    large_scales,
     rounded_laplace,
     rounded_normal,
-    wide,
 )
 from giveortake.randomness.entropy import words
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
@@ -42,8 +41,8 @@ SCALES = [
     Fraction(10**6 + 1, 3),
     Fraction(2**27),
 ]
-LAPLACE_SCALES = [*SCALES, wide.WIDEST_LAPLACE - Fraction(1, 3), wide.WIDEST_LAPLACE]
-NORMAL_SCALES = [*SCALES, wide.WIDEST_NORMAL - Fraction(1, 3), wide.WIDEST_NORMAL]
+LAPLACE_SCALES = [*SCALES, large_scales.WIDEST_LAPLACE - Fraction(1, 3), large_scales.WIDEST_LAPLACE]
+NORMAL_SCALES = [*SCALES, large_scales.WIDEST_NORMAL - Fraction(1, 3), large_scales.WIDEST_NORMAL]
 SIZE = 1500
 
 
@@ -99,7 +98,7 @@ def test_exponential_laws_agree_on_every_path(scale: Fraction, rounding: bool, e
     expected = [laplace_of(scale, word, rounding=rounding) for word in chosen]
     sampler = rounded_laplace if rounding else geometric
     fast = sampler(scale, len(chosen), ScriptedEntropy(chosen)).tolist()
-    slow = [laplace._exact(scale, word, entropy, rounding=rounding) for word in chosen]
+    slow = [distributions._exact_laplace(scale, word, entropy, rounding=rounding) for word in chosen]
     settled = [index for index, value in enumerate(expected) if value is not None]
     assert len(settled) > 0.9 * len(chosen)
     assert [fast[index] for index in settled] == [expected[index] for index in settled]
@@ -142,9 +141,9 @@ def test_normal_laws_agree_on_every_path(sigma: Fraction, rounding: bool, entrop
         near = borderline_radii(sigma, angle, turn)
         radii, angles = radii + near, angles + [angle] * len(near)
     half = len(radii)
-    fast = normal.magnitudes(sigma, 2 * half, ScriptedEntropy([*radii, *angles]), rounding=rounding).tolist()
+    fast = distributions.magnitudes(sigma, 2 * half, ScriptedEntropy([*radii, *angles]), rounding=rounding).tolist()
     pairs = list(zip(radii, angles, strict=True))
-    slow = [normal._exact(sigma, radius, angle, entropy, rounding=rounding) for radius, angle in pairs]
+    slow = [distributions._exact_normal(sigma, radius, angle, entropy, rounding=rounding) for radius, angle in pairs]
     settled = 0
     for index, (radius, angle) in enumerate(pairs):
         expected = normal_of(sigma, radius, angle, rounding=rounding)
@@ -190,9 +189,9 @@ def test_the_digits_that_follow_a_tiny_word_matter_to_an_array_too(word: int) ->
 def test_draws_are_the_same_while_another_thread_changes_the_precision(entropy: RecordedEntropy) -> None:
     chosen = words(entropy, 300).tolist()
     scale = Fraction(1000)
-    quiet = [laplace._exact(scale, word, RecordedEntropy(word), rounding=True) for word in chosen]
+    quiet = [distributions._exact_laplace(scale, word, RecordedEntropy(word), rounding=True) for word in chosen]
     pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
-    quiet_pairs = [normal._exact(scale, *pair, RecordedEntropy(pair), rounding=True) for pair in pairs]
+    quiet_pairs = [distributions._exact_normal(scale, *pair, RecordedEntropy(pair), rounding=True) for pair in pairs]
     stop = threading.Event()
 
     def hammer() -> None:
@@ -205,8 +204,12 @@ def test_draws_are_the_same_while_another_thread_changes_the_precision(entropy: 
     thread.start()
     try:
         for _ in range(3):
-            assert [laplace._exact(scale, word, RecordedEntropy(word), rounding=True) for word in chosen] == quiet
-            assert [normal._exact(scale, *p, RecordedEntropy(p), rounding=True) for p in pairs] == quiet_pairs
+            assert [
+                distributions._exact_laplace(scale, word, RecordedEntropy(word), rounding=True) for word in chosen
+            ] == quiet
+            assert [
+                distributions._exact_normal(scale, *p, RecordedEntropy(p), rounding=True) for p in pairs
+            ] == quiet_pairs
     finally:
         stop.set()
         thread.join()
@@ -222,7 +225,7 @@ def test_an_exact_draw_that_exceeds_64_bits_widens_the_array() -> None:
 
 
 def test_the_first_word_of_all_zeros_is_a_large_draw_in_the_vector_path() -> None:
-    scale = wide.WIDEST_LAPLACE
+    scale = large_scales.WIDEST_LAPLACE
     drawn = rounded_laplace(scale, 6, ScriptedEntropy([0, -(2**63), 2**62, 2**62, 2**62, 2**62, 0, 0, 0]))
     first, second, *rest = drawn.tolist()
     assert first > 63 * math.log(2) * 2**34

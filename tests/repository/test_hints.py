@@ -10,8 +10,7 @@ from string import Formatter
 from typing import TYPE_CHECKING
 
 from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, Advice, on
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.wire.causes import error_of, refusal_of
 

@@ -20,7 +20,7 @@ from giveortake.errors import QueryRefused
 from giveortake.plot.svg.intervals import MOST_PANELS, MOST_ROWS, bars, figure
 from giveortake.plot.svg.markup import tag
 from giveortake.plot.svg.scales import Scale, brief
-from giveortake.privacy.explaining import beliefs
+from giveortake.privacy.interpretation import beliefs
 from giveortake.server.console.charts import (
     attacker_chart,
     belief_chart,

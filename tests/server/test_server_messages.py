@@ -6,8 +6,8 @@ import json
 import re
 
 from giveortake.answers import Answer
-from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column
+from giveortake.answers.terms import Caps
 from giveortake.server.console.examples import snippets
 from giveortake.server.console.forms import Form
 from giveortake.server.console.uncertainty import Measured, measured_of, uncertain

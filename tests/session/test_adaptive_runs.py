@@ -18,7 +18,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
-from giveortake.mechanisms.misfits import Candidate, Misfits
+from giveortake.mechanisms.selection import Candidate, Misfits
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session.adaptive_run import AdaptiveRun

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import giveortake as gt
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.errors import InvalidParameter
 from profiled_trips import BY_REGION, BY_TOWN, COUNT, found_keys, profiled, session
 

@@ -14,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.compile import Measurement
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session

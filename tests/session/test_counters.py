@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.errors import (
     AllowanceExceeded,
     BudgetExceeded,
@@ -26,8 +26,7 @@ from giveortake.errors import (
     QueryRefused,
 )
 from giveortake.mechanisms import Gaussian
-from giveortake.mechanisms.running_counts import RunningCount, moved
-from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
 from giveortake.session.session import mechanism_of
 from statistics_of_draws import ALPHA
 

@@ -17,7 +17,7 @@ import giveortake as gt
 from giveortake.errors import AllowanceExceeded, InvalidParameter, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
-from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
+from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
 from giveortake.privacy import events
 from giveortake.session.run_steps import Counted, Watch
 from giveortake.session.session import Session, mechanism_of

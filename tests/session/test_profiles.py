@@ -16,7 +16,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from evil_tables import Table, random_table
-from giveortake.answers.caps import least_error
+from giveortake.answers.terms import least_error
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events

@@ -24,7 +24,7 @@ from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
 from giveortake.engines.sql.statements import Coded
 from giveortake.exact import sqrt_down, sqrt_up
-from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.prefix_sums import SquareRoot
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import ASKED, MODES, Mode, replay

@@ -11,7 +11,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.errors import AllowanceExceeded, BudgetExceeded, QueryFailed
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of

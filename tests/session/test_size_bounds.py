@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from giveortake.caching import Cache, serving
-from giveortake.mechanisms.weighted_sums import reach
+from giveortake.mechanisms.tails import reach
 from giveortake.session import size_bounds
 from giveortake.session.dimensions import size_edges
 from giveortake.session.size_bounds import Share, Sizes, share_left_out, share_left_out_of_groups

@@ -13,8 +13,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer
-from giveortake.answers.cap_terms import CAP_TERMS, CapTerms
-from giveortake.answers.spend_terms import TERMS, SpendTerms
+from giveortake.answers.terms import CAP_TERMS, TERMS, CapTerms, SpendTerms
 from giveortake.cli import session_options
 from giveortake.errors import InvalidParameter
 from giveortake.session import Query, Session

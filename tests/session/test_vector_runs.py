@@ -17,7 +17,7 @@ import giveortake as gt
 from giveortake.compile import Spend
 from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, QueryRefused
-from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session import Session

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.compile import Caps, Spend
-from giveortake.mechanisms import Gaussian, residuals
+from giveortake.mechanisms import Gaussian, marginals
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload.asked_workload import AskedWorkload
@@ -81,7 +81,7 @@ def _require_scaled(session: Session, table: pl.DataFrame) -> None:
 def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residuals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(marginals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
     monkeypatch.setattr(Gaussian, "noise", lambda _, size, __=None: np.zeros(size, dtype=np.int64))
     table = _table()
     session = gt.protect(

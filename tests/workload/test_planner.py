@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cases import all_cases
-from giveortake.mechanisms.residuals import cell_variance
+from giveortake.mechanisms.marginals import cell_variance
 from giveortake.workload.layout import Layout
 from giveortake.workload.planner import goal_weights, least_noise
 

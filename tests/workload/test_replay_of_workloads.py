@@ -17,8 +17,8 @@ import giveortake as gt
 from giveortake.compile import Spend
 from giveortake.engines.sql import vector_statements
 from giveortake.exact import sqrt_up
-from giveortake.mechanisms import Gaussian, Laplace, residuals
-from giveortake.mechanisms.residuals import Contribution, Residual, shrinkage
+from giveortake.mechanisms import Gaussian, Laplace, marginals
+from giveortake.mechanisms.marginals import Contribution, Residual, shrinkage
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload import attributes as attributes_module
@@ -131,7 +131,7 @@ def _released_pairs(mode: Mode, tries: int, spend: Spend) -> list[tuple[Workload
 @pytest.fixture(autouse=True)
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything runs as it does, but that no noise is drawn."""
-    monkeypatch.setattr(residuals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(marginals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
     for noise in (Gaussian, Laplace):
         monkeypatch.setattr(noise, "noise", lambda _, size, __=None: np.zeros(size, dtype=np.int64))
 

@@ -18,9 +18,9 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError
-from giveortake.mechanisms import Gaussian, Laplace, residuals
+from giveortake.mechanisms import Gaussian, Laplace, marginals
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.residuals import Residual
+from giveortake.mechanisms.marginals import Residual
 from giveortake.session import Session
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
 from giveortake.workload.residual_design import ResidualDesign
@@ -156,7 +156,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
 @contextmanager
 def without_noise() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(residuals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
+        patch.setattr(marginals, "rounded_normal", lambda _, size, __: np.zeros(size, dtype=np.int64))
         for noise in (Gaussian, Laplace):
             patch.setattr(noise, "noise", lambda _, size, __=None: np.zeros(size, dtype=np.int64))
         yield

@@ -16,17 +16,15 @@ from giveortake.accounting.filters import (
     PureDPFilter,
     Race,
     RenyiDPFilter,
-    Snapshot,
     ZCDPFilter,
     filter,  # noqa: A004 (a held name)
 )
+from giveortake.accounting.pricing import Snapshot
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
-    from giveortake.accounting.calibration import calibrate
-    from giveortake.accounting.composition import advanced_epsilon, compose
-    from giveortake.accounting.interval import Interval
-    from giveortake.accounting.intervals import delta_interval, epsilon_interval, least_miss_rate
+    from giveortake.accounting.composition import advanced_epsilon, calibrate, compose
+    from giveortake.accounting.intervals import Interval, delta_interval, epsilon_interval, least_miss_rate
     from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 
 __all__ = [
@@ -54,11 +52,11 @@ __all__ = [
 
 _HOME_OF = {  # names that a session does not need: loaded on first use
     "ApproxOdometer": "odometers",
-    "Interval": "interval",
+    "Interval": "intervals",
     "Odometer": "odometers",
     "PureOdometer": "odometers",
     "advanced_epsilon": "composition",
-    "calibrate": "calibration",
+    "calibrate": "composition",
     "compose": "composition",
     "delta_interval": "intervals",
     "epsilon_interval": "intervals",

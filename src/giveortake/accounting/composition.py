@@ -1,28 +1,51 @@
-"""Pricing what is declared together: `compose` and the theorems behind its methods.
+"""Composition of what is declared together, and the least noise that fits a budget.
+
+Pricing what is declared together: `compose` and the theorems behind its methods.
 
 All of them hold for adaptively chosen *queries*; what must be declared beforehand is the list of charges itself. For
 charges that are chosen adaptively there are filters.
+
+The least noise for a number of releases under a budget.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from giveortake.accounting.charges import Bundle, Charge, common_terms, flattened, listed_charges
-from giveortake.accounting.intervals import bundle_epsilon
-from giveortake.accounting.laws import two_points
+from giveortake.accounting.intervals import (
+    Bundle,
+    Charge,
+    bundle_epsilon,
+    common_terms,
+    delta_interval,
+    flattened,
+    listed_charges,
+)
+from giveortake.accounting.pld.loss import two_points
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, enclosure, open_probability, precision, upper
-from giveortake.privacy import ApproxDP, ComputationalDP, Guarantee, ProbabilisticDP, PureDP, events, sequential
-from giveortake.privacy.guarantee import raised
-from giveortake.privacy.wording import bound
+from giveortake.exact import Number, enclosure, open_probability, positive, precision, sqrt_down, sqrt_up, upper, whole
+from giveortake.privacy import (
+    ZCDP,
+    ApproxDP,
+    ComputationalDP,
+    GaussianDP,
+    Guarantee,
+    ProbabilisticDP,
+    PureDP,
+    events,
+    gaussian_mu,
+    sequential,
+)
+from giveortake.privacy.guarantee import bound, raised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from giveortake.privacy import Neighbours, Unit
+
 
 Method: TypeAlias = Literal["basic", "advanced", "optimal", "tight"]
 
@@ -148,3 +171,78 @@ def _leaves(charges: Iterable[Charge], times: int) -> Iterable[tuple[Charge, int
                 yield from _leaves([event], times * more)
             case _:
                 yield charge, times
+
+
+Noise: TypeAlias = Literal["laplace", "gaussian"]
+
+_FINENESS = Fraction(1, 2**11)  # relative: noise is at most this much above the least that could be certified
+_SPARE = Fraction(1, 2**56)  # so that composing what was calibrated stays within the budget after all roundings
+_LEAST, _MOST = Fraction(1, 2**10), Fraction(2**30)  # noise multipliers that are tried
+
+
+def calibrate(noise: Noise, budget: Guarantee, *, releases: int = 1, rate: Number = 1) -> Fraction:
+    """The least noise multiplier, rounded up, with which `releases` releases keep the promise `budget` together.
+
+    Each release sees all units, or a Poisson sample of them at `rate` (stochastic gradient descent). Exact for Laplace
+    under PureDP and for Gaussian noise on all units; otherwise the noise found is certified by `delta_interval` and
+    within a two-thousandth of the least that can be.
+
+    >>> print(f"{float(calibrate('gaussian', gt.ApproxDP(1, '1e-5'))):.9f}")
+    3.730631635
+    >>> calibrate("laplace", gt.PureDP("0.5"), releases=10)
+    Fraction(20, 1)
+    """
+    if noise not in get_args(Noise):
+        raise InvalidParameter("noise", noise, "is unknown", hint='write "laplace" or "gaussian"')
+    count, share = whole("releases", releases), positive("rate", rate)
+    if share > 1:
+        raise InvalidParameter("rate", rate, "is above 1")
+    match budget:
+        case PureDP(epsilon=epsilon) if noise == "laplace" and share == 1:
+            return count / epsilon
+        case ApproxDP(epsilon=epsilon, delta=delta) if noise == "gaussian" and share == 1:
+            return _root(count) / gaussian_mu(epsilon, delta) * (1 + _SPARE)
+        case GaussianDP(mu=mu) if noise == "gaussian" and share == 1:
+            return _root(count) / mu
+        case ZCDP(rho=rho) if noise == "gaussian" and share == 1:
+            return _root(count) / sqrt_down(2 * rho)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return _least(lambda multiplier: _fits(_event(noise, multiplier, count, share), epsilon, delta))
+    raise Unprovable(
+        f"{noise} noise is not calibrated to {type(budget).__name__}" + (" after sampling" if share < 1 else ""),
+        hint="state the budget as ApproxDP(epsilon, delta)",
+    )
+
+
+def _root(count: int) -> Fraction:
+    """√count, exact, or rounded up with a margin for later roundings."""
+    root = isqrt(count)
+    return Fraction(root) if root**2 == count else sqrt_up(Fraction(count)) * (1 + _SPARE)
+
+
+def _event(noise: Noise, multiplier: Fraction, count: int, share: Fraction) -> events.Event:
+    one = events.Laplace(multiplier) if noise == "laplace" else events.Gaussian(multiplier)
+    return events.Repeated(one if share == 1 else events.Subsampled(one, share), count)
+
+
+def _fits(event: events.Event, epsilon: Fraction, delta: Fraction) -> bool:
+    return delta_interval(event, epsilon).high <= delta
+
+
+def _least(fits: Callable[[Fraction], bool]) -> Fraction:
+    """The least multiplier found to fit, by doubling and halving the interval; what is returned was checked."""
+    high = Fraction(1)
+    while not fits(high):
+        high *= 2
+        if high > _MOST:
+            raise Unprovable("no noise multiplier up to 2^30 can be certified for this budget")
+    low = high / 2
+    while low > _LEAST and fits(low):
+        low, high = low / 2, low
+    while high - low > low * _FINENESS:
+        middle = (low + high) / 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return high

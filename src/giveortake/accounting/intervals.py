@@ -1,4 +1,20 @@
-"""ε from δ, δ from ε and the trade-off curve of everything together, as intervals that contain the truth.
+"""ε(δ), δ(ε) and the trade-off of a list of events, as intervals that contain the truth.
+
+An interval that provably contains a number.
+
+Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves.
+
+Many equal promises (ε, δ): the optimal composition in closed form, without a grid.
+
+Theorem [KOV15, Thm 3.3]. Of k responses with losses ±ε₀, j have loss +ε₀ with P-probability p_j, which is
+C(k, j)e^(jε₀)/(1 + e^ε₀)^k, and Q-probability p_(k−j). The best tests are "at least j", so δ(ε) is the greatest of
+A_j − e^ε·B_j, with A_j the sum of p_i and B_j that of p_(k−i) over i ≥ j, and
+
+    ε(δ) = max(0, max_j ln((A_j − δ)/B_j)).
+
+If each of them leaks with probability δ₀, all of this happens with probability (1 − δ₀)^k and all is lost otherwise.
+
+ε from δ, δ from ε and the trade-off curve of everything together, as intervals that contain the truth.
 
 The truth is the least ε (or δ) for which the worst case of the charges is (ε, δ)-DP: of noise, its own distribution; of
 promises, the worst mechanism that keeps them. Charges of which only moments are known (zCDP, Rényi), and those
@@ -9,19 +25,21 @@ mechanisms, unless there is only one: the upper end is that of a product that no
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.accounting import bounds, laws
-from giveortake.accounting.bounds import LossSum, RepeatedLaw
-from giveortake.accounting.charges import Bundle, Charge, flattened
-from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
-from giveortake.accounting.interval import Interval
-from giveortake.accounting.responses import responses_epsilon
-from giveortake.accounting.rounding import NotResolved
-from giveortake.errors import Unprovable
+import numpy as np
+
+from giveortake.accounting.pld import bounds, loss
+from giveortake.accounting.pld.bounds import LossSum, RepeatedLaw
+from giveortake.accounting.pld.floating_point import FUNCTION_ERROR, TINY, UNIT, NotResolved
+from giveortake.accounting.pld.grid import GriddedCurve, GriddedLaw
+from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
 from giveortake.exact import (
     LEAST,
     Number,
@@ -33,17 +51,327 @@ from giveortake.exact import (
     precision,
     probability_down,
     probability_up,
+    shown,
+    shown_up,
     sqrt_down,
     sqrt_up,
 )
-from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, gaussian_delta, sequential
-from giveortake.privacy.guarantee import raised
-from giveortake.privacy.wording import bound
+from giveortake.privacy import (
+    ROW,
+    ZCDP,
+    ApproxDP,
+    ComputationalDP,
+    GaussianDP,
+    Guarantee,
+    ProbabilisticDP,
+    PureDP,
+    RenyiDP,
+    events,
+    gaussian_delta,
+    sequential,
+)
+from giveortake.privacy.guarantee import bound, raised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from giveortake.accounting.pld.floating_point import Floats
     from giveortake.privacy import Neighbours, Unit
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """low ≤ the number meant ≤ high, both certified.
+
+    >>> Interval(Fraction(1, 2), Fraction(3, 4)).width
+    Fraction(1, 4)
+    """
+
+    low: Fraction
+    high: Fraction
+
+    @property
+    def width(self) -> Fraction:
+        """The distance between the two ends."""
+        return self.high - self.low
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int | float | Fraction) and self.low <= number <= self.high
+
+    def __str__(self) -> str:
+        return f"between {shown(self.low, 9)} and {shown_up(self.high, 9)}"
+
+
+Charge: TypeAlias = events.Event | Guarantee
+
+_MOST_ATOMS = 1 << 16
+
+
+@dataclass(slots=True)
+class Bundle:
+    """The sum of some charges.
+
+    Laws in `losses` are exact worst cases; laws in `worst` are upper bounds only. Exponential mechanisms are among the
+    latter, because the law of one release is the greatest over several pairs, none of which is the worst throughout;
+    for `sampled` ones the law says which they are, see `Law.attained`.
+
+    Theorem [DRS22, Cor. 3.3]: Gaussian noise adds by μ². Promises of which only moments are known add in their own
+    currency [BS16], [Mir17]. All else is a law of the privacy loss and a number of times.
+    """
+
+    unit: Unit = ROW
+    neighbours: Neighbours = "add-remove"
+    mu_squared: Fraction = Fraction(0)
+    losses: Counter[loss.Law] = field(default_factory=Counter)
+    sampled: Counter[tuple[loss.Law, Fraction]] = field(default_factory=Counter)
+    moments: list[tuple[Guarantee, int]] = field(default_factory=list)
+    worst: Counter[loss.Law] = field(default_factory=Counter)  # upper bounds of laws: they give no lower bound
+
+    def mu(self) -> Fraction:
+        """μ of all Gaussian noise together, rounded up."""
+        return sqrt_up(self.mu_squared)
+
+    def add(self, charge: Charge, times: int = 1) -> None:
+        """Count a charge `times` times."""
+        match charge:
+            case Guarantee():
+                self._add_promise(charge, times)
+            case events.Composed(events=parts):
+                for part in parts:
+                    self.add(part, times)
+            case events.Repeated(event=event, times=repetitions):
+                self.add(event, times * repetitions)
+            case events.Parallel():
+                self._add_parallel(charge, times)
+            case events.InPart() | events.GaussianKeys():
+                self._add_bounds(charge, times)
+            case events.Subsampled():
+                self._add_sampled(charge, times)
+            case events.Gaussian(noise_multiplier=noise):
+                self.mu_squared += times / noise**2
+            case events.ZCDP() | events.DiscreteGaussian():
+                self.moments.append((charge.guarantee(unit=self.unit, neighbours=self.neighbours), times))
+            case _:
+                law = law_of(charge)
+                if law is None:
+                    promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)
+                    self._add_promise(promise, times, attained=not isinstance(charge, events.Geometric))
+                else:
+                    (self.losses if law.attained else self.worst)[law] += times
+
+    def _add_bounds(self, event: events.InPart | events.GaussianKeys, times: int) -> None:
+        """Add promises that bound a release from above only: no pair of tables is known to attain them.
+
+        It is not known in which parts the worst pair differs; and of found keys only a part of the noise is shown.
+        """
+        terms: Any = {"unit": self.unit, "neighbours": self.neighbours}
+        if isinstance(event, events.InPart):
+            bounds: list[Guarantee] = [event.guarantee(**terms)]
+        else:
+            bounds = [GaussianDP(1 / event.noise_multiplier, **terms), ApproxDP(0, event.delta, **terms)]
+        for promise in bounds:
+            self._add_promise(promise, times, attained=False)
+
+    def _add_promise(self, promise: Guarantee, times: int, *, attained: bool = True) -> None:
+        """Add a promise as the worst mechanism that keeps it: exact if `attained`, otherwise an upper bound."""
+        losses = self.losses if attained else self.worst
+        match promise:
+            case PureDP(epsilon=epsilon):
+                losses[loss.two_points(epsilon)] += times
+            case ApproxDP(epsilon=epsilon, delta=delta) | ProbabilisticDP(epsilon=epsilon, delta=delta):
+                losses[loss.two_points(epsilon, delta)] += times
+            case GaussianDP(mu=mu) if attained:
+                self.mu_squared += times * mu**2
+            case GaussianDP(mu=mu):
+                losses[loss.Normal(float(mu) * (1 + 2.0**-50))] += times
+            case ZCDP() | RenyiDP():
+                self.moments.append((promise, times))
+            case _:
+                raise Unprovable(
+                    f"{type(promise).__name__} adds up by basic composition only",
+                    hint='use method="basic"' if isinstance(promise, ComputationalDP) else None,
+                )
+
+    def _add_parallel(self, charge: events.Parallel, times: int) -> None:
+        """Theorem [Fre18, Thm 14]: one unit touches `touched` parts.
+
+        Of equal parts that many count; of parts with one kind of noise the least noisy count, because less noise
+        dominates more; others go by their promises.
+        """
+        promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)  # refuses change-one
+        ranked = _least_noisy(charge.events)
+        touched = min(charge.touched, len(charge.events))
+        if ranked is None:
+            self._add_promise(promise, times, attained=False)
+            return
+        for part in ranked[:touched]:
+            self.add(part, times)
+
+    def _add_sampled(self, charge: events.Subsampled, times: int) -> None:
+        """Add a Poisson sample of a symmetric law as a sampled law, and anything else by its amplified promise."""
+        promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)  # refuses what has no theorem
+        inner = Bundle(self.unit, self.neighbours)
+        inner.add(charge.event)
+        if charge.rate == 1:
+            self.add(charge.event, times)
+            return
+        base = inner.single_law()
+        if charge.scheme == "poisson" and base is not None:
+            self.sampled[base, charge.rate] += times
+        else:
+            self._add_promise(promise, times, attained=False)
+
+    def single_law(self) -> loss.Law | None:
+        """The one law that this bundle consists of, if it is symmetric and finite."""
+        if self.moments or self.sampled:
+            return None
+        if self.worst:
+            return next(iter(self.worst)) if self.is_one_maximum() else None
+        if self.mu_squared and not self.losses:
+            return loss.Normal(float(self.mu()))
+        if not self.mu_squared and list(self.losses.values()) == [1]:
+            (law,) = self.losses
+            return law if law.infinite == 0 else None
+        return None
+
+    def is_one_maximum(self) -> bool:
+        """Whether this is a single release, sampled or not, of a law that is the greatest over several pairs.
+
+        Then the law is exact: at every ε some pair attains it. Sampling keeps the order of curves, so that it stays so.
+        """
+        if self.mu_squared or self.moments or self.losses:
+            return False
+        releases = [*self.worst.items(), *((law, times) for (law, _), times in self.sampled.items())]
+        return [(law.attained, times) for law, times in releases] == [(False, 1)]
+
+    def known(self) -> Bundle:
+        """This bundle without the charges of which only an upper bound is known."""
+        sampled = Counter({key: times for key, times in self.sampled.items() if key[0].attained})
+        return replace(self, moments=[], worst=Counter(), sampled=sampled)
+
+    def moment_promise(self) -> ZCDP | RenyiDP | None:
+        """The promises of which only moments are known, together."""
+        if not self.moments:
+            return None
+        combined = sequential(promise.repeat(times) for promise, times in self.moments)
+        if not isinstance(combined, ZCDP | RenyiDP):
+            raise Unprovable(f"{type(combined).__name__} has no curve of moments")
+        return combined
+
+
+def flattened(
+    charges: Charge | Iterable[Charge], *, unit: Unit | None = None, neighbours: Neighbours | None = None
+) -> Bundle:
+    """All charges in one bundle."""
+    listed = listed_charges(charges)
+    bundle = Bundle(*common_terms(listed, unit, neighbours))
+    for charge in listed:
+        bundle.add(charge)
+    return bundle
+
+
+def listed_charges(charges: Charge | Iterable[Charge]) -> list[Charge]:
+    """The charges as a list; a single charge becomes a list of one."""
+    if isinstance(charges, events.Event | Guarantee):
+        return [charges]
+    given: object = charges
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise InvalidParameter("charges", charges, "is not a list of events or promises")
+    listed = list(given)
+    if not listed:
+        raise InvalidParameter("charges", listed, "is empty", hint="nothing was released, so there is nothing to state")
+    for charge in listed:
+        if not isinstance(charge, events.Event | Guarantee):
+            raise InvalidParameter(
+                "charges", charge, "is neither an event nor a promise", hint='write, for example, PureDP("0.1")'
+            )
+    return listed
+
+
+def common_terms(
+    charges: Iterable[Charge], unit: Unit | None, neighbours: Neighbours | None
+) -> tuple[Unit, Neighbours]:
+    """The unit and the neighbours that all promises state, or those given; events state none."""
+    stated = {(charge.unit, charge.neighbours) for charge in charges if isinstance(charge, Guarantee)}
+    if len(stated) > 1:
+        raise MismatchedPromises(
+            "the promises protect different units or count neighbours differently",
+            hint="bound how many rows one unit holds, and state all promises for the same unit and neighbours",
+        )
+    for known_unit, known_neighbours in stated:
+        if unit not in {None, known_unit} or neighbours not in {None, known_neighbours}:
+            raise MismatchedPromises("the promises were made to another unit, or count neighbours differently")
+        return known_unit, known_neighbours
+    return ROW if unit is None else unit, "add-remove" if neighbours is None else neighbours
+
+
+def law_of(event: events.Event) -> loss.Law | None:
+    """The law of the privacy loss of a single release, if one dominates it."""
+    match event:
+        case events.Laplace(noise_multiplier=noise):
+            return loss.Ramp(1 / noise, ends=True)
+        case events.Exponential(epsilon=epsilon):
+            return loss.Ramp(epsilon, ends=False)
+        case events.Geometric(scale=scale, sensitivity=steps) if steps < _MOST_ATOMS:
+            return loss.geometric(scale, steps)
+        case events.RandomizedResponse(epsilon=epsilon, categories=categories):
+            return loss.categorical(epsilon, categories)
+        case _:
+            return None
+
+
+def _least_noisy(parts: tuple[events.Event, ...]) -> list[events.Event] | None:
+    """The parts from the least to the most noise, if all are of one kind for which that order is known."""
+    if len(set(parts)) == 1:
+        return list(parts)
+    kind = type(parts[0])
+    if any(type(part) is not kind for part in parts):
+        return None
+    if kind in {events.Laplace, events.Gaussian}:
+        return sorted(parts, key=attrgetter("noise_multiplier"))
+    if kind in {events.Pure, events.Exponential, events.AboveThreshold}:
+        return sorted(parts, key=attrgetter("epsilon"), reverse=True)
+    return None
+
+
+MOST = 4096  # responses: beyond it the sums of logarithms lose digits, and the grid is as fast
+_LARGEST_RESPONSES = 600.0  # of kε₀: probabilities stay above the least double
+
+
+def responses_epsilon(epsilon: Fraction, leak: Fraction, times: int, delta: Fraction) -> tuple[float, float] | None:
+    """A lower and an upper bound of ε; None if doubles are not precise enough."""
+    loss = float(epsilon)
+    if times > MOST or not 1e-6 < loss * times < _LARGEST_RESPONSES:
+        return None
+    kept = math.exp(times * math.log1p(-float(leak)))
+    left = float(delta) + math.expm1(times * math.log1p(-float(leak)))
+    error = _relative_error(times, loss)
+    least, most = (left - error * float(delta)) / kept * (1 - error), (left + error * float(delta)) / kept * (1 + error)
+    if least <= 0 or most >= 1:
+        return None
+    hits = np.arange(times + 1, dtype=np.float64)
+    choices = np.concatenate([[0.0], np.cumsum(np.log((times - hits[:-1]) / hits[1:]))])
+    common = choices - times * math.log1p(math.exp(-loss))
+    ahead, behind = _from_each(np.exp(common - (times - hits) * loss)), _from_each(np.exp(common - hits * loss))
+    if np.any((ahead * (1 + error) > least) & (behind < TINY)):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        above = np.log((ahead * (1 + error) - least) / (behind * (1 - error)))
+        below = np.log((ahead * (1 - error) - most) / (behind * (1 + error)))
+    high, low = (float(np.max(ends[np.isfinite(ends)], initial=0.0)) for ends in (above, below))
+    return low * (1 - 2 * FUNCTION_ERROR), high * (1 + 2 * FUNCTION_ERROR)
+
+
+def _from_each(masses: Floats) -> Floats:
+    """For every j, the sum of the masses from j to the end."""
+    sums: Floats = np.cumsum(masses[::-1])[::-1]
+    return sums
+
+
+def _relative_error(times: int, loss: float) -> float:
+    """The relative error of A_j and B_j: k logarithms, their running sum of at most k ln 2, e^x and k additions."""
+    logarithms = FUNCTION_ERROR * times * (2 + math.log(times + 1)) + UNIT * times * times
+    return 2 * (logarithms + 16 * UNIT * times * (loss + 1) + 8 * FUNCTION_ERROR + 4 * UNIT * times)
+
 
 _LARGEST = 10**9  # an ε beyond it is answered without a grid
 _SMALLEST = 1e-12  # losses narrower than this are priced without a grid
@@ -109,7 +437,7 @@ def _closed_form(bundle: Bundle, delta: Fraction) -> tuple[float, float] | None:
     if bundle.mu_squared or bundle.moments or bundle.sampled or bundle.worst or len(bundle.losses) > 1:
         return None
     ((law, times),) = bundle.losses.items()
-    if not isinstance(law, laws.Lattice) or len(law.masses) != 2 or law.start != -law.largest:
+    if not isinstance(law, loss.Lattice) or len(law.masses) != 2 or law.start != -law.largest:
         return None
     if float(law.leak) >= 1:
         return None
@@ -181,7 +509,7 @@ def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     common = [RepeatedLaw(GriddedLaw(law), times) for law, times in bundle.losses.items()]
     common += [RepeatedLaw(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
     if bundle.mu_squared:
-        common.append(RepeatedLaw(GriddedLaw(laws.Normal(float(bundle.mu()))), 1))
+        common.append(RepeatedLaw(GriddedLaw(loss.Normal(float(bundle.mu()))), 1))
     moments = bundle.moment_promise()
     if moments is not None:
         common.append(RepeatedLaw(GriddedCurve(moments), 1, known=False))
@@ -190,7 +518,7 @@ def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     return [
         common
         + [
-            RepeatedLaw(GriddedLaw(laws.Sampled(law, rate, way)), times, known=one or law.attained)
+            RepeatedLaw(GriddedLaw(loss.Sampled(law, rate, way)), times, known=one or law.attained)
             for (law, rate), times in bundle.sampled.items()
         ]
         for way in (True, False)
@@ -313,7 +641,7 @@ def _as_promises(bundle: Bundle) -> tuple[list[tuple[Fraction, int]], list[Guara
     everything = [*bundle.losses.items(), *bundle.worst.items()]
     everything += [(law, times) for (law, _), times in bundle.sampled.items()]
     for law, times in everything:
-        if isinstance(law, laws.Normal):
+        if isinstance(law, loss.Normal):
             squares += times * Fraction(law.mu) ** 2 * (1 + Fraction(1, 2**40))
         else:
             pairs.append((law.largest, times))

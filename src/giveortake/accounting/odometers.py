@@ -20,7 +20,7 @@ never exceeds it.
 
 Events that spend δ themselves are priced by their ε, and their δs add to the reading's. For every d the promise holds
 with δ + d for sets S of transcripts on which these δs sum to at most d: those are transcripts of the interaction that
-refuses what would exceed d, and the pot lemma of `giveortake.accounting.race` applies, e^ε(t) in the place of e^ε.
+refuses what would exceed d, and the pot lemma of `giveortake.accounting.filters` applies, e^ε(t) in the place of e^ε.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, final
 
-from giveortake.accounting import prices
-from giveortake.accounting.currencies import Divergence, Epsilon
+from giveortake.accounting import pricing
+from giveortake.accounting.pricing import Divergence, Epsilon
 from giveortake.errors import InvalidParameter, Unpriced
 from giveortake.exact import open_probability
 from giveortake.privacy import ROW, ApproxDP, PureDP, events
-from giveortake.privacy.guarantee import raised, raised_delta
+from giveortake.privacy.guarantee import checked_neighbours, checked_unit, raised, raised_delta
 from giveortake.privacy.renyi import epsilon_from_order
-from giveortake.privacy.units import checked_neighbours, checked_unit
 
 if TYPE_CHECKING:
     from giveortake.exact import Number
@@ -103,11 +102,11 @@ class PureOdometer(Odometer):
         """The sum as a promise."""
         if not self._sum:
             return None
-        return PureDP(raised("ε", prices.amount(self._sum)), unit=self.unit, neighbours=self.neighbours)
+        return PureDP(raised("ε", pricing.amount(self._sum)), unit=self.unit, neighbours=self.neighbours)
 
     def _add(self, event: Event) -> None:
-        cost = prices.price(event, Epsilon(), self.neighbours)
-        if cost is None or prices.failure(event, self.neighbours):
+        cost = pricing.price(event, Epsilon(), self.neighbours)
+        if cost is None or pricing.failure(event, self.neighbours):
             raise Unpriced(f"a `{event.kind}` event is not ε-DP for any ε", hint="read an odometer with a δ")
         self._sum += cost
 
@@ -143,24 +142,24 @@ class ApproxOdometer(Odometer):
         if not self._started:
             return None
         with self._lock:
-            readings = [] if self._sum is None else [prices.amount(self._sum)]
+            readings = [] if self._sum is None else [pricing.amount(self._sum)]
             readings += [
-                prices.amount(total) + offset
+                pricing.amount(total) + offset
                 for total, offset in zip(self._sums, self._offsets, strict=True)
                 if total is not None
             ]
-            delta = self.delta + prices.amount(self._failures)
+            delta = self.delta + pricing.amount(self._failures)
         return ApproxDP(raised("ε", min(readings)), raised_delta(delta), unit=self.unit, neighbours=self.neighbours)
 
     def _add(self, event: Event) -> None:
-        cost = prices.price(event, Epsilon(), self.neighbours)
-        costs = [prices.price(event, Divergence(order), self.neighbours) for order in _ORDERS]
+        cost = pricing.price(event, Epsilon(), self.neighbours)
+        costs = [pricing.price(event, Divergence(order), self.neighbours) for order in _ORDERS]
         sums = [_plus(total, each) for total, each in zip(self._sums, costs, strict=True)]
         total = _plus(self._sum, cost)
         if total is None and all(each is None for each in sums):
             raise Unpriced(f"a `{event.kind}` event has no price that a proof would support")
         self._sum, self._sums, self._started = total, sums, True
-        self._failures += prices.failure(event, self.neighbours)
+        self._failures += pricing.failure(event, self.neighbours)
 
 
 def odometer(

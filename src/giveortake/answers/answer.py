@@ -1,4 +1,13 @@
-"""An answer: a table of values with intervals, and where they came from."""
+"""Answers and estimates: values with intervals, and where they came from; large answers as a stream.
+
+An answer: a table of values with intervals, and where they came from.
+
+An estimate: one number with its interval, and where they came from.
+
+A released table that is too large to be held: one `Answer` after another.
+
+Groups whose key is missing, in words: they come last, and a page that shows the first rows alone would hide them.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +15,34 @@ import csv
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, Unpack, final
 
 import numpy as np
 
-from giveortake.answers import arrow, documents, faces
-from giveortake.answers.column import Column, Value, plain
-from giveortake.answers.confidence import Confidence
-from giveortake.answers.habits import instead_of_answer
-from giveortake.answers.markdown import as_markdown
-from giveortake.answers.printable import printable
+from giveortake.answers import arrow, codec, render
+from giveortake.answers.column import Column, Value, instead_of_answer, plain
+from giveortake.answers.render import as_markdown
+from giveortake.answers.terms import Confidence
+from giveortake.answers.text import printable, shown_with_margin
 from giveortake.arguments import NO_STYLE, TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute, package
 from giveortake.exact import counted
+from giveortake.progress import rows_shown
 
 if TYPE_CHECKING:
     import os
+    from contextlib import AbstractContextManager
 
-    from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.column import Values
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.terms import Caps, LeftOut, SpendTerms
     from giveortake.exact import Number
+
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
 _UNSEEN = r"[\s\x00-\x1f\x7f-\xa0\u200b-\u200f\u2060\ufeff]*"  # characters that some spreadsheets skip at the beginning
@@ -135,12 +147,12 @@ class Released(ABC):
 
         In `columns`, numbers that are not finite are null, decimals and dates text.
         """
-        return documents.to_json(self, self.stored_name)
+        return codec.to_json(self, self.stored_name)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the answer that `to_json` wrote. It equals that answer, but cannot be refined."""
-        return cls.of_columns(*documents.from_json(text, cls.stored_name))
+        return cls.of_columns(*codec.from_json(text, cls.stored_name))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table to a Parquet file, with the ends of intervals as columns.
@@ -150,7 +162,7 @@ class Released(ABC):
         """
         from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)
 
-        write_parquet(self, Path(path), documents.provenance_of(self))
+        write_parquet(self, Path(path), codec.provenance_of(self))
 
     def to_markdown(self) -> str:
         """All rows as a table in Markdown, with what was promised below. No text of the data is taken for markup."""
@@ -158,7 +170,7 @@ class Released(ABC):
 
     def to_html(self) -> str:
         """All rows as a table in HTML, as a notebook shows the first of them. Every text is escaped."""
-        return faces.as_html(self, rows=len(self))
+        return render.as_html(self, rows=len(self))
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell.
@@ -230,13 +242,13 @@ class Released(ABC):
     # -- as text ----------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return faces.as_text(self)
+        return render.as_text(self)
 
     def __rich__(self) -> Any:
-        return faces.as_rich(self)
+        return render.as_rich(self)
 
     def _repr_html_(self) -> str:
-        return faces.as_html(self)
+        return render.as_html(self)
 
     # -- comparing --------------------------------------------------------------------------------------------
 
@@ -423,3 +435,154 @@ def _without(library: str) -> NotFound:
 def _inert(cell: Value) -> Value:
     """A cell of a CSV file that no spreadsheet takes for a formula."""
     return _FORMULA.sub("'", cell) if isinstance(cell, str) else cell
+
+
+@final
+class Estimate(Released):
+    """One number, give or take: a value, an interval, and where they came from.
+
+    >>> Estimate(0.31, 0.28, 0.34, name="share")
+    share
+    0.310 ± 0.030
+    1 row · intervals hold with 95 % each
+    """
+
+    stored_name: ClassVar[str] = "estimate"
+    __slots__ = ("_column",)
+
+    _column: Column
+
+    def __init__(self, value: Value, low: Value, high: Value, *, name: str = "value", **provenance: Any) -> None:
+        super().__init__(**provenance)
+        self._keep(_column=Column(name, [value], [low], [high]))
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Estimate:
+        value, low, high = next(columns[0].triples())
+        return cls(value, low, high, name=columns[0].name, **provenance)
+
+    @property
+    def columns(self) -> tuple[Column]:
+        return (self._column,)
+
+    @property
+    def value(self) -> Any:
+        """The estimate."""
+        return next(self._column.triples())[0]
+
+    @property
+    def low(self) -> Any:
+        """The lower end of the interval."""
+        return next(self._column.triples())[1]
+
+    @property
+    def high(self) -> Any:
+        """The upper end of the interval."""
+        return next(self._column.triples())[2]
+
+    @property
+    def margin(self) -> Any:
+        """How far the farther end of the interval is from the value."""
+        return self._column.margins[0]
+
+
+@final
+class Stream:
+    """Answers to one question, each about some of the keys; each states the cost of all of them together.
+
+    It can be read any number of times: noise is drawn once, and kept.
+    """
+
+    __slots__ = ("_first", "_portions")
+
+    def __init__(self, portions: Callable[[], Iterator[Answer]]) -> None:
+        self._portions = portions
+        first = next(portions(), None)
+        if first is None:
+            raise NotFound("the stream has no answer")
+        self._first = first
+
+    def __iter__(self) -> Iterator[Answer]:
+        return self._portions()
+
+    @property
+    def guarantee(self) -> Any:
+        """What the whole table promises."""
+        return self._first.guarantee
+
+    @property
+    def cost(self) -> Any:
+        """What the whole table cost."""
+        return self._first.cost
+
+    @property
+    def release_id(self) -> str | None:
+        """The id of the release in the ledger."""
+        return self._first.release_id
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the table."""
+        return self._first.notes
+
+    def to_reader(self) -> Any:
+        """A pyarrow RecordBatchReader; needs pyarrow."""
+        import pyarrow  # noqa: PLC0415 (heavy)
+
+        schema = self._first.to_arrow().schema
+        batches = (batch for portion in self for batch in portion.to_arrow().cast(schema).to_batches())
+        return pyarrow.RecordBatchReader.from_batches(schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table as an Arrow C stream, for every library that reads one."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_parquet(self, path: str | Path, *, progress: Callable[[int], None] | None = None) -> None:
+        """The table as a Parquet file; needs pyarrow.
+
+        `progress` is called with the number of rows written; without it, a terminal shows the number.
+        """
+        import pyarrow.parquet  # noqa: PLC0415 (heavy)
+
+        reader, rows = self.to_reader(), 0
+        with _watched(progress) as told, pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+                told(rows)
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.release_id}: {', '.join(printable(column.name) for column in self._first.columns)}>"
+
+
+def _watched(progress: Callable[[int], None] | None) -> AbstractContextManager[Callable[[int], None]]:
+    if progress is not None:
+        return nullcontext(progress)
+    return rows_shown("writing")
+
+
+_MOST = 3  # groups that are listed
+
+
+def told_without_key(columns: Sequence[Column], after: int) -> list[str]:
+    """The first groups with a missing key after the first `after` rows, in words, each with its first number.
+
+    >>> from giveortake.answers.column import Column
+    >>> told_without_key([Column("day", [1, 2, None]), Column("n", [5, 6, 7], [4, 5, 6], [6, 7, 8])], after=2)
+    ['without `day`: n 7 ± 1']
+    """
+    return list(islice(_told(columns, after), _MOST))
+
+
+def _told(columns: Sequence[Column], after: int) -> Iterator[str]:
+    keys = list(takewhile(lambda column: not column.has_interval, columns))
+    estimate = next((column for column in columns if column.has_interval), None)
+    if estimate is None or not keys or len(estimate) <= after:
+        return
+    for names, row in islice(zip(zip(*keys, strict=True), estimate.triples(), strict=True), after, None):
+        if None in names:
+            said = [
+                f"without `{key.name}`" if name is None else f"{key.name} {name}"
+                for key, name in zip(keys, names, strict=True)
+            ]
+            yield f"{', '.join(said)}: {estimate.name} {' '.join(shown_with_margin(*row))}"

@@ -27,12 +27,11 @@ from giveortake.audit.replay import replay
 from giveortake.audit.sampling import drawn
 from giveortake.audit.traces import low_bits, repetition
 from giveortake.exact import shown
-from giveortake.mechanisms.releases import laplace
+from giveortake.mechanisms.functions import laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.randomness.bernoulli import bernoulli, bernoulli_exp
-from giveortake.randomness.laplace import geometric, rounded_laplace, two_sided_geometric
-from giveortake.randomness.normal import rounded_normal
+from giveortake.randomness.distributions import geometric, rounded_laplace, rounded_normal, two_sided_geometric
 
 if TYPE_CHECKING:
     from giveortake.audit.sessions import Sessions

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measures import Measure
     from giveortake.engines import Engine, Keys
     from giveortake.plan import Value
-    from giveortake.privacy.units import Neighbours
+    from giveortake.privacy.guarantee import Neighbours
 
     ColumnKinds: TypeAlias = Mapping[str, Kind]
 

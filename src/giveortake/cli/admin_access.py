@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli import streams
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.listings import promised

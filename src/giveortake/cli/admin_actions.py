@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli.ledger import print_failures, standings
 from giveortake.cli.session_options import promise
 from giveortake.errors import InvalidParameter, NotFound

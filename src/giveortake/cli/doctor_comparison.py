@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.engines.registry import is_address
 from giveortake.errors import GiveOrTakeError, meant
 from giveortake.ledger.opening import rehearsal

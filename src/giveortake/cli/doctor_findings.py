@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal, final
 
 import giveortake as gt
 from giveortake.advice import on
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
 from giveortake.cli.wording import weakness
 from giveortake.engines.registry import GROUP, is_address
-from giveortake.errors import GiveOrTakeError, NotFound, extra, shown
+from giveortake.errors import GiveOrTakeError, NotFound, extra, safe_text
 from giveortake.ledger.state import State, state_folder
 from giveortake.privacy import ROW
 from giveortake.session.configuration import configurations, in_toml
@@ -307,7 +307,7 @@ def _ledgers_of(section: Configuration, place: str) -> list[str]:
 
 def _ledger(place: str, mark: str | None) -> Finding:
     """Check a ledger: derive it anew from its first entry, and compare it with its mark."""
-    name = printable(str(shown(place)))
+    name = printable(str(safe_text(place)))
     if not is_address(place) and not Path(place).exists():
         try:
             gt.ledger.open(place, mark=mark, create=False, read_only=True).close()

@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import open_probability, positive, shown, shown_up, whole
-from giveortake.privacy.explaining import FAILURE, PRIORS, RATES, beliefs, percent_down, percent_up
+from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs, percent_down, percent_up
 
 if TYPE_CHECKING:
     import argparse

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli.command import Command
 from giveortake.cli.streams import report
 from giveortake.engines.registry import is_address

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.ledger_paths import require_ledger

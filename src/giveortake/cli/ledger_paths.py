@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.session.configuration import Configuration, configurations
 from giveortake.session.ledgers_beside import usual_ledger
 
@@ -16,7 +16,7 @@ def require_ledger(path: str, command: str) -> None:
         _require_there(path)
         return
     places = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
-    told = " or ".join(str(shown(place)) for place in sorted(places))
+    told = " or ".join(str(safe_text(place)) for place in sorted(places))
     raise InvalidParameter("ledger", path, f"is a TOML file; its ledger is {told}", hint=f"{command} {told}")
 
 

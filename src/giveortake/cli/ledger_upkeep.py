@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli.command import terminal
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import shown

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.caps import percent
-from giveortake.answers.printable import printable
+from giveortake.answers.terms import percent
+from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import in_options

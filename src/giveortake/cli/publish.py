@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import table_of

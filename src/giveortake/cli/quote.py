@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.caps import percent
-from giveortake.answers.printable import printable
+from giveortake.answers.terms import percent
+from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import given, in_options, rest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.answers.caps import CapLine
+    from giveortake.answers.terms import CapLine
     from giveortake.session import Quote, Session
 
 

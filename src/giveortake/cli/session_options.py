@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.advice import on
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.cli.said_before import said_before
 from giveortake.cli.wording import CUSTODIANS, weakness
 from giveortake.engines.registry import is_address

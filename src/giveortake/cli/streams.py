@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn, final
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 
 _FLAGS = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 

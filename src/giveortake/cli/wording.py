@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveortake.advice import on
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.privacy import ApproxDP, PureDP

@@ -13,7 +13,7 @@ from typing import Any, final
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import WeakSet
 
-from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, shown
+from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, safe_text
 from giveortake.wire.causes import error_of
 
 _PAUSES = (0.2, 1.0, 3.0)  # seconds before each retry
@@ -40,7 +40,7 @@ class Connection:
     def __init__(self, url: str, token: str, timeout: float) -> None:
         parts = urlsplit(url if hasattr(url, "encode") else "")
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
-            said = HIDDEN if "@" in str(url) else shown(url)  # a password may precede the @
+            said = HIDDEN if "@" in str(url) else safe_text(url)  # a password may precede the @
             raise InvalidParameter(
                 "url", said, "is not the address of a service", hint="it begins with http:// or https://"
             )

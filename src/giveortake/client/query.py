@@ -6,9 +6,8 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any, Never, Unpack, final
 
-from giveortake.answers import Answer, Stream, documents
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers import Answer, Stream, codec
+from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant, no_attribute
 from giveortake.frame.habits import instead_of_question
@@ -17,7 +16,7 @@ from giveortake.wire.quote_documents import quote_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.terms import AskTerms
     from giveortake.client.session import RemoteSession
     from giveortake.plan import Question
     from giveortake.session import Quote
@@ -90,5 +89,5 @@ class RemoteQuery:
 
 def answer_of(document: dict[str, Any], refine: Any) -> Answer:
     """The answer in a document; `refine` refines it at the service."""
-    columns, provenance = documents.from_json(json.dumps(document), "answer")
+    columns, provenance = codec.from_json(json.dumps(document), "answer")
     return Answer(columns, refine=refine, **provenance)

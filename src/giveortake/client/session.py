@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from giveortake.answers import Answer
-    from giveortake.answers.cap_terms import AskTerms
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question

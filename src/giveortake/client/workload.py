@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Unpack, final
 
-from giveortake.answers import Answer, documents
-from giveortake.answers.caps import Caps, LeftOut
-from giveortake.answers.confidence import Confidence
+from giveortake.answers import Answer, codec
+from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.arguments import told_by_name
 from giveortake.client.query import new_key, said_terms
 from giveortake.errors import NotFound
@@ -21,7 +20,7 @@ from giveortake.workload.stacked_tables import stacked_columns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.terms import AskTerms
     from giveortake.client.session import RemoteSession
     from giveortake.exact import Number
     from giveortake.workload import Workload
@@ -95,7 +94,7 @@ class RemoteWorkloadAnswer(StackedFaces):
     def stacked(self) -> Answer:
         """All tables as one; see `gt.workload.WorkloadAnswer.stacked`."""
         tables = [(_grouping(names, answer), answer) for names, answer in self._tables.items()]
-        _, provenance = documents.from_json(json.dumps(self._first), "answer")
+        _, provenance = codec.from_json(json.dumps(self._first), "answer")
         return Answer(stacked_columns(tables, self._stacking), **provenance)
 
     @property

@@ -3,7 +3,8 @@
 Everything here is a function of the question, the schema and the custodian's bounds; no row is read.
 """
 
-from giveortake.compile.caps import Caps, CustodianCaps
+from giveortake.answers.terms import Caps
+from giveortake.compile.caps import CustodianCaps
 from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined

@@ -14,8 +14,7 @@ from giveortake.compile.measures import MeasureOfValues, fineness_of
 from giveortake.compile.quantiles import RunningTotals
 from giveortake.compile.releases import Combined
 from giveortake.exact import sqrt_up
-from giveortake.mechanisms.consistent_trees import ConsistentTree
-from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.plan import Kind
 from giveortake.privacy import events
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from giveortake.compile.stability import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.mechanisms.bounded_integers import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
     from giveortake.plan import Domain, Expression
     from giveortake.privacy.events import Event

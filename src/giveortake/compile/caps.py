@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.advice import Advice
-from giveortake.answers.caps import Caps
+from giveortake.answers.terms import Caps
 from giveortake.errors import InvalidParameter, QueryRefused, meant
 from giveortake.plan import Scan
 from giveortake.plan.costs import require_few_matches

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.answers.terms import Caps
     from giveortake.compile.bases import Basis
-    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.selection import Selection
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Origin, Question, Value
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
-    from giveortake.privacy.units import Neighbours
+    from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
 
 Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place of their measure

@@ -15,8 +15,7 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.numbers import shown
-from giveortake.answers.printable import with_article
+from giveortake.answers.text import number_text, with_article
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
@@ -26,14 +25,13 @@ from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, 
 from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.outside_values import rows_in_no_group, values_at_ends
 from giveortake.plan.questions import Condition, aggregates_in
-from giveortake.privacy.combining import together
+from giveortake.privacy.composition import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from giveortake.answers.caps import LeftOut
     from giveortake.answers.column import Kind as Face
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
@@ -341,7 +339,8 @@ def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
                 where = "" if len(starts) == 1 else f"in {wide:,} of {len(starts):,} rows "
                 found.append(
                     Remark(
-                        f"{where}the interval of `{name}` is as wide as its bounds, {shown(low)} to {shown(high)}, and "
+                        f"{where}the interval of `{name}` is as wide as its bounds, {number_text(low)} to "
+                        f"{number_text(high)}, and "
                         "says nothing about it: ask for more ε, narrower bounds or larger groups"
                     )
                 )

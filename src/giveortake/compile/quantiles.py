@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 import numpy as np
 
 from giveortake.caching import cached
-from giveortake.mechanisms import laplace_sums, tails
+from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import numpy.typing as npt
 
-    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.mechanisms.bounded_integers import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -132,4 +132,4 @@ def _normal_reach(strategy: PrefixStrategy, quantile: Fraction) -> tuple[Floats,
 def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) -> tuple[Floats, Floats]:
     """The margin of D for noise of scale one, which is exceeded with probability `miss`, and that of rounding."""
     weights = _difference_weights(strategy, quantile)
-    return laplace_sums.quantiles(weights, miss), np.abs(weights).sum(axis=1) / 2
+    return tails.quantiles(weights, miss), np.abs(weights).sum(axis=1) / 2

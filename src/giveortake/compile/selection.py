@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 from giveortake import exact
 from giveortake.engines import Persons
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, KeySelection, Laplace, WeightedKeys
-from giveortake.mechanisms.weighted_keys import weights
+from giveortake.mechanisms.partition_selection import weights
 
 if TYPE_CHECKING:
     from typing import Self

@@ -8,7 +8,7 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, final
 
-from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.accounting.pricing import noise_multiplier, priced_within
 from giveortake.advice import Advice
 from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio

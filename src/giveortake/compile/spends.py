@@ -10,12 +10,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.accounting.pricing import noise_multiplier, priced_within
 from giveortake.advice import Advice
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.caps import Caps
-from giveortake.answers.confidence import Confidence
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence
 from giveortake.errors import InvalidParameter, Unprovable, meant
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, events, gaussian_mu

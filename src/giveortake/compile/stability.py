@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.compile.caps import Caps, unbounded
+from giveortake.answers.terms import Caps
+from giveortake.compile.caps import unbounded
 from giveortake.engines.questions import Bounding
 from giveortake.exact import sqrt_up
 
 if TYPE_CHECKING:
     from giveortake.plan import Question, Relation
-    from giveortake.privacy.units import Neighbours
+    from giveortake.privacy.guarantee import Neighbours
 
 
 @final

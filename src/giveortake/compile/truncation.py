@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
 
-from giveortake.accounting import normal_tails
+from giveortake.accounting.pld import floating_point
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _log_tail(tail: Tail, steps: Whole) -> Floats:
     with np.errstate(divide="ignore"):
         match tail:
             case NormalTail():
-                found = np.log(np.maximum(normal_tails.tail(x), 1e-300))
+                found = np.log(np.maximum(floating_point.tail(x), 1e-300))
             case LaplaceTail():
                 found = np.where(x > 0, -x - np.log(2), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
             case _:

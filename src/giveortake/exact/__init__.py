@@ -13,6 +13,8 @@ from giveortake.exact.enclosures import (
     exp_up,
     float_if_within,
     floor_if_certain,
+    greatest_that,
+    least_that,
     log_down,
     log_up,
     lower,
@@ -53,7 +55,6 @@ from giveortake.exact.numbers import (
     spendable,
     whole,
 )
-from giveortake.exact.search import greatest_that, least_that
 
 __all__ = [
     "GREATEST",

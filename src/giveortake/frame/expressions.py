@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Never, TypeAlias, final
 
-from giveortake.answers.printable import with_article
+from giveortake.answers.text import with_article
 from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
 from giveortake.exact import rational
 from giveortake.frame.habits import instead_of_expression

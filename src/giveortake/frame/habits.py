@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.answers.answer import Answer
-from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.answers.spend_terms import TERMS
+from giveortake.answers.terms import CAP_TERMS, TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

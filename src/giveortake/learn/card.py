@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.answers import html
-from giveortake.answers.markdown import escaped
+from giveortake.answers import render
+from giveortake.answers.render import escaped
 from giveortake.exact import shown
 from giveortake.session.pages import ASKED_BEFORE, WAITS
 
@@ -42,7 +42,7 @@ class _Page:
 
     def to_html(self) -> str:
         """The page as HTML; every text is escaped."""
-        return html.card(self.title, html.facts(self.facts()), html.table(*self.table()))
+        return render.card(self.title, render.fact_list(self.facts()), render.table(*self.table()))
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from giveortake.answers import html
+from giveortake.answers import render
 from giveortake.arguments import told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
@@ -162,4 +162,4 @@ class Contingency:
         return "\n".join([*lines, self._title()])
 
     def _repr_html_(self) -> str:
-        return html.card(self._title(), html.table(*self._table()))
+        return render.card(self._title(), render.table(*self._table()))

@@ -19,7 +19,7 @@ from giveortake.learn.features import encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
 from giveortake.learn.task import Ground
-from giveortake.session.vector_run import LearningData, RunRequest
+from giveortake.session.vector_run import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from giveortake.learn.task import Task
     from giveortake.plan import Expression
     from giveortake.session import Session
+    from giveortake.session.run_requests import RunRequest
 
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 _KEPT = (

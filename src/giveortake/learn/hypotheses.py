@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.answers import html
+from giveortake.answers import render
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
 from giveortake.learn.contingency import Contingency
@@ -56,7 +56,7 @@ class HypothesisTest:
         return "\n".join([f"hypothesis: {self.hypothesis}", *(f"  {name}: {said}" for name, said in self._said())])
 
     def _repr_html_(self) -> str:
-        return html.card(self.hypothesis, html.facts(self._said()))
+        return render.card(self.hypothesis, render.fact_list(self._said()))
 
 
 def independence(table: Contingency) -> HypothesisTest:

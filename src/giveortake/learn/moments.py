@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from giveortake.answers import html
+from giveortake.answers import render
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, non_negative
@@ -259,7 +259,7 @@ class Moments:
         return "\n".join([self._title(), *(f"  {each}" for each in lines), *(said for _, said in self._facts())])
 
     def _repr_html_(self) -> str:
-        return html.card(self._title(), html.facts(self._facts()), html.table(*self._table()))
+        return render.card(self._title(), render.fact_list(self._facts()), render.table(*self._table()))
 
     # -- inside -------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
 from giveortake.learn.scores import target_of, target_value
 from giveortake.learn.task import Ground
-from giveortake.mechanisms.perturbed_descent import PerturbedDescent
+from giveortake.mechanisms.vectors import PerturbedDescent
 from giveortake.plan import Call, ColumnReference, Derive
 from giveortake.plan import Literal as Constant
 from giveortake.session.run_steps import NoisyVector

@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import LedgerDamaged
-from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.session.run_steps import NoisyVector
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.session.vector_run import AdaptiveRun, RunRequest
+    from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.run_requests import RunRequest
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

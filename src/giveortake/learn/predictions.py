@@ -16,7 +16,8 @@ from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.logistic import LogisticModel
 from giveortake.learn.scores import score_of, target_value
 from giveortake.learn.shapes import AdditiveModel
-from giveortake.plan import Call, ColumnReference, Expression, Literal
+from giveortake.plan import Call, ColumnReference, Expression
+from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
     from giveortake.learn.features import Feature
@@ -37,7 +38,7 @@ def gain(model: Any) -> Expression:
 @gain.register
 def _linear(model: LinearModel) -> Expression:
     low, high = (Fraction(each) for each in model.bounds)
-    guess = Call("clamp", (_score(model.features, model.weights), Literal(low), Literal(high)))
+    guess = Call("clamp", (_score(model.features, model.weights), Constant(low), Constant(high)))
     return near(Call("subtract", (guess, ColumnReference(model.target))), high - low)
 
 
@@ -45,7 +46,7 @@ def _linear(model: LinearModel) -> Expression:
 def _scores(model: LinearScores) -> Expression:
     score = _score(model.features, model.coefficients)
     if isinstance(model.target, ScaledNumber):
-        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        guess = Call("clamp", (score, Constant(Fraction(-1)), Constant(Fraction(1))))
         return near(Call("subtract", (guess, target_value(model.target))), Fraction(2))
     return right(score, target_value(model.target))
 
@@ -57,13 +58,13 @@ def _logistic(model: LogisticModel) -> Expression:
 
 @gain.register
 def _additive(model: AdditiveModel) -> Expression:
-    terms: list[Expression] = [Literal(Fraction(model.constant))]
+    terms: list[Expression] = [Constant(Fraction(model.constant))]
     for shape in model.shapes:
         place: Any = shape.bins.key().expression
         terms.append(shape.bins.effect(place, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float)))
     score = added(terms)
     if isinstance(model.target, ScaledNumber):
-        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        guess = Call("clamp", (score, Constant(Fraction(-1)), Constant(Fraction(1))))
         return near(Call("subtract", (guess, model.target.scaled())), Fraction(2))
     return right(score, target_value(model.target))
 
@@ -75,13 +76,13 @@ def can_be_scored(model: type[Any]) -> bool:
 
 def near(error: Expression, width: Fraction) -> Expression:
     """1 − |error|/width."""
-    return Call("subtract", (Literal(Fraction(1)), Call("multiply", (Call("abs", (error,)), Literal(1 / width)))))
+    return Call("subtract", (Constant(Fraction(1)), Call("multiply", (Call("abs", (error,)), Constant(1 / width)))))
 
 
 def right(score: Expression, truth: Expression) -> Expression:
     """1 where the score is positive and the truth is 1, or neither is; else 0."""
-    guess = Call("case", (Call("gt", (score, Literal(Fraction(0)))), Literal(1), Literal(0)))
-    return Call("case", (Call("eq", (guess, truth)), Literal(1), Literal(0)))
+    guess = Call("case", (Call("gt", (score, Constant(Fraction(0)))), Constant(1), Constant(0)))
+    return Call("case", (Call("eq", (guess, truth)), Constant(1), Constant(0)))
 
 
 def _score(features: tuple[Feature, ...], weights: Any) -> Expression:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from giveortake.accounting.calibration import calibrate
+from giveortake.accounting.composition import calibrate
 from giveortake.caching import cached
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from giveortake.engines import VectorSum
     from giveortake.learn.passes import Passes
     from giveortake.plan import Expression, Relation
-    from giveortake.session.vector_run import LearningData, RunRequest
+    from giveortake.session.run_requests import RunRequest
+    from giveortake.session.vector_run import LearningData
 
 
 @final

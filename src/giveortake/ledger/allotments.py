@@ -26,9 +26,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.accounting.currencies import Epsilon
 from giveortake.accounting.filters import Race
 from giveortake.accounting.filters import filter as filter_of
+from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, LedgerDamaged, LedgerMismatch
 from giveortake.exact import shown
 from giveortake.ledger.promises import restated

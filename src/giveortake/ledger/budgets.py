@@ -14,9 +14,10 @@ from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.grants import own_history, require_ungranted, take
-from giveortake.ledger.promises import promise_to_json, protecting
+from giveortake.ledger.promises import protecting
 from giveortake.ledger.registration import named
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
+from giveortake.privacy.documents import promise_to_json
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter

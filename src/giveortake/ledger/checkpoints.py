@@ -21,9 +21,10 @@ from giveortake.ledger.entries import RESTORE, canonical, digest
 from giveortake.ledger.finds import Finds
 from giveortake.ledger.hashes import Array, Hashes
 from giveortake.ledger.levels import DataSet, Grant, Level, Requested, Token
-from giveortake.ledger.promises import promise_from_json, promise_to_json
+from giveortake.ledger.promises import promise_from_json
 from giveortake.ledger.store import Transaction
 from giveortake.privacy import Guarantee, Neighbours, Unit
+from giveortake.privacy.documents import promise_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,9 @@ from giveortake.ledger.allotments import filter_of_rest, larger, require_addable
 from giveortake.ledger.digests import charges
 from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.events import event_from_dict
-from giveortake.ledger.promises import promise_to_json, restated
+from giveortake.ledger.promises import restated
 from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy.documents import promise_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

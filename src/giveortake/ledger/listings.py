@@ -7,7 +7,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.listing import Listing
+from giveortake.answers.render import Listing
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.ledger.promises import promise_from_json

@@ -7,7 +7,15 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound, shown
+from giveortake.errors import (
+    HIDDEN,
+    InvalidParameter,
+    LedgerForeign,
+    LedgerMissing,
+    LedgerUnavailable,
+    NotFound,
+    safe_text,
+)
 from giveortake.ledger.chain import Chain
 from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
@@ -168,7 +176,7 @@ def _address(where: object) -> str:
     scheme, separator, rest = address.strip().partition("://")
     url = f"{scheme.lower()}{separator}{rest}"
     is_server = url.startswith(_SERVERS)
-    if not url or address == "None" or "\0" in address or (not is_server and shown(address) is HIDDEN):
+    if not url or address == "None" or "\0" in address or (not is_server and safe_text(address) is HIDDEN):
         hint = "postgresql://host/database?schema=name, or the path of a file"
         raise InvalidParameter("ledger", where, "is neither a path nor a PostgreSQL URL", hint=hint)
     return url if is_server else address

@@ -15,9 +15,10 @@ from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import Json, canonical, plain
 from giveortake.ledger.grants import take
 from giveortake.ledger.levels import FAILURES, DataSet
-from giveortake.ledger.promises import promise_to_json, protecting
+from giveortake.ledger.promises import protecting
 from giveortake.privacy import ROW, Guarantee, Unit, unit
-from giveortake.privacy.units import checked_unit
+from giveortake.privacy.documents import promise_to_json
+from giveortake.privacy.guarantee import checked_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

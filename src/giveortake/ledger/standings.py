@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
-from giveortake.answers import html
+from giveortake.answers import render
 from giveortake.errors import InvalidParameter, LedgerMismatch
 from giveortake.exact import shown
 from giveortake.ledger.allotments import part_of
@@ -77,12 +77,12 @@ class Standings(list[Standing]):
 def standings_page(standings: Iterable[Standing]) -> str:
     """A table for notebooks: each level's budget, and how much of it was spent and given to analysts."""
     head = ("level", "name", "protects", "budget", "spent", "given to analysts")
-    return html.table(head, [_row(each) for each in standings])
+    return render.table(head, [_row(each) for each in standings])
 
 
 def _row(level: Standing) -> tuple[str, ...]:
     budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
-    spent = "" if level.own is None else "closed" if level.closed else html.used(level.own)
+    spent = "" if level.own is None else "closed" if level.closed else render.used(level.own)
     given = f"{shown(100 * level.given, 3)} %" if level.given else ""
     return level.kind, level.name, level.unit.column or "row", budget, spent, given
 

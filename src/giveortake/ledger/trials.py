@@ -11,8 +11,8 @@ from giveortake.ledger.reservations import level_event
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from giveortake.accounting.currencies import Currency
-    from giveortake.accounting.filters import Account, Filter
+    from giveortake.accounting.filters import Filter
+    from giveortake.accounting.pricing import Account, Currency
     from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import DataSet, Level
     from giveortake.privacy.events import Event

@@ -28,7 +28,7 @@ from giveortake.local.margins import (
 )
 from giveortake.local.oracle import Oracle
 from giveortake.local.texts import is_unicode
-from giveortake.mechanisms.categories import checked_categories, positions
+from giveortake.mechanisms.histogram import checked_categories, positions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

@@ -18,7 +18,7 @@ from giveortake.local.margins import USUAL, Interval, checked_interval, interval
 from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import whole_numbers
-from giveortake.mechanisms.categories import elements
+from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:

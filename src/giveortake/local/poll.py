@@ -16,7 +16,7 @@ from giveortake.local.margins import USUAL, Interval, interval_of
 from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import MOST_EPSILON, ratio_below, survey_epsilon
 from giveortake.local.reports import Reports, as_array
-from giveortake.mechanisms.categories import elements
+from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import Reports, whole_numbers
-from giveortake.mechanisms.categories import positions
+from giveortake.mechanisms.histogram import positions
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli, uniform_integers
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from giveortake.errors import HIDDEN, InvalidParameter
-from giveortake.mechanisms.categories import elements
+from giveortake.mechanisms.histogram import elements
 
 PRIME = 2**31 - 1  # texts become numbers below it; two texts meet there with probability 2^-31
 

@@ -1,21 +1,171 @@
-"""Histograms over categories that are known beforehand; [Har25]."""
+"""Histograms over declared and over discovered categories.
+
+Categories, and counting values by them.
+
+Histograms over categories that are known beforehand; [Har25].
+
+Histograms over categories that are found in the data: noise, then a threshold; [Lal20, "Escargots"].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import datetime
+import enum
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, final
+from uuid import UUID
 
+import numpy as np
+
+from giveortake import exact
+from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import positive
-from giveortake.mechanisms.categories import checked_categories, counts_of
-from giveortake.mechanisms.laplace import Laplace
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.additive import Laplace
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, scale_for
+from giveortake.privacy import events
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from giveortake.exact import Number
-    from giveortake.privacy import events
+    from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.randomness import Entropy
+
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[np.int64]
+
+
+_SHOWN_AS_THEY_ARE = (str, bytes, bool, int)  # equal values of one of these types look the same
+_SHOWN_BY_REPR = (float, Decimal, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, UUID)
+_DEEPEST = 8  # levels of tuples within tuples
+
+
+def checked_categories(categories: Iterable[Hashable], *, least: int = 1) -> tuple[Hashable, ...]:
+    """Check that there are enough categories, all distinct, and return them in the order given."""
+    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+        raise InvalidParameter("categories", categories, "is not a list of categories")
+    found = tuple(_plain(category) for category in categories)
+    if len(found) < least:
+        raise InvalidParameter("categories", list(found), f"has fewer than {least} categories")
+    seen: set[Hashable] = set()
+    for category in found:
+        if not isinstance(category, Hashable) or _is_missing(category):
+            raise InvalidParameter("categories", category, "cannot be a category")
+        if category in seen:
+            raise InvalidParameter("categories", category, "occurs twice", hint="list every category once")
+        seen.add(category)
+    return found
+
+
+def positions(answers: Iterable[Any], categories: tuple[Hashable, ...]) -> npt.NDArray[np.int64]:
+    """The index of every answer's category; an answer outside them is refused."""
+    index = _index(categories)
+    found = [_position(answer, index) for answer in elements(answers)]
+    if None in found:
+        known = ", ".join(repr(category) for category in categories[:10])
+        raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}")
+    return np.array(found, dtype=np.int64)
+
+
+def counts_of(values: Iterable[Any], categories: tuple[Hashable, ...]) -> npt.NDArray[np.int64]:
+    """How many values fall into each category; missing values and values outside the categories count nowhere."""
+    index = _index(categories)
+    found = Counter(_position(value, index) for value in elements(values))
+    return np.array([found[position] for position in range(len(categories))], dtype=np.int64)
+
+
+def discovered_counts(values: Iterable[Any]) -> list[tuple[Hashable, int]]:
+    """Every value that occurs and how often, in an order that does not depend on the order of the values.
+
+    How a key is shown depends on the value alone, not on who came first: 1.0 is shown as 1, whether or not a missing
+    value elsewhere made a library turn integers into floats, and True stays apart from 1. Text, numbers, dates, UUIDs,
+    enumerations and tuples of these are counted; missing values, and values of other types, count nowhere. No row can
+    make this fail.
+    """
+    shown: dict[Hashable, Any] = {}
+    counts: Counter[Hashable] = Counter()
+    for value in elements(values):
+        identity = _identity(value)
+        if identity is not None:
+            key = _key(value)
+            identity = _identity(key)
+            shown.setdefault(identity, key)
+            counts[identity] += 1
+    return [(shown[identity], count) for identity, count in sorted(counts.items())]
+
+
+def elements(values: Iterable[Any]) -> list[Any]:
+    """The elements of a sequence or of a numpy, Polars, pandas or Arrow column, as plain Python values."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidParameter("values", HIDDEN, "is not a list or a column of values", hint="pass one value per row")
+    if hasattr(values, "columns") or getattr(values, "ndim", 1) != 1:
+        raise InvalidParameter("values", HIDDEN, "is a table, not a column", hint="pass one of its columns")
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, method):
+            return [_plain(value) for value in getattr(values, method)()]
+    return [_plain(value) for value in values]
+
+
+def _index(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
+    return {category: position for position, category in enumerate(categories)}
+
+
+def _position(value: Any, index: dict[Hashable, int]) -> int | None:
+    try:
+        return index.get(value)
+    except TypeError:  # what cannot be hashed is no category
+        return None
+
+
+def _identity(value: Any, depth: int = 0) -> tuple[str, Any] | None:
+    """What a reader can see of a key, in a form that sorts; None if it is missing or of a type that is not counted."""
+    kind = type(value)
+    if kind in _SHOWN_AS_THEY_ARE:
+        return kind.__name__, value
+    if kind in _SHOWN_BY_REPR:
+        return None if _is_missing(value) or not _has_known_zone(value) else (kind.__name__, repr(value))
+    if isinstance(value, enum.Enum):
+        return f"{kind.__module__}.{kind.__qualname__}", value.name
+    if kind is tuple and depth < _DEEPEST:
+        parts = tuple(_identity(part, depth + 1) for part in value)
+        return None if None in parts else ("tuple", parts)
+    return None
+
+
+def _key(value: Any) -> Any:
+    """The one form in which a value is shown as a key: whole floats as integers, also inside tuples."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return tuple(_key(part) for part in value) if type(value) is tuple else value
+
+
+def _has_known_zone(value: Any) -> bool:
+    """Whether a time has no zone, or one that its printed form describes fully."""
+    zone = getattr(value, "tzinfo", None)
+    return zone is None or type(zone) is datetime.timezone
+
+
+def _plain(value: Any) -> Any:
+    """A numpy or pandas scalar as a plain Python value; an interval or a period as its text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value).__module__.partition(".")[0] != "pandas":
+        return value
+    if hasattr(value, "to_pydatetime"):
+        return None if value.year != value.year else value.to_pydatetime(warn=False)
+    return str(value) if hasattr(value, "left") or hasattr(value, "freqstr") else None
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is missing: None or not-a-number."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, Decimal) and value.is_nan())
 
 
 @final
@@ -54,3 +204,115 @@ class Histogram(Mechanism[Iterable[Any], dict[Any, int]]):
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How far one count is off at most, with at least that probability."""
         return Laplace(self.scale).margin(confidence)
+
+
+Key = TypeVar("Key")
+Found: TypeAlias = "Sensitive[tuple[list[Key], BoundedIntegers]]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
+    """Count rows by the values that occur, add Laplace noise, and show the counts that reach the threshold.
+
+    Guarantee [KKMN09]: let p = P[1 + noise ≥ threshold], the chance that a value held by one row alone is shown. If one
+    unit changes counts by at most s in total, by one each, and holds at most k values that nobody else holds, a
+    release is (s / scale, kp)-DP. Proof: let X be the values held by the first table alone, Y by the second
+    alone, shown with probabilities x and y. On the other counts the probabilities a and a′ of any event satisfy
+    a ≤ e^ε′ a′, where ε′ = s / scale ≤ ε. For any set of outcomes, P − e^ε P′ ≤ x + (1 − x) a − e^ε (1 − y) a′
+    ≤ x + a ((1 − x) − (1 − y)) ≤ max(x, y). ∎ Under add-remove s = k = 1 for a row; under change-one s = 2 and k = 1.
+
+    >>> DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").threshold
+    15
+    """
+
+    scale: Fraction
+    threshold: int
+
+    citation: ClassVar[str] = "Korolova, Kenthapadi, Mishra, Ntoulas: Releasing search queries privately, WWW 2009"
+
+    def __init__(self, scale: Number, threshold: int) -> None:
+        object.__setattr__(self, "scale", exact.positive("scale", scale))
+        object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=2))
+
+    @classmethod
+    def calibrated(
+        cls, *, epsilon: Number, delta: Number, sensitivity: Number = 1, lone_values: int | None = None
+    ) -> DiscoveredHistogram:
+        """The least threshold, at the least noise, that keeps (ε, δ); s and k of the guarantee as in `event`."""
+        spread = exact.at_least("sensitivity", sensitivity)
+        scale = scale_for(sensitivity, epsilon)
+        chance = exact.open_probability("delta", delta) / _lone_values(lone_values, spread)
+        # P[noise ≥ m] = ½ exp(−(m − ½) / scale) for m ≥ 1, and a lone value is shown when noise ≥ threshold − 1.
+        least = max(1, exact.ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
+        if least >= exact.GREATEST:
+            raise InvalidParameter(
+                "epsilon", epsilon, "asks for a threshold beyond the supported range", hint="ask for more epsilon"
+            )
+        return cls(scale, least + 1)
+
+    def event(self, sensitivity: Number = 1, *, lone_values: int | None = None) -> events.DiscoveredKeys:
+        """A thresholded histogram of L1 sensitivity s, when a unit has k values of its own.
+
+        k is as large as the sensitivity allows unless `lone_values` says less; for one row it is 1 under add-remove
+        (s = 1) and under change-one (s = 2).
+        """
+        spread = exact.at_least("sensitivity", sensitivity)
+        chance = exact.shorter_up(_lone_values(lone_values, spread) * self.lone_value_chance())
+        return events.DiscoveredKeys(spread / self.scale, max(chance, exact.LEAST))
+
+    def lone_value_chance(self) -> Fraction:
+        """An upper bound of P[1 + noise ≥ threshold] = ½ exp(−(threshold − 3⁄2) / scale)."""
+        with exact.precision():
+            exponent = exact.enclosure((Fraction(3, 2) - self.threshold) / self.scale)
+            return exact.probability_up(exponent.exp() / 2)
+
+    def release(
+        self, value: Iterable[Any] | Sensitive[Iterable[Any]], entropy: Entropy | None = None
+    ) -> dict[Any, int]:
+        """The noisy counts that reach the threshold, the greatest first; `value` holds the rows."""
+        pairs = discovered_counts(opened(value, self))
+        counts = np.array([count for _, count in pairs], dtype=np.int64)
+        noisy = Laplace(self.scale).release(counts, entropy).tolist()
+        found: dict[Any, int] = {}
+        for (key, _), count in sorted(zip(pairs, noisy, strict=True), key=lambda item: -item[1]):
+            if count >= self.threshold:
+                found[key] = found.get(key, 0) + count  # True and 1 are one key of a dictionary
+        return found
+
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+        """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
+        return self.shown(value, entropy)[0]
+
+    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+        """The keys that `select` returns, and their noisy numbers of units."""
+        return shown_keys(Laplace(self.scale), self.threshold, *value.open(self), entropy)
+
+    def margin(self, confidence: Number = Fraction(95, 100)) -> int:
+        """How far a count that is shown is off at most before selection, with at least that probability."""
+        return Laplace(self.scale).margin(confidence)
+
+
+def shown_keys(
+    noise: RoundedNoise, threshold: int, keys: list[Key], exact: Integers, entropy: Entropy | None
+) -> tuple[list[Key], npt.NDArray[Any]]:
+    """The keys whose numbers reach the threshold once they have their noise, and these noisy numbers."""
+    noisy = np.asarray(noise.release(exact, entropy))
+    places = np.flatnonzero(noisy >= threshold)
+    return [keys[place] for place in places], noisy[places]
+
+
+def _lone_values(given: int | None, sensitivity: Fraction) -> int:
+    return exact.ceiling(sensitivity) if given is None else exact.whole("lone_values", given)
+
+
+def require_delta(delta: Number | None) -> Number:
+    """Check that a δ is given, and return it."""
+    if delta is None:
+        raise InvalidParameter(
+            "delta",
+            delta,
+            "is missing: showing values found in the data has a small chance to reveal one",
+            hint='pass delta="1e-8" (far below one in the number of people), or list the categories',
+        )
+    return delta

@@ -1,21 +1,28 @@
-"""The base of all mechanisms, and the wrapper around values that only a mechanism may see."""
+"""The base of all mechanisms: values that only a mechanism may open, and noise scales.
+
+The base of all mechanisms, and the wrapper around values that only a mechanism may see.
+
+The noise scale that a promise asks for; refused if it is beyond the supported range.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
-from giveortake.errors import SensitiveValue
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.prefix_sums import EXACT, PrefixStrategy
+from giveortake.errors import InvalidParameter, SensitiveValue
+from giveortake.exact import GREATEST, at_least, spendable
+from giveortake.mechanisms.bounded_integers import EXACT, BoundedIntegers, PrefixStrategy
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy
+
 
 Private = TypeVar("Private")
 Other = TypeVar("Other")
@@ -123,3 +130,13 @@ def opened(value: Private | Sensitive[Private], mechanism: Mechanism[Any, Any]) 
 def source(entropy: Entropy | None) -> Entropy:
     """The source given, or the operating system's."""
     return SYSTEM_ENTROPY if entropy is None else entropy
+
+
+def scale_for(sensitivity: Number, epsilon: Number, *, factor: int = 1) -> Fraction:
+    """Sensitivity / ε, times `factor`; refused if it is beyond the supported range."""
+    scale = factor * at_least("sensitivity", sensitivity) / spendable("epsilon", epsilon)
+    if scale > GREATEST:
+        raise InvalidParameter(
+            "epsilon", epsilon, "asks for noise beyond the supported range", hint="ask for more epsilon"
+        )
+    return scale

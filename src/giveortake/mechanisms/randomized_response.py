@@ -11,7 +11,7 @@ import numpy as np
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.additive import miss_probability
-from giveortake.mechanisms.categories import checked_categories, positions
+from giveortake.mechanisms.histogram import checked_categories, positions
 from giveortake.mechanisms.mechanism import Mechanism, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli_real, uniform_integers

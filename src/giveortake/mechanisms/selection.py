@@ -1,26 +1,47 @@
-"""The base of the three mechanisms that select one of several candidates."""
+"""Selection of one of several candidates: exponential mechanism, permute-and-flip, report-noisy-max.
+
+The base of the three mechanisms that select one of several candidates.
+
+The exponential mechanism [MT07], [Fre18, definition 9].
+
+Permute-and-flip [MS20].
+
+Report-noisy-max with Laplace noise [DR14, section 3.3].
+
+Which of several tables of counts a model fits worst, selected by the exponential mechanism.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
 
+import numpy as np
+
+from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.exact import GREATEST, log_up, whole
-from giveortake.mechanisms import shaped_numbers
+from giveortake.exact import GREATEST, at_least, log_up, positive, whole
+from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import miss_probability
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
-from giveortake.mechanisms.scales import scale_for
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, scale_for, source
+from giveortake.privacy import events
 from giveortake.randomness import noisy_argmax
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.shaped_numbers import Numeric
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.lattice import Numeric
+    from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
     from giveortake.randomness.selection import Noise, Scores
+
+    Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
 
 
 class NoisySelection(Mechanism["Numeric", int]):
@@ -48,7 +69,7 @@ class NoisySelection(Mechanism["Numeric", int]):
 
         Utilities beyond ±1e300 count as ±1e300.
         """
-        utilities = shaped_numbers.read("utilities", opened(value, self)).flat
+        utilities = lattice.read("utilities", opened(value, self)).flat
         if utilities.size == 0:
             raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one candidate to choose from")
         return noisy_argmax(_scores(utilities), self.scale, self.noise, source(entropy))
@@ -64,3 +85,192 @@ def _scores(utilities: npt.NDArray[Any]) -> Scores:
         return utilities
     # Clamping moves no two utilities further apart, so it keeps the sensitivity; an error would depend on data.
     return [max(-GREATEST, min(GREATEST, Fraction(number))) for number in utilities.tolist()]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exponential(NoisySelection):
+    """Select candidate i with probability proportional to exp(utilityᵢ / scale).
+
+    Guarantee [MT07]: for utilities of sensitivity d, a selection is (2d / scale)-DP, and of bounded range [DR19].
+    It is drawn as the greatest utility / scale + Gumbel noise. Rounding of numbers: none; the sampler is exact.
+    """
+
+    scale: Fraction
+
+    noise: ClassVar[Noise] = "gumbel"
+    citation: ClassVar[str] = "McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007"
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
+
+    def event(self, sensitivity: Number = 1) -> events.Exponential:
+        """The event of a selection by utilities of that sensitivity."""
+        return events.Exponential(2 * at_least("sensitivity", sensitivity) / self.scale)
+
+    def probabilities(self, utilities: Sequence[Number]) -> list[float]:
+        """The probability of each candidate, correctly rounded to a double: for teaching and for tests.
+
+        These are functions of the data: they must not be released.
+
+        >>> twice_two = Exponential(2 / exact.log_down(exact.rational("two", 2)))  # [Fre18, example 10]: ε = ln 2
+        >>> [round(21 * p, 9) for p in twice_two.probabilities([0, 4, 6, 6])]
+        [1.0, 4.0, 8.0, 8.0]
+        """
+        numbers = [exact.rational("utilities", utility) for utility in utilities]
+        if not numbers:
+            raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one candidate to choose from")
+        with exact.precision():
+            weights = [exact.enclosure((number - max(numbers)) / self.scale).exp() for number in numbers]
+            total = sum(weights[1:], weights[0])
+            return [float(exact.probability_up(weight / total)) for weight in weights]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip(NoisySelection):
+    """Visit the candidates in random order and take each with probability exp((utility − best) / scale).
+
+    Guarantee [MS20]: for utilities of sensitivity d, a selection is (2d / scale)-DP, and the utility selected is at
+    least as good, in distribution, as the exponential mechanism's. It is drawn as the greatest utility / scale +
+    exponential noise, which has the same law [DKX+21]. Rounding of numbers: none; the sampler is exact.
+
+    >>> PermuteAndFlip("2").event(1)
+    Pure(epsilon=Fraction(1, 1))
+    """
+
+    scale: Fraction
+
+    noise: ClassVar[Noise] = "exponential"
+    citation: ClassVar[str] = "McKenna, Sheldon: Permute-and-flip, NeurIPS 2020"
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
+
+    def event(self, sensitivity: Number = 1) -> events.Pure:
+        """The event of a selection by utilities of that sensitivity."""
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReportNoisyMax(NoisySelection):
+    """Add Laplace noise of that scale to every utility and release only the index of the greatest.
+
+    Guarantee [DR14, claim 3.9, with noise doubled because utilities need not move together]: for utilities of
+    sensitivity d, a selection is (2d / scale)-DP, however many candidates there are. The noisy utilities themselves
+    stay secret. Rounding of numbers: none; the comparison is exact.
+
+    >>> from giveortake.mechanisms import Sensitive
+    >>> ReportNoisyMax("1/100").release(Sensitive([1, 90, 4]))
+    1
+    """
+
+    scale: Fraction
+
+    noise: ClassVar[Noise] = "laplace"
+    citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, 2014"
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
+
+    def event(self, sensitivity: Number = 1) -> events.Pure:
+        """The event of a selection by utilities of that sensitivity."""
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
+        """The margin is two noises, each at most scale · ln(candidates / miss) except with probability miss."""
+        miss = miss_probability(confidence)
+        return 2 * self.scale * log_up(whole("candidates", candidates) / miss)
+
+
+FINENESS = 64  # steps of one row, in which a model's counts are stated
+_MOST = 1 << 40  # rows of a model, a weight, or a handicap in rows
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """What a model expects of one table, in steps; how much a misfit weighs; and from which misfit on it counts.
+
+    All of this is public. Only whole numbers are compared with exact counts, so that the sensitivity is exact too.
+    """
+
+    expected: npt.NDArray[np.int64]
+    weight: int = 1
+    handicap: int = 0
+
+    @classmethod
+    def of(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
+        """A model's counts and a handicap in rows, put on the lattice first."""
+        if not (np.isfinite(counts).all() and np.abs(counts).max(initial=0) < _MOST and abs(handicap) < _MOST):
+            raise InvalidParameter("counts", "of a model", "are not numbers of rows")
+        if not 1 <= weight <= _MOST:
+            raise InvalidParameter("weight", weight, "is not a whole number above zero")
+        return cls(np.rint(counts * FINENESS).astype(np.int64), weight, round(handicap * FINENESS))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
+    """Select table i with probability proportional to exp(weightᵢ·(Σ|F·xᵢ − expectedᵢ| − handicapᵢ) / scale).
+
+    Guarantee: a selection is that of the exponential mechanism [MT07] for scores of sensitivity d: weights are at most
+    w, and a row changes one cell of every table by 1, so all scores move by at most w·F where a row is added or
+    removed, 2·w·F where it is changed, m times that for m rows. It is (2d/scale)-DP, and ε²/8-zCDP [CR21]. Scores are
+    computed on whole numbers: nothing is rounded that depends on a row.
+    """
+
+    candidates: tuple[Candidate, ...]
+    epsilon: Fraction
+    rows: int
+    neighbours: Neighbours
+
+    citation: ClassVar[str] = "McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007"
+
+    def __init__(
+        self, candidates: tuple[Candidate, ...], epsilon: Number, rows: int = 1, neighbours: Neighbours = "add-remove"
+    ) -> None:
+        if not candidates:
+            raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one table to choose")
+        object.__setattr__(self, "candidates", tuple(candidates))
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", epsilon))
+        object.__setattr__(self, "rows", exact.whole("rows", rows))
+        object.__setattr__(self, "neighbours", neighbours)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one unit moves any score."""
+        twice = 2 if self.neighbours == "change-one" else 1
+        return twice * self.rows * FINENESS * max(each.weight for each in self.candidates)
+
+    @property
+    def selection(self) -> Exponential:
+        """The mechanism that selects by the scores."""
+        return Exponential(2 * self.sensitivity / self.epsilon)
+
+    def event(self, sensitivity: Number = 1) -> events.Exponential:
+        """The event of a selection; `sensitivity` is a number of units: one."""
+        return self.selection.event(self.sensitivity * exact.at_least("sensitivity", sensitivity))
+
+    def release(
+        self,
+        value: Sequence[Integers | Sensitive[Integers]] | Sensitive[Sequence[Integers | Sensitive[Integers]]],
+        entropy: Entropy | None = None,
+    ) -> int:
+        """The place of the selected table."""
+        tables: list[Any] = [opened(each, self) for each in opened(value, self)]
+        return self.selection.release(np.array(self.scores(tables), dtype=object), entropy)
+
+    def scores(self, tables: Sequence[Integers]) -> list[int]:
+        """The exact scores: functions of the data, never to be released."""
+        if len(tables) != len(self.candidates):
+            raise InvalidParameter("tables", len(tables), "are not as many as candidates")
+        return [
+            each.weight * (_distance(lattice.bounded("value", table), each.expected) - each.handicap)
+            for table, each in zip(tables, self.candidates, strict=True)
+        ]
+
+
+def _distance(counts: BoundedIntegers, expected: npt.NDArray[np.int64]) -> int:
+    return counts.mapped(np.ravel, 1).times(FINENESS).distance(expected.ravel())

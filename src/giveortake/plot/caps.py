@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from giveortake import exact
-from giveortake.answers.caps import least_error
+from giveortake.answers.terms import least_error
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished
 
 if TYPE_CHECKING:

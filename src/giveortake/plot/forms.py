@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.plot.rows import distinct, joined
 from giveortake.plot.theme import COLOURS, DASHES, altair
 

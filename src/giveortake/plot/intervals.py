@@ -7,8 +7,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.answer import Released
-from giveortake.answers.faces import caps_of, facts, notes
-from giveortake.answers.printable import printable
+from giveortake.answers.render import caps_of, facts, notes
+from giveortake.answers.text import printable
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
 from giveortake.plot.forms import TALLEST, Categories, Form, Numbers, Times

@@ -13,7 +13,7 @@ from giveortake.exact import Number, positive, shown, whole
 from giveortake.plot.chart_files import save
 from giveortake.plot.theme import altair, lines
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
-from giveortake.privacy.explaining import FAILURE, beliefs
+from giveortake.privacy.interpretation import FAILURE, beliefs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

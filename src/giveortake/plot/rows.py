@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.faces import is_interval
-from giveortake.answers.numbers import shown, shown_with_margin
-from giveortake.answers.printable import printable
+from giveortake.answers.render import is_interval
+from giveortake.answers.text import number_text, printable, shown_with_margin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +122,7 @@ def joined(values: Sequence[Any]) -> str:
 
 
 def _label(value: Any) -> str:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else shown(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else number_text(value)
 
 
 def _ordered(places: Sequence[str], sizes: Sequence[float | None]) -> list[str]:

@@ -5,13 +5,12 @@ Everything here is a value. Rounding is upwards for what is promised, downwards 
 
 from giveortake.privacy import events
 from giveortake.privacy.approximate import ApproxDP, ComputationalDP, ProbabilisticDP
-from giveortake.privacy.combining import parallel, sequential
+from giveortake.privacy.composition import parallel, sequential
 from giveortake.privacy.concentrated import ZCDP
 from giveortake.privacy.gaussian import GaussianDP, gaussian_delta, gaussian_mu
-from giveortake.privacy.guarantee import Guarantee
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, unit
 from giveortake.privacy.pure import PureDP
 from giveortake.privacy.renyi import RenyiDP
-from giveortake.privacy.units import ROW, Neighbours, Unit, unit
 
 __all__ = [
     "ROW",

@@ -9,9 +9,8 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, final
 
 from giveortake.exact import Number, log_up, non_negative, open_probability, positive, sqrt_up, whole
-from giveortake.privacy.approximate import ApproxDP
-from giveortake.privacy.dominating import raised_until
-from giveortake.privacy.guarantee import Guarantee, raised, store
+from giveortake.privacy.approximate import ApproxDP, raised_until
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, raised, store, written
 from giveortake.privacy.renyi import (
     RenyiDP,
     delta_from_order,
@@ -20,8 +19,6 @@ from giveortake.privacy.renyi import (
     log_inverse,
     statements_on_a_grid,
 )
-from giveortake.privacy.units import ROW, Neighbours, Unit
-from giveortake.privacy.wording import bound, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

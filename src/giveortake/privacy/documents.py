@@ -10,9 +10,9 @@ from giveortake.errors import InvalidParameter
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.concentrated import ZCDP
 from giveortake.privacy.gaussian import GaussianDP
+from giveortake.privacy.guarantee import Unit
 from giveortake.privacy.pure import PureDP
 from giveortake.privacy.renyi import RenyiDP
-from giveortake.privacy.units import Unit
 
 if TYPE_CHECKING:
     from giveortake.privacy.guarantee import Guarantee

@@ -29,10 +29,8 @@ from giveortake.exact import (
 )
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.concentrated import ZCDP
-from giveortake.privacy.guarantee import Guarantee, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, raised, store, written
 from giveortake.privacy.renyi import RenyiDP, statements_on_a_grid
-from giveortake.privacy.units import ROW, Neighbours, Unit
-from giveortake.privacy.wording import bound, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

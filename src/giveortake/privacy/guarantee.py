@@ -1,4 +1,10 @@
-"""The base of all promises: how they combine, what they mean to an attacker, and how they read.
+"""Guarantees: the privacy unit and its neighbours, the base class, and how numbers in them read.
+
+Who is protected, and which two tables count as neighbours.
+
+Numbers as people read them: exact where that is short, otherwise rounded upwards.
+
+The base of all promises: how they combine, what they mean to an attacker, and how they read.
 
 A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
 value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
@@ -9,9 +15,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Never, NoReturn, TypedDict
+from typing import TYPE_CHECKING, Literal, Never, NoReturn, TypeAlias, TypedDict, final, get_args
 
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable, no_attribute
 from giveortake.exact import (
@@ -20,20 +27,144 @@ from giveortake.exact import (
     Number,
     closed_probability,
     enclosure,
+    exp_up,
     log_down,
     open_probability,
     precision,
     probability_down,
     probability_up,
     shorter_up,
+    shown_up,
 )
-from giveortake.privacy.units import ROW, Neighbours, Unit, checked_neighbours, checked_unit, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from giveortake.privacy.approximate import ApproxDP
-    from giveortake.privacy.explaining import Explanation
+    from giveortake.privacy.interpretation import Explanation
+
+
+Neighbours: TypeAlias = Literal["add-remove", "change-one"]
+"""`add-remove`: one unit more or less (the symmetric distance); `change-one`: one unit's data replaced (Hamming)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a promise protects: one row, or everything that shares one value of an identifying column.
+
+    >>> print(ROW), print(unit("user_id"))
+    one row
+    one user_id
+    (None, None)
+    """
+
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.column is not None:
+            _checked_column(self.column)
+
+    def __str__(self) -> str:
+        return f"one {self.column or 'row'}"
+
+    def __repr__(self) -> str:
+        return "ROW" if self.column is None else f"unit({self.column!r})"
+
+
+ROW = Unit()
+
+
+def unit(column: str) -> Unit:
+    """Protect all rows that share one value of `column`, such as all rows of one person.
+
+    >>> import giveortake as gt
+    >>> gt.PureDP("1", unit=unit("person_id"))
+    PureDP('1', unit=unit('person_id'))
+    """
+    return Unit(_checked_column(column))
+
+
+def checked_unit(value: Unit) -> Unit:
+    """Check that this is a unit, and return it."""
+    if not isinstance(value, Unit):
+        raise InvalidParameter("unit", value, "is not a unit", hint='write ROW or unit("user_id")')
+    return value
+
+
+def checked_neighbours(value: Neighbours) -> Neighbours:
+    """Check that this is "add-remove" or "change-one", and return it."""
+    if value not in get_args(Neighbours):
+        raise InvalidParameter("neighbours", value, "is unknown", hint='write "add-remove" or "change-one"')
+    return value
+
+
+def difference(protected: Unit, neighbours: Neighbours) -> str:
+    """What distinguishes two neighbours, in words.
+
+    >>> difference(ROW, "add-remove"), difference(unit("user_id"), "change-one")
+    ('adding or removing one row', 'changing one user_id')
+    """
+    return f"{'adding or removing' if neighbours == 'add-remove' else 'changing'} {protected}"
+
+
+def _checked_column(column: object) -> str:
+    if isinstance(column, str) and column.strip():
+        return column
+    raise InvalidParameter("unit", column, "is not the name of a column", hint='write ROW or unit("user_id")')
+
+
+_DIGITS = 12  # a longer decimal is not short
+_LONGEST_FRACTION = 20
+
+
+def written(number: Fraction) -> str:
+    """A text that means exactly `number` if there is a short one, otherwise an approximation marked as such.
+
+    >>> [written(Fraction(text)) for text in ("1/10", "1e-6", "1/3", "1e300")]
+    ['0.1', '1e-6', '1/3', '1e300']
+    >>> written(Fraction(1, 3**40))
+    '≈8.22527e-20'
+    """
+    decimal = _short_decimal(number)
+    if decimal is not None:
+        return decimal
+    if max(abs(number.numerator), number.denominator) < 10 ** (_LONGEST_FRACTION // 2):
+        return str(number)
+    return f"≈{shown_up(number)}"
+
+
+def bound(number: Fraction) -> str:
+    """A decimal that is never below `number`."""
+    return _short_decimal(number) or shown_up(number)
+
+
+def factor(epsilon: Fraction) -> str:
+    """e^ε as text, never understated; for a small ε it is 1 + ε + ε², rounded up.
+
+    >>> factor(Fraction(1, 10)), factor(Fraction(1000)), factor(Fraction(1, 10**4))
+    ('1.1052', 'e^1000', '1 + 0.000101')
+    """
+    if epsilon > 30:
+        return f"e^{bound(epsilon)}"
+    if 0 < epsilon < Fraction(1, 1000):
+        return f"1 + {shown_up(epsilon + epsilon**2, digits=3)}"
+    return shown_up(exp_up(epsilon), digits=5)
+
+
+def _short_decimal(number: Fraction) -> str | None:
+    quotient = Context(prec=_DIGITS).divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(quotient) != number:
+        return None
+    if quotient == 0:
+        return "0"
+    exponent = quotient.adjusted()
+    if -5 < exponent < 7:
+        text = f"{quotient:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    mantissa = f"{Context(prec=_DIGITS).scaleb(quotient, -exponent):f}"
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
+
 
 _SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
 
@@ -203,7 +334,7 @@ class Guarantee(ABC):
 
     def explain(self, *, prior: Number = Fraction(1, 2), group: int = 4) -> Explanation:
         """What this means to a person, in plain words: beliefs, guesses, groups, and what is not promised."""
-        from giveortake.privacy.explaining import explained  # noqa: PLC0415 (words are needed rarely)
+        from giveortake.privacy.interpretation import explained  # noqa: PLC0415 (words are needed rarely)
 
         return explained(self, prior=prior, group=group)
 

@@ -20,14 +20,18 @@ from giveortake.exact import (
     upper,
     whole,
 )
-from giveortake.privacy.approximate import ApproxDP, ComputationalDP, ProbabilisticDP
+from giveortake.privacy.approximate import (
+    ApproxDP,
+    ComputationalDP,
+    ProbabilisticDP,
+    crude_delta,
+    delta_of_pair,
+    epsilon_of_pair,
+)
 from giveortake.privacy.concentrated import ZCDP
-from giveortake.privacy.dominating import crude_delta, delta_of_pair, epsilon_of_pair
 from giveortake.privacy.gaussian import GaussianDP
-from giveortake.privacy.guarantee import Guarantee, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, raised, store, written
 from giveortake.privacy.renyi import RenyiDP
-from giveortake.privacy.units import ROW, Neighbours, Unit
-from giveortake.privacy.wording import bound, factor, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,11 +23,8 @@ from giveortake.exact import (
     upper,
     whole,
 )
-from giveortake.privacy.approximate import ApproxDP
-from giveortake.privacy.dominating import raised_until
-from giveortake.privacy.guarantee import Guarantee, raised, store
-from giveortake.privacy.units import ROW, Neighbours, Unit
-from giveortake.privacy.wording import bound, factor, written
+from giveortake.privacy.approximate import ApproxDP, raised_until
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, raised, store, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

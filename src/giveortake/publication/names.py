@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

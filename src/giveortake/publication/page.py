@@ -9,10 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.missing_keys import told_without_key
-from giveortake.answers.numbers import shown, shown_column
-from giveortake.answers.printable import printable
+from giveortake.answers.text import number_text, printable, shown_column
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import counted
 from giveortake.exact import shown as shown_fraction
@@ -187,7 +186,7 @@ def _column(column: Column) -> tuple[list[Markup], list[list[Markup]]]:
 
 def _plain(value: Any) -> str:
     """A key as text: a year has no comma in it."""
-    return str(value) if type(value) is int else shown(value)
+    return str(value) if type(value) is int else number_text(value)
 
 
 def _promised(tables: list[PublishedTable]) -> Any:

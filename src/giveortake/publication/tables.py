@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from giveortake.answers import Answer
+from giveortake.answers.codec import provenance_of
 from giveortake.answers.column import NUMBERS, Column
-from giveortake.answers.documents import provenance_of
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.publication.names import column_names, table_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from giveortake.errors import InvalidParameter, shown
+from giveortake.errors import InvalidParameter, safe_text
 from giveortake.publication.tables import CATALOGUE, catalogue
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftO
     for name in (CATALOGUE, *(each.name for each in tables)):
         if name in held and not held[name][1].endswith(MARK):
             raise InvalidParameter(
-                "to", shown(target.place), f"{_MIXED}: {name}", hint='schema="answers", one of its own'
+                "to", safe_text(target.place), f"{_MIXED}: {name}", hint='schema="answers", one of its own'
             )
     for each in tables:
         columns = target.types(each.table)

@@ -15,8 +15,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.randomness import certified
-from giveortake.randomness.entropy import words
-from giveortake.randomness.lazy import Uniform, settle
+from giveortake.randomness.entropy import Uniform, settle, words
 
 if TYPE_CHECKING:
     from giveortake.exact import Ball

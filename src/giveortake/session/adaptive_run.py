@@ -19,21 +19,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 import numpy as np
 
 from giveortake import accounting, exact
-from giveortake.accounting.currencies import Rho
 from giveortake.accounting.filters import Filter
+from giveortake.accounting.pricing import Rho
 from giveortake.compile.releases import packed
 from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.failures import failure
 from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed
 from giveortake.mechanisms import AboveThreshold, Gaussian
-from giveortake.mechanisms.interactions import Interactions
-from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
+from giveortake.mechanisms.marginals import Interactions
 from giveortake.mechanisms.mechanism import Sensitive
-from giveortake.mechanisms.misfits import Misfits
-from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
-from giveortake.mechanisms.trusted_gradients import TrustedGradients
-from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.mechanisms.selection import Misfits
+from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
+from giveortake.mechanisms.vectors import PerturbedDescent, Slopes, TrustedGradients, VectorNoise
 from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
@@ -47,10 +45,10 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.linear_queries import Chosen
-    from giveortake.mechanisms.misfits import Candidate
+    from giveortake.mechanisms.selection import Candidate
+    from giveortake.mechanisms.sparse_vector import Chosen
     from giveortake.privacy.events import Event
-    from giveortake.privacy.units import Neighbours
+    from giveortake.privacy.guarantee import Neighbours
     from giveortake.session.run_requests import RunRequest
 
     Integers: TypeAlias = npt.NDArray[Any]

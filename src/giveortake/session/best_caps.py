@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from giveortake.advice import Advice
-from giveortake.answers.caps import LeftOut
+from giveortake.answers.terms import LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import PersonCount
 from giveortake.errors import InvalidParameter, QueryRefused
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from giveortake.answers.caps import CapLine
+    from giveortake.answers.terms import CapLine
     from giveortake.compile import Measurement, Terms
     from giveortake.plan import Question, Relation
     from giveortake.session.mechanism import InteractiveMechanism

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
 from giveortake import exact
-from giveortake.answers.caps import CapLine, LeftOut
+from giveortake.answers.terms import CapLine, LeftOut
 from giveortake.compile import Caps
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian

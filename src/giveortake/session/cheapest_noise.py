@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.accounting.currencies import Divergence, Epsilon, Rho
+from giveortake.accounting.pricing import Divergence, Epsilon, Rho
 from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown
@@ -32,7 +32,7 @@ from giveortake.session.margins import least_spend, typical_width
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from giveortake.accounting.currencies import Currency
+    from giveortake.accounting.pricing import Currency
     from giveortake.compile import Caps, Measurement, Terms
     from giveortake.ledger import Trial
     from giveortake.plan import Question

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, safe_text
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.configuration_domains import problem
@@ -44,7 +44,7 @@ class Configuration:
     said: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        said = {key: shown(value) for key, value in self.said.items()}
+        said = {key: safe_text(value) for key, value in self.said.items()}
         return f"Configuration(file={self.file!r}, name={self.name!r}, said={said!r})"
 
     @property
@@ -126,11 +126,11 @@ def _mended(file: Path, error: ValueError) -> str:
         return _EXAMPLE
     line = file.read_text(encoding="utf-8").splitlines()[int(place[1]) - 1].strip()
     if FILL_IN in line:
-        return f"{shown(line)} still has to be filled in, or begins with #"
+        return f"{safe_text(line)} still has to be filled in, or begins with #"
     name, sign, _ = line.partition("=")
     if sign and " " in name.strip():
         return f"a name with blanks stands in quotes: {quoted(name.strip())} = …"
-    return f"line {place[1]} is {shown(line)}; {_EXAMPLE}"
+    return f"line {place[1]} is {safe_text(line)}; {_EXAMPLE}"
 
 
 def _configuration(file: Path, name: str, section: object) -> Configuration:

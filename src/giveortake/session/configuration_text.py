@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 
 
 def quoted(text: str) -> str:

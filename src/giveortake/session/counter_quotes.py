@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.faces import FOR_NOISE
+from giveortake.answers.render import FOR_NOISE
 from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
 from giveortake.session.pages import WAITS
 
 if TYPE_CHECKING:
-    from giveortake.answers.caps import Caps, LeftOut
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Caps, Confidence, LeftOut
     from giveortake.privacy import Guarantee
 
 _SHOWN = (1, 7, 30, 100, 365, 1000)

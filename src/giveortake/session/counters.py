@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.accounting.whole_prices import noise_multiplier
+from giveortake.accounting.pricing import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.compile import Caps
@@ -28,8 +28,7 @@ from giveortake.errors import (
     QueryRefused,
 )
 from giveortake.exact import counted, whole
-from giveortake.mechanisms.running_counts import RunningCount, moved
-from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
 from giveortake.session.best_caps import left_out_under
@@ -45,7 +44,7 @@ from giveortake.workload.designs import normal_margin
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from giveortake.answers.caps import LeftOut
+    from giveortake.answers.terms import LeftOut
     from giveortake.compile import Spend, Terms
     from giveortake.ledger import Reservation
     from giveortake.plan import Domain, Expression, Relation, Value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.advice import Advice
 from giveortake.engines.registry import is_address
-from giveortake.errors import SameTable, shown
+from giveortake.errors import SameTable, safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,18 +36,18 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
     """
     if ledger == MEMORY:
         return
-    instead = "forget what is spent" if ledger is None else f"keep another one at {shown(ledger)}"
+    instead = "forget what is spent" if ledger is None else f"keep another one at {safe_text(ledger)}"
     for file in dict.fromkeys(files_of(source)):
         for kept in _usual_ledgers(file):
             if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
-                raise _second_budget(f"{kept} holds a budget of {shown(file)}", instead, kept)
+                raise _second_budget(f"{kept} holds a budget of {safe_text(file)}", instead, kept)
         for configuration, section, kept in _configured(file):
             told = is_address(kept) or os.path.lexists(kept)
             if told and kept != ledger and not (ledger is not None and _is_same(ledger, kept)):
                 raise _second_budget(
-                    f"[{section}] of {configuration.name} keeps the budget of {shown(file)} at {shown(kept)}",
+                    f"[{section}] of {configuration.name} keeps the budget of {safe_text(file)} at {safe_text(kept)}",
                     instead,
-                    str(shown(kept)),
+                    str(safe_text(kept)),
                 )
 
 
@@ -70,7 +70,7 @@ def require_no_other_ledger(files: list[str], ledger: str | None, *, section: st
     for kept in (kept for file in files for kept in _usual_ledgers(file)):
         if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
             known = Path(os.path.relpath(kept, configuration.parent)).as_posix()
-            named = "names no ledger" if ledger is None else f"keeps its ledger at {shown(ledger)}"
+            named = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
             raise SameTable(
                 f"[{section}] of {configuration} {named}, and {known} holds a budget of that table already",
                 hint=f'write ledger = "{known}" there; if that one is about other people, move it elsewhere',
@@ -82,7 +82,7 @@ def require_no_other_configuration(file: str) -> None:
     for configuration, section, ledger in _configured(file):
         if not _is_same(ledger, usual_ledger(file)):
             raise SameTable(
-                f"[{section}] of {configuration.name} keeps the budget of {file} at {shown(ledger)}, and this "
+                f"[{section}] of {configuration.name} keeps the budget of {file} at {safe_text(ledger)}, and this "
                 f"would begin another one at {usual_ledger(file)}",
                 hint=f"ask {configuration.name} instead of {file}",
             )

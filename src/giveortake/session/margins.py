@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Measurement, Spend, Terms
     from giveortake.compile.outputs import Formula
     from giveortake.compile.releases import Combined

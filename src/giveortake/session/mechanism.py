@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
 from giveortake.answers import Stream
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.caching import Cache
 from giveortake.compile import composed, event_of, joint, measurement
 from giveortake.compile.measurement import prepared
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.ledger.outlooks import Outlook
-    from giveortake.mechanisms.trusted_gradients import Trusted
+    from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 import numpy as np
 
-from giveortake.accounting.race import admitted_rho
+from giveortake.accounting.filters import admitted_rho
 from giveortake.answers import Answer, Column
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, meant

@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import exact
-from giveortake.answers import html
-from giveortake.answers.numbers import shown
-from giveortake.answers.printable import with_article
+from giveortake.answers import render
+from giveortake.answers.text import number_text, with_article
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
 from giveortake.plan.moments import moment_of
@@ -70,18 +69,20 @@ def session_page(session: Session) -> str:
     if not session.durable:
         said.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
-        html.card(f"{name}{f', of each {whom}' if whom else ''}", html.table(("column", "holds"), _columns(relation)))
+        render.card(
+            f"{name}{f', of each {whom}' if whom else ''}", render.table(("column", "holds"), _columns(relation))
+        )
         for name, relation in session.catalog.private.items()
     ]
-    public = [html.facts([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
-    return html.card(f"Session {session.name}", html.facts(said), _left(session), *tables, *public)
+    public = [render.fact_list([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
+    return render.card(f"Session {session.name}", render.fact_list(said), _left(session), *tables, *public)
 
 
 def quote_page(quote: Quote) -> str:
     """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
     percent = exact.shown(100 * quote.confidence)
-    margins = html.table(("column", f"give or take, with {percent} %"), _margins(quote))
-    return html.card("Quote: nothing is spent", margins, html.facts([cost_of(quote), *quote_facts(quote)]))
+    margins = render.table(("column", f"give or take, with {percent} %"), _margins(quote))
+    return render.card("Quote: nothing is spent", margins, render.fact_list([cost_of(quote), *quote_facts(quote)]))
 
 
 def cost_of(quote: Quote) -> tuple[str, str]:
@@ -162,11 +163,11 @@ def _left(session: Session) -> str:
     try:
         standing, left = session.rest()
     except LedgerUnavailable:
-        return html.facts([("budget", "its ledger is closed")])
+        return render.fact_list([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
         return ""
     rest = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
-    return html.table(("used", "left"), [(html.used(standing.share), rest)])
+    return render.table(("used", "left"), [(render.used(standing.share), rest)])
 
 
 def _columns(relation: object) -> list[tuple[str, str]]:
@@ -178,7 +179,7 @@ def _holds(domain: Domain) -> str:
     """What is declared about a column, in words."""
     if domain.categories is not None:
         listed = [
-            exact.shown(each) if isinstance(each, Fraction) else shown(each)
+            exact.shown(each) if isinstance(each, Fraction) else number_text(each)
             for each in domain.categories[:_MOST_LISTED]
         ]
         more = len(domain.categories) - len(listed)

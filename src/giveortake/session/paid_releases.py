@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack, final
 
 from giveortake.advice import Advice
-from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import serving
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import Circumstances, answer_of
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from giveortake.answers import Answer
-    from giveortake.answers.confidence import Confidence
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.terms import Confidence, SpendTerms
     from giveortake.compile import Release
     from giveortake.engines import Keys
     from giveortake.ledger import Reservation

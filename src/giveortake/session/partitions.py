@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
-from giveortake.answers.numbers import shown
+from giveortake.answers.text import number_text
 from giveortake.errors import InvalidParameter, meant, no_attribute
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
@@ -73,7 +73,7 @@ class Part:
         )
 
     def __str__(self) -> str:
-        return f"part {shown(key_of(self.value))} of {self.column}"
+        return f"part {number_text(key_of(self.value))} of {self.column}"
 
     def of(self, relation: Relation) -> Relation:
         """The rows of a table that are in this part."""

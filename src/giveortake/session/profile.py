@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.answers.caps import LeftOut, percent
+from giveortake.answers.terms import LeftOut, percent
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.tails import LaplaceTail, quantile

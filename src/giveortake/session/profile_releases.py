@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.compile import Caps, Spend
 from giveortake.compile.releases import arrays_from_json
 from giveortake.errors import InvalidParameter

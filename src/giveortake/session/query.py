@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, final
 
 from giveortake.answers import Answer, Stream
-from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.terms import CAP_TERMS
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import no_attribute
@@ -20,7 +20,7 @@ from giveortake.session.serving import served
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.terms import AskTerms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.quote import Quote

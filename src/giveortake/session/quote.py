@@ -21,7 +21,7 @@ from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
 
 if TYPE_CHECKING:
-    from giveortake.answers.caps import LeftOut
+    from giveortake.answers.terms import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.ledger.outlooks import Outlook
     from giveortake.privacy import Guarantee

@@ -7,8 +7,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.answers.caps import LeftOut
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence, LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 

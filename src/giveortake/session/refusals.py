@@ -6,8 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.accounting.race import admitted_rho
-from giveortake.accounting.whole_prices import noise_multiplier
+from giveortake.accounting.filters import admitted_rho
+from giveortake.accounting.pricing import noise_multiplier
 from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced

@@ -26,7 +26,7 @@ from giveortake.plan.domains import declared
 from giveortake.plan.tables import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
-from giveortake.privacy.units import checked_neighbours
+from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.declared_kinds import kinds_of
 from giveortake.session.ledgers_beside import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from giveortake.compile.caps import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
-    from giveortake.mechanisms.trusted_gradients import Trusted
-    from giveortake.privacy.units import Neighbours
+    from giveortake.mechanisms.vectors import Trusted
+    from giveortake.privacy.guarantee import Neighbours
 
 _NAME = re.compile(r"[^0-9A-Za-z_]+")
 WORD_FOR_ROWS = "row"  # where a unit is given as a text

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.advice import Advice
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.compile import Caps, Spend
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan.document_reader import question_from_json

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.compile import Caps, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question

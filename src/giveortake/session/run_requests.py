@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.accounting.pricing import noise_multiplier, priced_within
 from giveortake.compile.caps import unbounded
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.errors import BudgetExceeded, QueryRefused

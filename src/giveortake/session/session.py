@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.advice import Advice
-from giveortake.answers.confidence import Confidence
+from giveortake.answers.terms import Confidence
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, no_attribute, not_indexed
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from giveortake.answers import Answer
-    from giveortake.answers.cap_terms import AskTerms
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord, Standing
     from giveortake.plan import Question

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 from giveortake.caching import cached
-from giveortake.mechanisms.weighted_sums import reach
+from giveortake.mechanisms.tails import reach
 from giveortake.session.size_estimates import LARGE, USUAL, groups_share, rows_left, rows_share
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.accounting.currencies import Epsilon
+from giveortake.accounting.pricing import Epsilon
 from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter
@@ -22,7 +22,7 @@ from giveortake.workload.errors_of_tables import lines_of
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
 
 if TYPE_CHECKING:
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Terms
     from giveortake.ledger import Trial
     from giveortake.privacy.events import Event

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.faces import FOR_NOISE
+from giveortake.answers.render import FOR_NOISE
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, shown
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import os
     from fractions import Fraction
 
-    from giveortake.answers.caps import Caps, LeftOut
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Caps, Confidence, LeftOut
     from giveortake.privacy import Guarantee
 
 _SHOWN = 12  # tables in a text

@@ -27,9 +27,7 @@ from giveortake.workload.planner import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer
 
 if TYPE_CHECKING:
-    from giveortake.answers.cap_terms import AskTerms
-    from giveortake.answers.caps import LeftOut
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import AskTerms, Confidence, LeftOut
     from giveortake.compile import Caps, Spend
     from giveortake.exact import Number
     from giveortake.ledger import Reservation

@@ -30,7 +30,7 @@ import numpy as np
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
-from giveortake.mechanisms.misfits import Candidate
+from giveortake.mechanisms.selection import Candidate
 from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.synth.junction_tree import JunctionTree
 from giveortake.synth.key_columns import key_column

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers import html
-from giveortake.answers.faces import text_table
-from giveortake.answers.markdown import escaped
+from giveortake.answers import render
+from giveortake.answers.render import escaped, text_table
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.exact import shown, whole
 from giveortake.session.run_steps import Choice
@@ -109,13 +108,13 @@ class Report:
         """The report as a page of HTML; every text is escaped."""
         body = "".join(
             [
-                html.card(self.title, html.facts(self.facts)),
-                html.card("Charges, step by step", html.table(("step", "columns", "ρ"), self.rounds)),
-                html.card("Tables", html.table(_HEAD, self._rows())),
-                *(f"<p>{html.text(each)}</p>" for each in self.warnings),
+                render.card(self.title, render.fact_list(self.facts)),
+                render.card("Charges, step by step", render.table(("step", "columns", "ρ"), self.rounds)),
+                render.card("Tables", render.table(_HEAD, self._rows())),
+                *(f"<p>{render.text(each)}</p>" for each in self.warnings),
             ]
         )
-        head = f'<meta charset="utf-8"><title>{html.text(self.title)}</title>'
+        head = f'<meta charset="utf-8"><title>{render.text(self.title)}</title>'
         return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>'
 
     def _repr_html_(self) -> str:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
-from giveortake.mechanisms.interactions import moved_by_row
-from giveortake.mechanisms.misfits import Candidate
+from giveortake.mechanisms.marginals import moved_by_row
+from giveortake.mechanisms.selection import Candidate
 from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.synth.maximum_likelihood import fit
 from giveortake.synth.measured import Measured, released_total

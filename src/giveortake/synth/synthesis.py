@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.accounting.race import admitted_rho
+from giveortake.accounting.filters import admitted_rho
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole

@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.answers.caps import LeftOut
+from giveortake.answers.terms import LeftOut
 from giveortake.privacy.documents import fraction, promise_from_json, promise_to_json, written
 from giveortake.session.quote import Quote
 from giveortake.wire.standing_documents import amount_of

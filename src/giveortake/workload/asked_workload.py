@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice, declaring
-from giveortake.answers.printable import with_article
+from giveortake.answers.text import with_article
 from giveortake.compile import Caps
 from giveortake.compile.bins import MOST
 from giveortake.compile.caps import capped, unbounded
@@ -18,7 +18,7 @@ from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, Summand, Tally
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import positive, shown
-from giveortake.mechanisms.residuals import Contribution
+from giveortake.mechanisms.marginals import Contribution
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.moments import moment_of
 from giveortake.plan.times import MOMENTS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked, Quantum
     from giveortake.exact import Number
     from giveortake.plan import Expression, Question, Relation
-    from giveortake.privacy.units import Neighbours
+    from giveortake.privacy.guarantee import Neighbours
     from giveortake.workload.workload import RangeWish, Workload
 
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
-from giveortake.mechanisms.residuals import rebuilt
+from giveortake.mechanisms.marginals import rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,17 +12,14 @@ import numpy as np
 
 from giveortake.errors import Unprovable
 from giveortake.mechanisms import Gaussian, Laplace
-from giveortake.mechanisms.consistent_trees import ConsistentTree
-from giveortake.mechanisms.laplace_sums import quantiles
-from giveortake.mechanisms.square_root import SquareRoot
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile
+from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
+from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile, quantiles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked_workload import AskedWorkload, RangeTable

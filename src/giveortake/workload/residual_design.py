@@ -14,7 +14,7 @@ from giveortake.caching import cached
 from giveortake.errors import Unprovable
 from giveortake.exact import ceiling
 from giveortake.mechanisms import Gaussian
-from giveortake.mechanisms.residuals import Residual, cell_variance, rebuilt
+from giveortake.mechanisms.marginals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
 from giveortake.workload.clipped_persons import ClippedPersons
 from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.residuals import Contribution
+    from giveortake.mechanisms.marginals import Contribution
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked_workload import AskedWorkload
     from giveortake.workload.planner import Goal

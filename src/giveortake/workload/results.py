@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
-from giveortake.answers.faces import FOR_NOISE, as_html, head_lines, shown_cost
+from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, meant
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.answers.confidence import Confidence
+    from giveortake.answers.terms import Confidence
     from giveortake.workload.designs import RangeNoise
     from giveortake.workload.measurement import WorkloadRelease
 

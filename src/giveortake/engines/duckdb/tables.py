@@ -21,7 +21,7 @@ from giveortake.engines.protocol import Source
 from giveortake.engines.registry import not_a_table
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, shown
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, safe_text
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def told_without_content(source: object, read: Callable[[], Read]) -> Read:
         return read()
     raise InvalidParameter(  # out here, so that it does not hold the other error
         "source",
-        shown(source),
+        safe_text(source),
         "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
         hint=_SUFFIXES,
     )
@@ -107,9 +107,9 @@ def absent(path: Path, hint: str = "") -> NotFound:
     """The error about a file that is not there, with the name of one beside it that is spelled alike."""
     names: list[str] = []
     with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
-        names = sorted(each.name for each in path.parent.iterdir() if shown(each.name) == each.name)
+        names = sorted(each.name for each in path.parent.iterdir() if safe_text(each.name) == each.name)
     told = f"{meant(path.name, names)}{hint}".strip()
-    return NotFound(f"there is no file {shown(path)}", hint=told or None)
+    return NotFound(f"there is no file {safe_text(path)}", hint=told or None)
 
 
 def _from_path(
@@ -123,12 +123,15 @@ def _from_path(
 ) -> Loaded:
     if _is_pattern(path) and path.exists():
         raise InvalidParameter(
-            "source", shown(path), "has one of * ? [ in its name, and would be taken for a pattern", hint="rename it"
+            "source",
+            safe_text(path),
+            "has one of * ? [ in its name, and would be taken for a pattern",
+            hint="rename it",
         )
     if _is_pattern(path):
         found = sorted(path.parent.glob(path.name))
         if not found:
-            raise NotFound(f"no file matches {shown(path)}")
+            raise NotFound(f"no file matches {safe_text(path)}")
         return _from_parquet(connection, name, found)
     if path.is_dir():
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
@@ -171,7 +174,7 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
         if not path.is_file():
             raise absent(path)
         if _is_pattern(path):
-            raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
+            raise InvalidParameter("source", safe_text(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:
         raise NotFound("the folder holds no Parquet files", hint=_SUFFIXES)
     absolute = [str(path.resolve()) for path in paths]

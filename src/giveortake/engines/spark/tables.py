@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.spark.steady_plans import chooses_rows, is_computed_anew
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, safe_text
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def found_table(session: SparkSession, source: object) -> DataFrame:
         try:
             return session.table(source)
         except PySparkException:
-            raise NotFound(f"Spark has no table {shown(source)!r}") from None
+            raise NotFound(f"Spark has no table {safe_text(source)!r}") from None
     if not type(source).__module__.startswith("pyspark.sql.") or not hasattr(source, "createGlobalTempView"):
         problem = f"is not a Spark table: its type is {type(source).__name__}"
         raise InvalidParameter("source", HIDDEN, problem, hint="pass a DataFrame or a table's name")

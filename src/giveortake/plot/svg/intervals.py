@@ -11,7 +11,7 @@ from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.column import Column
-from giveortake.answers.numbers import shown
+from giveortake.answers.text import number_text
 from giveortake.exact import counted
 from giveortake.plot.svg.markup import Markup, joined, number, percent, tag
 from giveortake.plot.svg.plane import Plane
@@ -120,7 +120,7 @@ def _end(scale: Scale, place: float) -> str:
     """The label at an end of a scale of bars."""
     if scale.kind == "date":
         return scale.written(place)
-    return shown(int(place)) if place == int(place) and abs(place) < 1e15 else shown(float(f"{place:.4g}"))
+    return number_text(int(place)) if place == int(place) and abs(place) < 1e15 else number_text(float(f"{place:.4g}"))
 
 
 def _panels(along: Column, others: Sequence[Column], estimate: Column) -> dict[str, list[tuple[Any, ...]]]:
@@ -128,7 +128,7 @@ def _panels(along: Column, others: Sequence[Column], estimate: Column) -> dict[s
     found: dict[str, list[tuple[Any, ...]]] = {}
     names = list(zip(*others, strict=True)) if others else [()] * len(estimate)
     for name, key, row in zip(names, along, estimate.triples(), strict=True):
-        found.setdefault(" · ".join(map(shown, name)), []).append((finite(key), *row))
+        found.setdefault(" · ".join(map(number_text, name)), []).append((finite(key), *row))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import final
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 
 Attribute = str | int | float | bool | None
 

@@ -15,7 +15,7 @@ from giveortake.errors import Unprovable
 from giveortake.plot.svg.markup import Markup, joined, percent, tag
 from giveortake.plot.svg.plane import Plane
 from giveortake.plot.svg.scales import Scale, brief
-from giveortake.privacy.explaining import beliefs
+from giveortake.privacy.interpretation import beliefs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.column import NUMBERS, Column
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.errors import InvalidParameter, QueryRefused
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from giveortake.exact import shown
 from giveortake.ledger.events import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
-from giveortake.privacy.explaining import PRIORS, beliefs
+from giveortake.privacy.interpretation import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
 from giveortake.server.console.pages import asking_for, at, page, patiently

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup, escape
 
-from giveortake.answers.printable import printable
+from giveortake.answers.text import printable
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Reply
 

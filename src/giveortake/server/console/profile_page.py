@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_address
 
-from giveortake.answers.caps import least_error
+from giveortake.answers.terms import least_error
 from giveortake.exact import shown
 from giveortake.plot.svg.markup import Markup, percent, tag
 from giveortake.plot.svg.plane import Plane

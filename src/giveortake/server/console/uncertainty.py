@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.numbers import shown
-from giveortake.answers.printable import printable
+from giveortake.answers.text import number_text, printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.exact import shown_down, shown_up
 from giveortake.plan.aggregates import AggregateKind
@@ -80,7 +79,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
                 continue
             count += 1
             if count <= _TOLD:
-                where = " · ".join(map(shown, key))
+                where = " · ".join(map(number_text, key))
                 span = f"lies between {_end(low)} and {_end(high)} {sure}."
                 found.append(f"{f'{where}: ' if where else ''}{printable(column.name)} {span}")
     if not found:
@@ -121,7 +120,7 @@ def _paid(answer: Answer, form: Form) -> Fraction | None:
 
 
 def _end(number: Any) -> str:
-    return shown(number) if isinstance(number, int) or math.isinf(number) else brief(number)
+    return number_text(number) if isinstance(number, int) or math.isinf(number) else brief(number)
 
 
 def _is_uncertain(value: Any, low: Any, high: Any, most: float) -> bool:

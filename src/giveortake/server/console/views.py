@@ -9,11 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers import Answer
-from giveortake.answers.caps import LeftOut
+from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.faces import shown_cells
-from giveortake.answers.missing_keys import told_without_key
-from giveortake.answers.printable import printable
+from giveortake.answers.render import shown_cells
+from giveortake.answers.terms import LeftOut
+from giveortake.answers.text import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.listings import stated
 from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure

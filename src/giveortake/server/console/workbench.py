@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote as in_address
 
 from giveortake.advice import FIELDS
-from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.terms import CAP_TERMS
 from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes

@@ -1,0 +1,1 @@
+"""Privacy-loss distributions: their grids, their convolution, and the bounds that follow."""

@@ -1,0 +1,354 @@
+"""Answers as text, terminal tables, HTML and Markdown.
+
+Small pieces of HTML for notebooks. Every text is escaped here, hidden characters included.
+
+Lists that print as tables, one line for each element, in a terminal and in a notebook.
+
+How an answer looks in a terminal, in plain text and in a notebook.
+
+Answers as Markdown: a table that every Markdown reader draws, in which no text of the data is markup.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar, overload
+
+from giveortake.answers.column import NUMBERS, Column, Value
+from giveortake.answers.text import number_text, printable, shown_column
+from giveortake.exact import counted, shown
+from giveortake.exact import shown as shown_fraction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from giveortake.answers.answer import Released
+
+
+_WHOLE = "display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle"
+
+
+def text(words: object) -> str:
+    """A text, escaped for a page."""
+    return escape(printable(str(words)))
+
+
+def card(title: str, *parts: str) -> str:
+    """A title and the parts below it, which are HTML."""
+    return f'<div style="margin:4px 0"><strong>{text(title)}</strong>{"".join(parts)}</div>'
+
+
+def fact_list(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of labels and their texts; an empty label continues the one before."""
+    cells = "".join(
+        f'<tr><th style="text-align:left;vertical-align:top">{text(label)}</th>'
+        f'<td style="text-align:left">{text(said)}</td></tr>'
+        for label, said in rows
+    )
+    return f"<table><tbody>{cells}</tbody></table>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts; a `Bar` is drawn as it is."""
+    named = "".join(f'<th style="text-align:left">{text(each)}</th>' for each in head)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{named}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def used(share: Fraction) -> Bar:
+    """How much of a budget is used, as a bar with the number beside it."""
+    return Bar(
+        f'<span style="{_WHOLE}"><span style="display:block;height:9px;background:#36c;'
+        f'width:{float(min(Fraction(1), share)):.1%}"></span></span> {text(shown(100 * share, 3))} %'
+    )
+
+
+class Bar(str):
+    """HTML that was made here, and is not escaped again."""
+
+    __slots__ = ()
+
+
+def _cell(said: str) -> str:
+    return f'<td style="text-align:left">{said if isinstance(said, Bar) else text(said)}</td>'
+
+
+_MOST_ROWS = 20
+_FARTHEST = 10**300
+FOR_NOISE = " for the noise; what caps leave out is not in them"
+_BAR = (
+    "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
+)
+
+
+def as_text(answer: Released) -> str:
+    """A plain table, short enough for a prompt, with the facts and the notes below."""
+    lines = head_lines(answer, _MOST_ROWS)
+    hidden = len(answer) - _MOST_ROWS
+    lines += [f"… {counted(hidden, 'more row')}"] if hidden > 0 else []
+    return "\n".join([*lines, " · ".join(facts(answer, at_length=True)), *notes(answer)])
+
+
+def head_lines(answer: Released, rows: int) -> list[str]:
+    """The names of the columns and the first rows, in columns of text."""
+    columns = [_cells(column, min(len(answer), rows)) for column in answer.columns]
+    return ["  ".join(text).rstrip() for text in zip(*columns, strict=True)]
+
+
+def as_rich(answer: Released) -> Any:
+    """A table for a terminal."""
+    from rich.console import Group  # noqa: PLC0415 (heavy)
+    from rich.table import Table  # noqa: PLC0415 (heavy)
+    from rich.text import Text  # noqa: PLC0415 (heavy)
+
+    table = Table(pad_edge=False, box=None)
+    for column in answer.columns:
+        table.add_column(Text(printable(column.name), style="bold"), justify=_align(column))
+        if column.has_interval:
+            table.add_column("", style="dim")
+    texts: list[list[str]] = []
+    for column in answer.columns:
+        pairs = shown_cells(column, _head(column, _MOST_ROWS))
+        texts += (
+            [[value for value, _ in pairs], [beside for _, beside in pairs]]
+            if column.has_interval
+            else [[value for value, _ in pairs]]
+        )
+    for row in zip(*texts, strict=True):
+        table.add_row(*(Text(cell) for cell in row))
+    footer = [" · ".join(facts(answer, at_length=True))]
+    if len(answer) > _MOST_ROWS:
+        footer.insert(0, f"… {counted(len(answer) - _MOST_ROWS, 'more row')}")
+    if answer.guarantee is not None:
+        footer.append(str(answer.guarantee))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> str:
+    """Texts in columns, with a line below."""
+    lines = [head, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
+    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*(told if rows else []), foot])
+
+
+def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:
+    """The same table for a terminal with colours."""
+    from rich.console import Group  # noqa: PLC0415 (heavy)
+    from rich.table import Table  # noqa: PLC0415 (heavy)
+    from rich.text import Text  # noqa: PLC0415 (heavy)
+
+    table = Table(pad_edge=False, box=None)
+    for place, name in enumerate(head):
+        table.add_column(name, no_wrap=place == 0)  # people copy from the first column: it is not wrapped
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return Group(*([table] if rows else []), Text(foot, style="dim"))
+
+
+def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> str:
+    """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped.
+
+    Without `foot` there are the rows alone, and how many more there are.
+    """
+    head = "".join(
+        f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
+        + ("<th></th>" * (2 * column.has_interval))
+        for column in answer.columns
+    )
+    cells = [_html_cells(column, rows) for column in answer.columns]
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    lines = [" · ".join(facts(answer, at_length=True))]
+    if len(answer) > rows:
+        lines.insert(0, f"… {counted(len(answer) - rows, 'more row')}")
+    if answer.guarantee is not None:
+        lines.append(str(answer.guarantee))
+    told = [*lines, *notes(answer)] if foot else lines[:1] if len(answer) > rows else []
+    text = "<br>".join(map(escape, told))
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
+
+
+def shown_cells(column: Column, rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, str]]:
+    """Values, and what stands beside them. A whole number that is a key is written as it is: 2010 may be a year."""
+    if column.has_interval:
+        return shown_column(rows)
+    return [(str(value) if type(value) is int else number_text(value), "") for value, _, _ in rows]
+
+
+def _cells(column: Column, rows: int) -> list[str]:
+    pairs = shown_cells(column, _head(column, rows))
+    widest = max((len(value) for value, _ in pairs), default=0)
+    justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
+    texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
+    lines = [printable(column.name), *texts]
+    width = max(map(len, lines))
+    return [text.ljust(width) for text in lines]
+
+
+def _html_cells(column: Column, most: int) -> list[str]:
+    rows = _head(column, most)
+    align = f'<td style="text-align:{_align(column)}">'
+    texts = [(escape(value), escape(beside)) for value, beside in shown_cells(column, rows)]
+    if not column.has_interval:
+        return [f"{align}{value}</td>" for value, _ in texts]
+    bars = _bars(rows)
+    return [
+        f'{align}{value}</td><td style="opacity:.7">{beside}</td><td>{bar}</td>'
+        for (value, beside), bar in zip(texts, bars, strict=True)
+    ]
+
+
+def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
+    """A bar for each interval, all on the scale of the finite ends; infinite ends reach beyond the scale."""
+    numbers = [tuple(map(_finite, row)) for row in rows]
+    known = [end for row in numbers for end in row if end is not None]
+    least, greatest = min([0.0, *known]), max([0.0, *known])
+    span = greatest - least or 1.0
+    scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
+    return [_bar(*row) if is_interval(*given[1:]) else "" for row, given in zip(scaled, rows, strict=True)]
+
+
+def _bar(value: float | None, low: float | None, high: float | None) -> str:
+    """An interval on a scale from 0 to 1, with an arrow where an end is missing."""
+    left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
+    place = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
+    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{place}"></span>']
+    if value is not None:
+        at = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
+        parts.append(f'<span style="{at}"></span>')
+    for end, side, arrow in ((low, "left:-7px", "◂"), (high, "right:-7px", "▸")):
+        if end is None:
+            parts.append(f'<span style="position:absolute;top:-4px;color:#888;line-height:17px;{side}">{arrow}</span>')
+    return f'<span style="{_BAR}">{"".join(parts)}</span>'
+
+
+def _finite(end: Value) -> float | None:
+    """An end as a float that a scale can hold; None if it is not such a number."""
+    if isinstance(end, bool) or not isinstance(end, int | float | Decimal) or math.isnan(end):
+        return None
+    return float(end) if -_FARTHEST < end < _FARTHEST else None
+
+
+def is_interval(low: Value, high: Value) -> bool:
+    """Whether both ends are numbers, infinite ones too. Dates and missing values get no bar."""
+    ends = (low, high)
+    return all(isinstance(end, int | float | Decimal) and not math.isnan(end) for end in ends)
+
+
+def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
+    return list(islice(column.triples(), rows))
+
+
+def _align(column: Column) -> Literal["left", "right"]:
+    return "right" if column.kind in NUMBERS else "left"
+
+
+def facts(answer: Released, *, at_length: bool = False) -> list[str]:
+    """How many rows there are, how sure they are, what they cost; with `at_length` what intervals do not cover."""
+    facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
+    if any(column.has_interval for column in answer.columns):
+        together = "each" if answer.confidence.over == "cell" else "all together"
+        of = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
+        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}{of}")
+    if answer.cost is not None:
+        cost = answer.cost
+        facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
+    return facts
+
+
+def notes(answer: Released) -> list[str]:
+    """The notes of an answer, with hidden characters escaped."""
+    return [printable(note) for note in answer.notes]
+
+
+def caps_of(answer: Released) -> str | None:
+    """How much of one person counts, in words, if anything was capped."""
+    said = answer.recipe.get("contributions") if isinstance(answer.recipe, Mapping) else None
+    return None if said is None else printable(str(said))
+
+
+def shown_cost(cost: object) -> str:
+    """A cost as its own text up to a colon if that is short, else as it is written in code."""
+    text = str(cost).partition(":")[0]
+    return text if len(text) <= 40 else repr(cost)
+
+
+T = TypeVar("T")
+_MOST = 20  # lines that are shown
+_WIDEST = 56  # letters of a cell
+
+
+class Listing(list[T]):
+    """A list that prints as a table: `head` names the columns, `cells` makes the line of one element."""
+
+    head: tuple[str, ...] = ()
+    nouns: tuple[str, str] = ("thing", "things")
+
+    def cells(self, each: T) -> tuple[str, ...]:
+        """The texts in the line of one element."""
+        raise NotImplementedError
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [tuple(_cut(cell) for cell in self.cells(each)) for each in list.__getitem__(self, slice(_MOST))]
+
+    def _foot(self) -> str:
+        more = len(self) - _MOST
+        return f"… {more:,} more" if more > 0 else f"{len(self):,} {self.nouns[len(self) != 1]}"
+
+    def __repr__(self) -> str:
+        return text_table(self.head, self._lines(), self._foot())
+
+    def __rich__(self) -> Any:
+        return rich_table(self.head, self._lines(), self._foot())
+
+    def _repr_html_(self) -> str:
+        return f"<div>{table(self.head, self._lines())}<small>{text(self._foot())}</small></div>"
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Listing[T]: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> T | Listing[T]:
+        if isinstance(place, slice):
+            return self._like(list.__getitem__(self, place))
+        return list.__getitem__(self, place)
+
+    def _like(self, things: list[T]) -> Listing[T]:
+        """A listing of the same kind with some of the elements."""
+        return type(self)(things)
+
+
+def _cut(text: str) -> str:
+    said = printable(" ".join(text.split()))
+    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
+
+
+_SIGNS = re.compile(r"([\\`*_\[\]<>|~&:!#$@^{}]|(?<=www)\.)", re.IGNORECASE)  # that mean something in some Markdown
+
+
+def as_markdown(answer: Released) -> str:
+    """A table with every row, and below it what was promised and how sure it is."""
+    rule = ["---:" if column.kind in NUMBERS else ":---" for column in answer.columns]
+    cells = [
+        [escaped(" ".join(filter(None, pair))) for pair in shown_cells(column, list(column.triples()))]
+        for column in answer.columns
+    ]
+    lines = [[escaped(printable(column.name)) for column in answer.columns], rule, *zip(*cells, strict=True)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    below = "  \n".join(escaped(line) for line in [" · ".join(facts(answer, at_length=True)), *notes(answer)])
+    return f"{table}\n\n{below}\n"
+
+
+def escaped(text: str) -> str:
+    r"""A text that Markdown shows as it is: no link, no emphasis, no tag, no further cell.
+
+    >>> print(escaped("a|b <b> [x](http://y) www.z"))
+    a\|b \<b\> \[x\](http\://y) www\.z
+    """
+    return _SIGNS.sub(r"\\\1", text)

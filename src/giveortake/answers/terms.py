@@ -1,0 +1,355 @@
+"""Terms of a request: contribution bounds, spends and confidence, as keyword arguments and as values.
+
+The keyword arguments that state an answer's price: the same for all questions.
+
+The keyword arguments that cap a person's contribution, and all keyword arguments of a question.
+
+How often intervals hold: each for itself, or all of an answer at once.
+
+How much of a person counts, and how much of a table that leaves out: questions carry it, and answers show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, final, get_args
+
+from giveortake.advice import Advice
+from giveortake.errors import InvalidParameter
+from giveortake.exact import Number, open_probability, rational, shown, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class SpendTerms(TypedDict, total=False):
+    """What an answer may cost, and how sure its intervals are. One spend is stated, or a margin, or a share.
+
+    - `epsilon`: a pure ε, kept by Laplace noise; with `delta` an (ε, δ), kept by Gaussian noise
+    - `rho`: a zero-concentrated ρ, kept by Gaussian noise
+    - `mu`: a Gaussian μ, kept by Gaussian noise
+    - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
+    - `share`: instead of a spend, a share of the whole budget, such as "1/10": shares that add up to one fit it
+    - `confidence`: of every interval; 0.95 unless stated
+    - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
+      stated
+    - `key_delta`: the δ for finding keys in the data; unless stated, a tenth of the budget's δ for keys, or the
+      best part of `delta` if that is less
+    - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
+    """
+
+    epsilon: Number | None
+    delta: Number | None
+    rho: Number | None
+    mu: Number | None
+    margin: Number | None
+    share: Number | None
+    confidence: Number | None
+    confidence_over: str | None
+    key_delta: Number | None
+    n: Number | None
+
+
+TERMS = tuple(SpendTerms.__annotations__)
+
+
+class CapTerms(TypedDict, total=False):
+    """How much of one person counts. Each cap only lowers what counts, and the noise follows the caps.
+
+    - `rows_per_person`: how many rows of a person count in each table, chosen before any filter; a number, or one for
+      each table: `{"flights": 600, "planes": 1}`
+    - `groups_per_person`: how many groups of the answer a person counts in
+    - `rows_per_group`: how many rows of a person count in each group, or in all if there are no groups
+    - `caps`: `"best"` takes the caps of the least total error of what is asked, by a profile that was released
+    """
+
+    rows_per_person: Number | Mapping[str, Number] | None
+    groups_per_person: Number | None
+    rows_per_group: Number | None
+    caps: str | None
+
+
+class AskTerms(SpendTerms, CapTerms, total=False):
+    """All keyword arguments of a question: what it may cost, and how much of one person counts."""
+
+
+CAP_TERMS = tuple(CapTerms.__annotations__)
+
+
+Over: TypeAlias = Literal["cell", "answer"]
+
+
+@final
+class Confidence(Fraction):
+    """A probability with which every interval holds (`over="cell"`), or all of one answer together (`over="answer"`).
+
+    It is the number itself, so that code that needs only the number can use it as one.
+
+    >>> Confidence("0.95") == Fraction(19, 20), Confidence("0.95", "answer").miss(10) == 0.005
+    (True, True)
+    """
+
+    __slots__ = ("cells", "over")
+
+    over: Over
+    cells: int | None  # of the whole answer, where only a part of it is looked at
+
+    def __new__(cls, level: Number, over: str | None = None, cells: int | None = None) -> Confidence:
+        """Take the level as stated; unless `over` is stated, it is that of the level if this is a Confidence."""
+        known = over if over is not None else getattr(level, "over", "cell")
+        if known not in get_args(Over):
+            raise InvalidParameter(
+                "confidence_over", known, 'is neither "cell" nor "answer"', hint='confidence_over="cell" or "answer"'
+            )
+        made = super().__new__(cls, _level(level))
+        made.over, made.cells = cast("Over", known), cells
+        return made
+
+    def miss(self, cells: int) -> float:
+        """The probability with which one of `cells` intervals may miss.
+
+        Guarantee: if `over` is the answer, each of its c intervals misses with probability at most (1 − level) / c, so
+        that any of them misses with probability at most 1 − level, by the union bound.
+        """
+        count = max(1, cells if self.cells is None else self.cells)
+        return float((1 - self) / (count if self.over == "answer" else 1))
+
+    def __reduce__(self) -> tuple[type[Confidence], tuple[str, Over, int | None]]:
+        return type(self), (str(self), self.over, self.cells)
+
+    def __copy__(self) -> Confidence:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Confidence:
+        return self
+
+
+def _level(said: Number) -> Fraction:
+    """Check the probability; a refusal of 95 suggests 0.95."""
+    level = rational("confidence", said)
+    if not 0 < level < 1:
+        meant = shown(level / 100, 12) if 50 <= level < 100 else "0.95"
+        hint = Advice("{confidence}", confidence=meant)
+        raise InvalidParameter("confidence", said, "is not strictly between 0 and 1", hint=hint)
+    return open_probability("confidence", said)
+
+
+_MOST = 10**9  # of any cap; engines compute with them in 64 bits
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Caps on one person's contribution; None where nothing is capped. Each of them only lowers what counts.
+
+    At most `rows_per_person` rows count, in each table or in the tables that are named, chosen before any filter by a
+    hash of what they hold; of those at most `rows_per_group` in each of at most `groups_per_person` groups.
+
+    >>> str(Caps(4, 3)), str(Caps(rows_per_group=1))
+    ('at most 3 rows of a person in each of at most 4 groups', 'at most 1 row of a person')
+    >>> str(Caps(rows_per_person={"flights": 600, "planes": 1}))
+    'at most 600 rows of a person in flights and 1 in planes, chosen before any filter'
+    >>> str(Caps(2, 9, 60))
+    'at most 60 rows of a person, chosen before any filter; then at most 9 rows of a person in each of at most 2 groups'
+    """
+
+    groups_per_person: int | None = None
+    rows_per_group: int | None = None
+    rows_per_person: int | Mapping[str, int] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        groups_per_person: Number | None = None,
+        rows_per_group: Number | None = None,
+        rows_per_person: Number | Mapping[str, Number] | None = None,
+    ) -> Caps:
+        """Check caps as they were stated."""
+        if isinstance(rows_per_person, Mapping):
+            rows: Any = {name: _cap(f"rows_per_person[{name!r}]", each) for name, each in rows_per_person.items()}
+            if not rows:
+                raise InvalidParameter("rows_per_person", {}, "names no table", hint='{"flights": 600}')
+        else:
+            rows = _cap("rows_per_person", rows_per_person)
+        return cls(_cap("groups_per_person", groups_per_person), _cap("rows_per_group", rows_per_group), rows)
+
+    @property
+    def stated(self) -> bool:
+        """Whether there is any cap."""
+        return not (self.groups_per_person is None and self.rows_per_group is None and self.rows_per_person is None)
+
+    def rows_in(self, table: str) -> int | None:
+        """How many rows of a person count in a table; None if they are not capped."""
+        if isinstance(self.rows_per_person, Mapping):
+            return self.rows_per_person.get(table)
+        return self.rows_per_person
+
+    def to_json(self) -> dict[str, Any]:
+        """The caps that are stated, by name."""
+        rows = self.rows_per_person
+        found = {
+            "rows_per_person": dict(rows) if isinstance(rows, Mapping) else rows,
+            "groups_per_person": self.groups_per_person,
+            "rows_per_group": self.rows_per_group,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def __str__(self) -> str:
+        within = _within(self.groups_per_person, self.rows_per_group)
+        if self.rows_per_person is None:
+            return within or "everything of a person counts"
+        return "; then ".join(each for each in (f"{self._rows()}, chosen before any filter", within) if each)
+
+    def _rows(self) -> str:
+        if not isinstance(self.rows_per_person, Mapping):
+            return f"at most {_rows(self.rows_per_person or 0)} of a person"
+        (first, most), *others = self.rows_per_person.items()
+        return _listed(
+            [f"at most {_rows(most)} of a person in {first}", *(f"{each:,} in {name}" for name, each in others)]
+        )
+
+
+def _within(groups: int | None, rows: int | None) -> str:
+    if rows is None:
+        return "" if groups is None else f"at most {_groups(groups)} of a person"
+    if groups is None:
+        return f"at most {_rows(rows)} of a person"
+    return f"at most {_rows(rows)} of a person in each of at most {_groups(groups)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def _groups(count: int) -> str:
+    return f"{count:,} group{'' if count == 1 else 's'}"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _cap(name: str, value: Number | None) -> int | None:
+    if value is None:
+        return None
+    cap = whole(name, value)
+    if cap > _MOST:
+        raise InvalidParameter(name, value, f"is more than {_MOST:,}", hint="leave it out if nothing is to be capped")
+    return cap
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CapLine:
+    """One choice of caps: the margin of the noise, and bounds of the share of rows that it leaves out.
+
+    `error` is the margin plus about what is left out, in rows; `caps="best"` minimises it. For a sum one row means its
+    greatest value, and for a mean all rows mean its range. With `grouped`, both are about one group. Where keys have to
+    be found, it includes the rows of a group that has just too few persons to be shown.
+    """
+
+    caps: str
+    margin: float
+    low: float
+    high: float
+    estimate: float
+    error: float
+    grouped: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name, as JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        span = f"{percent(self.low)} to {percent(self.high)}" if self.high < 1 else f"at least {percent(self.low)}"
+        return (
+            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {percent(self.estimate)} left out ({span}); "
+            f"an error of about {self.error:,.0f} rows {'in a group' if self.grouped else 'in all'}"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class LeftOut:
+    """The share of a table's rows that caps leave out: between `low` and `high`, about `estimate`.
+
+    The bounds of all caps hold together with `confidence`. `estimate` guesses who is hidden by the noise of the
+    profile, and `likely` is a guess that is hardly too low. Where nothing is known all of them are None, and `why` says
+    why. `high` is 1 where only a public maximum of rows a person could bound it. `profiled` says whether there is a
+    profile at all, `lines` has other caps to compare.
+    """
+
+    low: float | None
+    high: float | None
+    estimate: float | None
+    confidence: Fraction
+    why: str = ""
+    profiled: bool = True
+    lines: tuple[CapLine, ...] = ()
+    likely: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<LeftOut: {self}>"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether bounds of the share are known."""
+        return self.low is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name, as JSON."""
+        return {
+            "low": self.low,
+            "high": self.high,
+            "estimate": self.estimate,
+            "likely": self.likely,
+            "confidence": str(self.confidence),
+            "why": self.why,
+            "profiled": self.profiled,
+            "lines": [line.to_json() for line in self.lines],
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> LeftOut:
+        """Read what `to_json` wrote."""
+        lines = tuple(CapLine(**line) for line in content["lines"])
+        return cls(**{**content, "confidence": open_probability("confidence", content["confidence"]), "lines": lines})
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None or self.estimate is None:
+            return f"how much the caps leave out is not known: {self.why}"
+        sure = f"with {shown(100 * self.confidence)} %, for all caps together"
+        if self.high == 0:
+            return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
+        about = f"{self.about} of the rows are left out"
+        if self.high >= 1:
+            more = f"; {self.why}" if self.why else ""
+            return f"{about}, at least {percent(self.low)} ({sure}){more}"
+        return f"{about}, between {percent(self.low)} and {percent(self.high)} ({sure})"
+
+    @property
+    def about(self) -> str:
+        """`estimate` and `likely`, in words."""
+        if self.estimate is None:
+            return "a share that is not known"
+        likely = None if self.likely is None else percent(self.likely)
+        about = f"about {percent(self.estimate)}"
+        return about if likely in {None, percent(self.estimate)} else f"{about}, likely at most {likely},"
+
+
+def percent(share: float) -> str:
+    """A share for people to read.
+
+    >>> percent(0.0388), percent(0.00019), percent(0.0)
+    ('3.9 %', '0.019 %', '0 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+
+
+def least_error(lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], bool]:
+    """The line with the least error, and whether a higher cap may have less: it is the last and leaves rows out."""
+    best = min(lines, key=lambda line: line["error"])
+    return best, best is lines[-1] and best["bias"] > 0

@@ -1,0 +1,299 @@
+"""Partition selection: which discovered groups may be shown.
+
+Which keys found in the data may be shown, with the best chance for each [DVG22].
+
+Which keys found in the data may be shown, by Gaussian noise on weights that each unit shares out [GGKSW20].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import isqrt
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+
+import numpy as np
+
+from giveortake import exact
+from giveortake.caching import cached
+from giveortake.errors import HIDDEN, InvalidParameter
+from giveortake.mechanisms.additive import Gaussian, miss_probability
+from giveortake.mechanisms.histogram import shown_keys
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.privacy import ApproxDP, events
+from giveortake.randomness import bernoulli_real
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.exact import Ball, Number
+    from giveortake.mechanisms.histogram import Found
+    from giveortake.randomness import Entropy
+
+
+Key = TypeVar("Key")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
+    """Show each key with the greatest probability that its number of persons allows.
+
+    Guarantee [DVG22, theorem 1]: with π₀ = 0 and π₍ₙ₊₁₎ = min(e^ε πₙ + δ, 1 − e^(−ε)(1 − πₙ − δ), 1), showing a key
+    of n persons with probability πₙ is (ε, δ)-DP when a person holds one key and is added or removed, and no rule
+    shows any key more often. It is the truncated geometric mechanism with a threshold. Rounding of numbers: none.
+
+    Counts must be of distinct persons. Only keys are shown, no counts.
+
+    >>> KeySelection("1", "1e-6").event(1)
+    DiscoveredKeys(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    citation: ClassVar[str] = (
+        "Desfontaines, Voss, Gipson, Mandayam: Differentially private partition selection, PETS 2022"
+    )
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", epsilon))
+        object.__setattr__(self, "delta", exact.open_probability("delta", delta))
+
+    def event(self, sensitivity: Number = 1) -> events.DiscoveredKeys:
+        """A selection of keys when a unit may touch that many of them, by one person each.
+
+        For one key per person it is 1 under add-remove and 2 under change-one: a changed person leaves one key and
+        enters another. More than one is priced by group privacy [Lal20, Prop. 6].
+        """
+        promise = ApproxDP(self.epsilon, self.delta).group(exact.whole("sensitivity", sensitivity))
+        return events.DiscoveredKeys(promise.epsilon, promise.delta)
+
+    def event_of_keys(self, touched: int) -> events.DiscoveredKeys:
+        """The same event by sequential composition [Lal20, Prop. 8], because the keys' coins are independent.
+
+        It costs less than by group privacy: a person counts once in each key that they touch, not several times in one.
+        """
+        keys = exact.whole("touched", touched)
+        return events.DiscoveredKeys(keys * self.epsilon, keys * self.delta)
+
+    def chance(self, persons: int) -> Ball:
+        """πₙ, enclosed at the ambient precision, in closed form so that no ε is too small to compute it.
+
+        Up to n₁ persons the first branch of the recursion is the least: πₙ = δ (e^(nε) − 1) / (e^ε − 1). From there on
+        the second is: 1 − π is multiplied by e^(−ε) after δ is taken off, until nothing is left.
+        """
+        count = exact.whole("persons", persons, least=0)
+        epsilon, delta = exact.enclosure(self.epsilon), exact.enclosure(self.delta)
+        turn = self.turning_point()
+        ratio = delta / epsilon.expm1()
+        if count <= turn:
+            return ratio * (count * epsilon).expm1()
+        hidden = 1 - ratio * (turn * epsilon).expm1()
+        passed = -(count - turn) * epsilon
+        return 1 - exact.positive_part(passed.exp() * hidden + ratio * passed.expm1())
+
+    def margin(self, confidence: Number = Fraction(95, 100)) -> int:
+        """How many persons a key needs at least to be shown with that probability."""
+        return _persons_needed(self, 1 - miss_probability(confidence))
+
+    def turning_point(self) -> int:
+        """n₁: the first n with πₙ > (1 − δ) / (e^ε + 1); where the two branches tie, either serves."""
+        for bits in (192, 1024, 8192):
+            with exact.precision(bits):
+                floor = exact.floor_if_certain(self._level())
+                if floor is not None:
+                    return floor + 1
+        with exact.precision():
+            return round(exact.upper(self._level()))
+
+    def _level(self) -> Ball:
+        """The real n at which δ (e^(nε) − 1) / (e^ε − 1) is (1 − δ) / (e^ε + 1)."""
+        half = (exact.enclosure(self.epsilon) / 2).tanh()
+        return (exact.enclosure(1 / self.delta - 1) * half).log1p() / exact.enclosure(self.epsilon)
+
+    def release(
+        self, value: Mapping[Hashable, int] | Sensitive[Mapping[Hashable, int]], entropy: Entropy | None = None
+    ) -> list[Hashable]:
+        """The keys selected, sorted by how they print; `value` maps every key found to its number of persons."""
+        persons = opened(value, self)
+        if not isinstance(persons, Mapping):
+            raise InvalidParameter("value", HIDDEN, "does not map keys to numbers of persons")
+        if any(type(count) is not int or count < 0 for count in persons.values()):
+            raise InvalidParameter("persons", HIDDEN, "is not a number of persons")
+        shown = self._shown(list(persons), list(persons.values()), entropy)
+        return sorted(shown, key=lambda key: (type(key).__name__, repr(key)))
+
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+        """The keys selected, in their order; `value` holds the keys and the numbers of persons."""
+        keys, counts = value.open(self)
+        return self._shown(keys, counts.tolist(), entropy)
+
+    def _shown(self, keys: list[Key], counts: list[int], entropy: Entropy | None) -> list[Key]:
+        """Toss a coin for each key. Keys with equally many persons share a chance, which is computed once."""
+        places_by_count: dict[int, list[int]] = {}
+        for place, count in enumerate(counts):
+            places_by_count.setdefault(count, []).append(place)
+        coins = source(entropy)
+        shown: list[int] = []
+        for count, places in places_by_count.items():
+            kept = bernoulli_real(partial(self.chance, count), len(places), coins)
+            shown.extend(place for place, keep in zip(places, kept, strict=True) if keep)
+        return [keys[place] for place in sorted(shown)]
+
+
+@cached(1024)
+def _persons_needed(mechanism: KeySelection, asked: Fraction) -> int:
+    """The least number of persons whose key is shown with that probability."""
+
+    def surely(persons: int) -> bool:
+        with exact.precision():
+            return exact.probability_down(mechanism.chance(persons)) >= asked
+
+    high = 1
+    while not surely(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if surely(middle) else (middle, high)
+    return high
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeightedKeys(Mechanism[Any, Any]):
+    """Add normal noise to the weight of every key that occurs, and show the keys that reach the threshold.
+
+    A unit of m keys gives w_m = ⌊length / √m⌋ to each of them; of more keys than `degree`, that many count. So the
+    weights that one unit gives have Σw² ≤ length², in whole numbers (`weights`).
+
+    Guarantee [GGKSW20]: let δ = max over t ≤ degree of 1 − Φ((threshold − ½ − w_t) / sigma)^t. If one unit is added,
+    then but for an event of probability δ a release is that of normal noise on weights moved by at most `length` in
+    L2, that is (length / sigma)-GDP; if one unit is changed, (√2·length / sigma)-GDP, with the same δ.
+
+    Proof. Let A be the keys that occur in the first table alone, t of them. Only the unit that differs has them. It has
+    m ≥ t keys that count, so each of the t has the weight w_m ≤ w_t, and stays hidden if its rounded noise is below
+    threshold − w_m, that is if the noise is below threshold − ½ − w_m. The t noises are independent: none of A is shown
+    with probability at least Φ((threshold − ½ − w_t) / sigma)^t ≥ 1 − δ. Whether that happens is independent of the
+    noise of all other keys. So the law of the first release is (1 − δ)P′ + δP″, where P′ is what is shown of the keys
+    that both tables have (if less than δ is needed, the rest of δ is P′ too); in the same way that of the second is
+    (1 − δ)Q′ + δQ″, with keys that occur in the second table alone. P′ and Q′ are the same post-processing of normal
+    noise on the weights of common keys. Those differ by what the unit gives: at most `length` in L2 if it is added; if
+    it is changed, by the difference of two vectors of at most that length without a negative coordinate, whose inner
+    product is not negative: √2·length. ∎ Under change-one δ is not doubled: each law has its own P″, of its own A.
+    The noisy weights of the shown keys may be shown as well: they are part of P′ and Q′.
+
+    Rounding of numbers: the threshold and δ are enclosed and rounded against the user; the sampler is exact.
+    """
+
+    sigma: Fraction
+    threshold: int
+    length: int
+    degree: int
+
+    citation: ClassVar[str] = (
+        "Gopi, Gulhane, Kulkarni, Shen, Wutschitz, Zanella-Béguelin: Differentially private set union, ICML 2020"
+    )
+
+    def __init__(self, sigma: Number, threshold: int, length: int = 1, degree: int = 1) -> None:
+        keys, total = exact.whole("degree", degree), exact.whole("length", length)
+        if total * total < keys:
+            raise InvalidParameter("length", length, "leaves nothing for each key", hint=f"at least {isqrt(keys) + 1}")
+        object.__setattr__(self, "sigma", exact.positive("sigma", sigma))
+        object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=total + 1))
+        object.__setattr__(self, "length", total)
+        object.__setattr__(self, "degree", keys)
+
+    @classmethod
+    def calibrated(
+        cls, *, mu: Number, delta: Number, length: int = 1, degree: int = 1, sensitivity: int = 1
+    ) -> WeightedKeys:
+        """The least threshold, at the least noise, that keeps μ and δ; `sensitivity` as in `event`.
+
+        >>> WeightedKeys.calibrated(mu="0.2", delta="1e-7").threshold
+        28
+        """
+        wanted, chance = exact.spendable("mu", mu), exact.open_probability("delta", delta)
+        sigma = _moved(exact.whole("length", length), sensitivity) / wanted
+        if sigma > exact.GREATEST:
+            raise InvalidParameter("mu", mu, "asks for noise beyond the supported range", hint="ask for more")
+        least = max(
+            exact.ceiling(Fraction(1, 2) + weight + sigma * quantile)
+            for weight, quantile in zip(
+                weights(length, degree), _quantiles(chance, exact.whole("degree", degree)), strict=True
+            )
+        )
+        found = cls(sigma, max(least, length + 1), length, degree)
+        while _lone_key_chance(sigma, found.threshold, length, degree) > chance:  # within the rounding of enclosures
+            found = cls(sigma, found.threshold + 1, length, degree)
+        return found
+
+    def event(self, sensitivity: Number = 1) -> events.GaussianKeys:
+        """The event of a release; `sensitivity` is 1 under add-remove; 2 under change-one: one leaves, one enters."""
+        chance = _lone_key_chance(self.sigma, self.threshold, self.length, self.degree)
+        return events.GaussianKeys(self.sigma / _moved(self.length, sensitivity), chance)
+
+    @property
+    def noise(self) -> Gaussian:
+        """The noise that each weight gets."""
+        return Gaussian(self.sigma)
+
+    def release(self, value: Any, entropy: Entropy | None = None) -> dict[Any, int]:
+        """The noisy weights that reach the threshold; `value` maps every key to its weight."""
+        weighed = opened(value, self)
+        keys, total = list(weighed), np.array(list(weighed.values()), dtype=np.int64)
+        shown, noisy = shown_keys(self.noise, self.threshold, keys, total, entropy)
+        return dict(zip(shown, noisy.tolist(), strict=True))
+
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+        """The keys that are shown; `value` holds the keys and the weights."""
+        return self.shown(value, entropy)[0]
+
+    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+        """The keys that are shown and their noisy weights."""
+        return shown_keys(self.noise, self.threshold, *value.open(self), entropy)
+
+
+@cached(64)
+def weights(length: int, degree: int) -> tuple[int, ...]:
+    """The weights that units of m = 1, 2, … `degree` keys give to each: ⌊length / √m⌋, so that m·w² ≤ length².
+
+    >>> weights(100, 4)
+    (100, 70, 57, 50)
+    """
+    found = tuple(isqrt(length * length // m) for m in range(1, degree + 1))
+    assert all(m * weight * weight <= length * length for m, weight in enumerate(found, 1))  # noqa: S101 (the theorem needs it)
+    return found
+
+
+def _moved(length: int, sensitivity: Number) -> Fraction:
+    """How far all weights are moved in L2 when one unit is added, or one leaves and another enters, rounded up."""
+    if sensitivity == 1:
+        return Fraction(length)
+    if sensitivity == 2:
+        return length * exact.sqrt_up(Fraction(2))
+    raise InvalidParameter("sensitivity", sensitivity, "is neither 1 (add-remove) nor 2 (change-one)")
+
+
+@cached(64)
+def _quantiles(delta: Fraction, degree: int) -> tuple[Fraction, ...]:
+    """For t = 1, 2, … an upper bound of the z at which Φ(z)^t = 1 − δ."""
+    with exact.precision():
+        return tuple(
+            exact.upper(-exact.normal_quantile(-((exact.enclosure(-delta).log1p() / t).expm1())))
+            for t in range(1, degree + 1)
+        )
+
+
+@cached(256)
+def _lone_key_chance(sigma: Fraction, threshold: int, length: int, degree: int) -> Fraction:
+    """The greatest of 1 − Φ((threshold − ½ − w_t) / sigma)^t over t, rounded up."""
+    greatest = Fraction(0)
+    with exact.precision():
+        for t, weight in enumerate(weights(length, degree), 1):
+            tail = exact.normal_cdf(exact.enclosure((weight + Fraction(1, 2) - threshold) / sigma))
+            greatest = max(greatest, exact.probability_up(-((t * (-tail).log1p()).expm1())))
+    return max(exact.shorter_up(greatest), exact.LEAST)
