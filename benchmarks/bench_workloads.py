@@ -19,10 +19,9 @@ import polars as pl
 import giveortake as gt
 from giveortake.compile import Caps, Spend
 from giveortake.session.session import mechanism_of
-from giveortake.workload.asked_workload import AskedWorkload
-from giveortake.workload.layout import Layout
+from giveortake.workload.bound_workload import AskedWorkload, Layout
 from giveortake.workload.measurement import measured
-from giveortake.workload.planner import least_noise
+from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
     from giveortake.session import Session

@@ -36,7 +36,7 @@ _ALLOTMENTS = "ledger/test_ledger_allotments"
 _SENSITIVITIES = (
     _mutant(
         "a changed person moves the numbers of persons only once",
-        "compile/stability.py",
+        "compile/spend.py",
         'twice = 2 if self.neighbours == "change-one" and self.grouped else 1',
         "twice = 1",
         _GOLDEN,
@@ -44,7 +44,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a changed person with several rows moves sums only once",
-        "compile/stability.py",
+        "compile/spend.py",
         "return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)",
         "return Fraction(self.rows * reach), Fraction(self.rows * reach)",
         "compile/test_stability",
@@ -53,7 +53,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "the L2 norm leaves out the group that is not full",
-        "compile/stability.py",
+        "compile/spend.py",
         "sqrt_up(Fraction(full * rows**2 + rest**2))",
         "sqrt_up(Fraction(full * rows**2))",
         "compile/test_stability",
@@ -61,7 +61,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "distinct values of a changed person count once",
-        "compile/stability.py",
+        "compile/spend.py",
         "return twice * l1, twice * l2",
         "return l1, l2",
         "compile/test_stability",
@@ -69,7 +69,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a value that may be missing moves a sum by no more than its bounds are apart",
-        "compile/stability.py",
+        "compile/spend.py",
         "spread = max(most, 0) - min(least, 0)",
         "spread = most - least",
         "compile/test_stability",
@@ -78,7 +78,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "negative values are not measured by their size",
-        "compile/stability.py",
+        "compile/spend.py",
         "reach = max(abs(least), abs(most))",
         "reach = abs(most)",
         "compile/test_stability",
@@ -105,7 +105,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "running totals of a changed person have the L2 sensitivity of an added one",
-        "compile/bins.py",
+        "compile/measures.py",
         "l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2",
         "l1, l2 = 2 * l1, l2",
         "compile/test_quantiles",
@@ -250,7 +250,7 @@ _THRESHOLDS = (
     ),
     _mutant(
         "a changed person leaves no key and enters none",
-        "compile/selection_rules.py",
+        "compile/key_selection.py",
         "sensitivity = touched * self._sides()",
         "sensitivity = touched",
         "compile/test_key_search",
@@ -267,7 +267,7 @@ _THRESHOLDS = (
     ),
     _mutant(
         "of all levels of a tree of bins one is charged",
-        "compile/bins.py",
+        "compile/measures.py",
         "return single if self.levels == 1 else events.Repeated(single, self.levels)",
         "return single",
         _GOLDEN,
@@ -644,7 +644,7 @@ _IDENTITY = (
     ),
     _mutant(
         "a document forgets the condition on public rows",
-        "plan/documents.py",
+        "plan/codec.py",
         "None if relation.condition is None else relation.condition.to_json(),",
         "None,",
         "plan/test_plan_documents",

@@ -30,9 +30,8 @@ from evil_tables import (
     random_table,
 )
 from giveortake.compile import Caps, Measurement, Spend
-from giveortake.compile.keys import with_keys
-from giveortake.compile.selection import NoisyWeights
-from giveortake.compile.weights import vectors
+from giveortake.compile.design import vectors
+from giveortake.compile.key_selection import NoisyWeights, with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys

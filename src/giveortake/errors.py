@@ -77,7 +77,7 @@ _ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|s
 def safe_text(value: object) -> object:
     """The value as an error may show it: `HIDDEN` if it is or holds an address or a connection string.
 
-    >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
+    >>> safe_text("trips.csv"), safe_text(["postgresql://ann:secret@db"]), safe_text("host=db Password=secret")
     ('trips.csv', <hidden>, <hidden>)
     """
     return HIDDEN if _ADDRESS.search(_written(value)) else value

@@ -13,7 +13,7 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.stability import Stability
+from giveortake.compile.spend import Stability
 from giveortake.engines import Bounding
 from giveortake.engines.duckdb import row_tallies
 from giveortake.engines.duckdb import statements as own_statements

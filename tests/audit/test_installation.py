@@ -8,7 +8,7 @@ import pytest
 from giveortake import cli, mechanisms
 from giveortake.audit import installation, shapes
 from giveortake.audit.installation import Check, Outcome, checks
-from giveortake.compile.stability import Stability
+from giveortake.compile.spend import Stability
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.privacy import PureDP
 from tiers import is_long

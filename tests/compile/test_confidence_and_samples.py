@@ -16,7 +16,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Confidence
 from giveortake.compile import Release, Spend, combined, evaluated
-from giveortake.compile.outputs import Evaluated
+from giveortake.compile.formulas import Evaluated
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.errors import InvalidParameter
 from inside import engine_of, measured

@@ -16,7 +16,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Measurement, Release, Spend, combined, evaluated
-from giveortake.compile.outputs import Evaluated
+from giveortake.compile.formulas import Evaluated
 from giveortake.session import Session
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy

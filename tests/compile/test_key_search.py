@@ -12,9 +12,8 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Measurement, Spend, Terms
-from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
-from giveortake.compile.selection_rules import DEGREE, LENGTH, key_delta
-from giveortake.compile.spends import charges_of
+from giveortake.compile.key_selection import DEGREE, LENGTH, NoisyCounts, NoisyWeights, OptimalChances, key_delta
+from giveortake.compile.spend import charges_of
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import DiscoveredHistogram
 from giveortake.privacy import ApproxDP, Neighbours, gaussian_mu

@@ -14,8 +14,8 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Release, Spend, combined, evaluated
-from giveortake.compile.bins import PrefixSums
-from giveortake.compile.outputs import Evaluated
+from giveortake.compile.formulas import Evaluated
+from giveortake.compile.measures import PrefixSums
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers

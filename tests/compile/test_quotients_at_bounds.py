@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Release, Spend, combined, evaluated
-from giveortake.compile.outputs import Evaluated, Ratio
+from giveortake.compile.formulas import Evaluated, Ratio
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers

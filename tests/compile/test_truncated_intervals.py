@@ -6,8 +6,8 @@ import numpy as np
 from scipy import stats
 
 from cases import all_cases
+from giveortake.compile.intervals import truncated_interval
 from giveortake.compile.releases import Decided
-from giveortake.compile.truncation import truncated_interval
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail
 
 LAWS = [

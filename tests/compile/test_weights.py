@@ -16,12 +16,11 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer
 from giveortake.compile import Measurement, Release, Spend, combined, evaluated
-from giveortake.compile.bases import PLAIN
+from giveortake.compile.design import plain_design, vectors
+from giveortake.compile.formulas import Linear, Ratio
 from giveortake.compile.measurement import prepared
-from giveortake.compile.outputs import Linear, Ratio
+from giveortake.compile.measures import PLAIN, MissingCount, Side
 from giveortake.compile.releases import without_data
-from giveortake.compile.sides import MissingCount, Side
-from giveortake.compile.weights import plain_design, vectors
 from giveortake.mechanisms import tails
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of

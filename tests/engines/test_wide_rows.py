@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
-from giveortake.compile.keys import with_keys
+from giveortake.compile.key_selection import with_keys
 from giveortake.engines.duckdb import choices, wide_rows
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine

@@ -19,7 +19,7 @@ from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.frame.expressions import node_of
 from giveortake.plan import AggregateKind, Call, ColumnReference, Literal, Measured, Question
-from giveortake.plan.questions import Condition, Order
+from giveortake.plan.question import Condition, Order
 
 col = gt.col
 

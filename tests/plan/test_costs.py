@@ -27,8 +27,8 @@ from giveortake.plan import (
     Scan,
     Union,
 )
-from giveortake.plan.costs import MOST_MADE, require_few_matches
 from giveortake.plan.domains import USUAL_CHARACTERS
+from giveortake.plan.relations import MOST_MADE, require_few_matches
 
 TABLE = PrivateTable(
     "t",

@@ -13,9 +13,9 @@ import giveortake as gt
 from asked_tables import CATALOG, table
 from giveortake import frame, sql
 from giveortake.engines.sql.expressions import PRINTED
-from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.functions import CASTS, FUNCTIONS
-from giveortake.sql.functions import OUR_OWN, OUR_OWN_AGGREGATES, Text
+from giveortake.plan.question import AGGREGATES
+from giveortake.sql.rows import OUR_OWN, OUR_OWN_AGGREGATES, Text
 
 TEXTS = {"lower", "upper", "trim", "length"}
 NUMBERS = {"abs", "floor", "ceil", "sqrt", "ln", "exp", "sign"}

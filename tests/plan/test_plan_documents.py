@@ -15,9 +15,8 @@ from giveortake import frame as gt
 from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Catalog, KeepParts, Origin, Question, Scan
-from giveortake.plan.aggregates import AggregateKind
-from giveortake.plan.document_reader import question_from_json
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.plan.question import AggregateKind
 from paired_questions import PAIRS
 from tiers import tiered
 

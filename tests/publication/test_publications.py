@@ -84,7 +84,7 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
 def test_a_workload_is_read_by_what_was_charged_or_not_at_all(
     session: gt.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from giveortake.workload.asked_workload import AskedWorkload  # noqa: PLC0415 (here alone)
+    from giveortake.workload.bound_workload import AskedWorkload  # noqa: PLC0415 (here alone)
 
     written = AskedWorkload.to_json
     monkeypatch.setattr(AskedWorkload, "to_json", lambda self: {**written(self), "rows": 1})

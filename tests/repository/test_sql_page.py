@@ -11,7 +11,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import QueryRefused
 from giveortake.plan.functions import CASTS, FUNCTIONS
-from giveortake.sql.functions import PARTS
+from giveortake.sql.rows import PARTS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
 PAIRS = re.findall(r"^\| `(SELECT .+?)` \| `(SELECT .+?)` \|$", PAGE, re.MULTILINE)

@@ -249,7 +249,7 @@ def test_found_keys_and_gaussian_noise_are_answered_with_one_promise(spend: dict
 
 
 def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.compile import keys as found  # noqa: PLC0415
+    from giveortake.compile import key_selection as found  # noqa: PLC0415
 
     s = session()
     text = "SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k"

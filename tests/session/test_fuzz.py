@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from giveortake.plan import costs
+from giveortake.plan import relations
 from random_questions import ROWS_OF_HEAVIEST, Fuzz, fuzz, neighbours, outcome
 from tiers import tiered
 
@@ -37,9 +37,9 @@ def test_texts_without_a_bound_would_tell_whether_the_person_is_there(
     bounded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not bounded:
-        monkeypatch.setattr(costs, "MOST_MADE", 1 << 60)
-        monkeypatch.setattr(costs, "MOST_KEPT", 1 << 60)
-        monkeypatch.setattr(costs, "MOST_JOINED", 1 << 60)
+        monkeypatch.setattr(relations, "MOST_MADE", 1 << 60)
+        monkeypatch.setattr(relations, "MOST_KEPT", 1 << 60)
+        monkeypatch.setattr(relations, "MOST_JOINED", 1 << 60)
     found: Fuzz = fuzz(1, "growing 0", growing=1.0)
     if bounded:
         assert found.differences == []

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from giveortake.compile import weights
-from giveortake.compile.bins import PrefixSums
-from giveortake.compile.measures import RowCount
-from giveortake.compile.sides import MissingCount, Sides
-from giveortake.compile.stability import Stability
+from giveortake.compile import design
+from giveortake.compile.measures import MissingCount, PrefixSums, RowCount, Sides
+from giveortake.compile.spend import Stability
 from giveortake.engines import Quantum, Summand, Tally
 from giveortake.engines.duckdb import row_tallies
 from giveortake.engines.duckdb import statements as own_statements
@@ -232,7 +230,7 @@ def _right_angles(patch: pytest.MonkeyPatch) -> None:
 def _rows_beside_sums(patch: pytest.MonkeyPatch) -> None:
     """Numbers of rows are released as if they were a side of the sum before them."""
     patch.setattr(RowCount, "joined", True)
-    patch.setattr(weights, "_bases", lambda plain: [])
+    patch.setattr(design, "_bases", lambda plain: [])
 
 
 def _far_side(patch: pytest.MonkeyPatch) -> None:

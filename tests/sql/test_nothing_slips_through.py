@@ -16,8 +16,7 @@ from asked_tables import CATALOG
 from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
-from giveortake.sql.refusals import allow
-from giveortake.sql.tokens import ARGUMENTS
+from giveortake.sql.text import ARGUMENTS, allow
 from paired_questions import PAIRS
 from tiers import tiered
 
@@ -116,9 +115,12 @@ def test_every_clause_of_a_select_that_is_not_read_is_refused_when_it_is_set() -
 
 
 def test_every_kind_of_expression_is_listed_or_refused() -> None:
-    from giveortake.sql.expressions import SPECIAL, Rows  # noqa: PLC0415
-    from giveortake.sql.functions import SCALARS  # noqa: PLC0415
-    from giveortake.sql.scope import Scope  # noqa: PLC0415
+    from giveortake.sql.rows import (  # noqa: PLC0415
+        SCALARS,
+        SPECIAL,
+        Rows,
+        Scope,
+    )
 
     relation = CATALOG.private["trips"]
     rows = Rows(Scope(relation, (("trips", {name: name for name in relation.schema}),)))

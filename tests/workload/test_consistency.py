@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 
 from cases import all_cases
+from giveortake.workload.bound_workload import Layout
 from giveortake.workload.consistency import consistent_tables, rising
-from giveortake.workload.layout import Layout
 
 SIZES = (3, 4, 5, 2)
 PAIRS: list[tuple[int, ...]] = list(itertools.combinations(range(4), 2))

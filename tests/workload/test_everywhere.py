@@ -16,9 +16,9 @@ from giveortake.compile import Caps, Spend
 from giveortake.mechanisms import Gaussian, marginals
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from giveortake.workload.asked_workload import AskedWorkload
+from giveortake.workload.bound_workload import AskedWorkload
 from giveortake.workload.measurement import measured
-from giveortake.workload.residual_design import ResidualDesign
+from giveortake.workload.residuals import ResidualDesign
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -10,8 +10,8 @@ import pytest
 
 from cases import all_cases
 from giveortake.mechanisms.marginals import cell_variance
-from giveortake.workload.layout import Layout
-from giveortake.workload.planner import goal_weights, least_noise
+from giveortake.workload.bound_workload import Layout
+from giveortake.workload.residuals import goal_weights, least_noise
 
 
 def _all_up_to(attributes: int, most: int) -> list[tuple[int, ...]]:

@@ -21,10 +21,10 @@ from giveortake.mechanisms import Gaussian, Laplace, marginals
 from giveortake.mechanisms.marginals import Contribution, Residual, shrinkage
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from giveortake.workload import attributes as attributes_module
-from giveortake.workload.asked_workload import AskedWorkload
+from giveortake.workload import bound_workload as attributes_module
+from giveortake.workload.bound_workload import AskedWorkload
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease, measured
-from giveortake.workload.residual_design import ResidualDesign
+from giveortake.workload.residuals import ResidualDesign
 from tiers import tiered
 
 DOMAINS: dict[str, Any] = {

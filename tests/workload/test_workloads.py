@@ -20,7 +20,7 @@ from cases import all_cases
 from giveortake.compile import Caps, Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
 from giveortake.session.session import mechanism_of
-from giveortake.workload.asked_workload import AskedWorkload
+from giveortake.workload.bound_workload import AskedWorkload
 from giveortake.workload.measurement import measured
 from giveortake.workload.results import WorkloadAnswer
 from statistics_of_draws import ALPHA

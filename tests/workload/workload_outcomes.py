@@ -23,7 +23,7 @@ from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.marginals import Residual
 from giveortake.session import Session
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
-from giveortake.workload.residual_design import ResidualDesign
+from giveortake.workload.residuals import ResidualDesign
 
 SCHEMA: dict[str, Any] = {"name": pl.String, "ill": pl.Boolean, "r": pl.String, "c": pl.Int64, "w": pl.Int64}
 DOMAINS: dict[str, Any] = {

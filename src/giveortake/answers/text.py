@@ -57,7 +57,7 @@ _UNEVEN = 1.1  # an interval whose sides differ by more is written with both
 def number_text(value: Value) -> str:
     """One value without a margin.
 
-    >>> shown(1234567), shown(0.1234567), shown(None), shown(True)
+    >>> number_text(1234567), number_text(0.1234567), number_text(None), number_text(True)
     ('1,234,567', '0.123457', '–', 'true')
     """
     if value is None:

@@ -19,7 +19,7 @@ from giveortake.answers.answer import Remark
 from giveortake.audit.observations import Observation
 from giveortake.audit.replay import Recorded
 from giveortake.compile import Measurement, Spend
-from giveortake.compile.keys import with_keys
+from giveortake.compile.key_selection import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, opened

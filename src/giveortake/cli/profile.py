@@ -17,7 +17,7 @@ from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import in_options
 from giveortake.exact import shown
-from giveortake.sql.examples import in_sql
+from giveortake.sql.text import in_sql
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.plan import Domain
-    from giveortake.plan.tables import Schema
+    from giveortake.plan.relations import Schema
     from giveortake.session.profile import Profile
 
 _SHOWN = 8  # lines of a table

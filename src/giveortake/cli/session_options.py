@@ -22,7 +22,7 @@ from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParamete
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
-from giveortake.plan.aggregates import span_of
+from giveortake.plan.question import span_of
 from giveortake.session.configuration import budget_said, chosen, configurations
 from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name

@@ -19,7 +19,7 @@ from giveortake.exact import shown
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
 from giveortake.session.arguments import asked_together
 from giveortake.wire.profile_documents import profile_of

@@ -14,8 +14,7 @@ from giveortake.session.workload_quotes import WorkloadQuote
 from giveortake.wire.quote_documents import cost_of, share_of
 from giveortake.wire.standing_documents import amount_of
 from giveortake.wire.workload_documents import workload_document
-from giveortake.workload.stacked_faces import StackedFaces
-from giveortake.workload.stacked_tables import stacked_columns
+from giveortake.workload.results import StackedFaces, stacked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

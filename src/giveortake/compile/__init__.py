@@ -4,11 +4,10 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.answers.terms import Caps
-from giveortake.compile.caps import CustodianCaps
+from giveortake.compile.formulas import Evaluated, evaluated
 from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
-from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
-from giveortake.compile.spends import Spend, Terms, spend_of
+from giveortake.compile.spend import CustodianCaps, Spend, Terms, spend_of
 
 __all__ = [
     "Caps",

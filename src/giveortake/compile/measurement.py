@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake import exact
-from giveortake.compile.aggregates import Measures
-from giveortake.compile.caps import capped, named
+from giveortake.compile.design import Measures, design, plain_design, vectors
+from giveortake.compile.key_selection import KeySearch, with_key_delta
 from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
-from giveortake.compile.selection_rules import KeySearch, with_key_delta
-from giveortake.compile.spends import charges_of, require_within
-from giveortake.compile.stability import Stability
-from giveortake.compile.weights import design, plain_design, vectors
+from giveortake.compile.spend import Stability, capped, charges_of, named, require_within
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
-from giveortake.plan.descriptions import described
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_to_json
+from giveortake.plan.describe import described
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 
@@ -37,12 +34,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.answers.terms import Caps
-    from giveortake.compile.bases import Basis
-    from giveortake.compile.measures import Measure
-    from giveortake.compile.outputs import Formula
-    from giveortake.compile.selection import Selection
-    from giveortake.compile.spends import Spend
-    from giveortake.compile.weights import Design
+    from giveortake.compile.design import Design
+    from giveortake.compile.formulas import Formula
+    from giveortake.compile.key_selection import Selection
+    from giveortake.compile.measures import Basis, Measure
+    from giveortake.compile.spend import Spend
     from giveortake.engines import Engine, FoundUnits
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive

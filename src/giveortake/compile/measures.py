@@ -1,40 +1,90 @@
-"""Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
+"""Measures: the integers that an engine is asked for.
+
+Bases: which measures the number and the sum of the same values are computed from.
+
+Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
 
 Each kind of measure knows how to ask an engine for it, its sensitivity, its name, and how to read its releases.
+
+Numbers of values in bins, from which quantiles are computed.
+
+The two sides of bounded values: their number and their sum from one release, at the price of the sum alone.
+
+A value x between a and b is counted twice over: by its distance from a, and by its distance from b. In steps of the
+lattice the two are R together, whatever x is. So with A = Σ(x − a) and B = Σ(b − x), the number of values is
+(A + B) / (b − a), their sum is A + a · number, and the rows without a value, each counted as R, may stand beside them.
+
+Guarantee: every row adds a vector (distance from a, distance from b, R if it has no value) of integers that are not
+negative, whose L1 norm is at most R, and so is its L2 norm. So one unit moves the whole vector, over all groups, as it
+moves a histogram of such rows: `Stability.sensitivity(0, R, binned=True)`. Proof. Bounding multiplies what a person
+adds to a group by one factor for all three, at most rows/c for c rows, and cuts towards zero; so a person's vector in
+a group has an L1 norm of at most rows·R, and an L2 norm of no more. Over groups the proof of
+`giveortake.engines.questions` holds word for word. A unit that is changed is removed and another added: twice that in
+L1, and for one row √2 of it in L2, because vectors without negative numbers have no negative inner product. ∎
+
+If coordinate i, in steps of its own, gets noise of scale m · (the sensitivity of such a histogram in those steps), then
+the vector, each coordinate divided by its sensitivity, moves by at most one: it is one Laplace release, or one Gaussian
+one, of noise multiplier m.
+
+Measured apart, number and sum would each take a part of the spend. With Laplace noise the sides take one part for both:
+the variance of a mean halves, wherever the mean lies. With Gaussian noise they are as good as two equal parts.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 
 from giveortake import engines
+from giveortake.compile.quantiles import RunningTotals
 from giveortake.compile.releases import Combined
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
-from giveortake.exact import power_of_two_at_least
-from giveortake.plan import ColumnReference, Kind
+from giveortake.exact import power_of_two_at_least, sqrt_up
+from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
+from giveortake.plan import Call, ColumnReference, Kind
+from giveortake.plan import Literal as Constant
+from giveortake.privacy import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from giveortake.compile.stability import Stability
+    from giveortake.compile.spend import Stability
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.bounded_integers import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
     from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The sums that are centred at the middle of their bounds, and those computed from two sides with their number.
+
+    `rows` are the values from whose sides the number of rows is computed. All bases give the same answers, apart from
+    the noise.
+    """
+
+    centred: tuple[Expression, ...] = ()
+    sided: tuple[Expression, ...] = ()
+    rows: Expression | None = None
+
+
+PLAIN = Basis()  # each number and each sum by itself; sums are centred only where only a mean is asked for
+
 
 STEPS = 2**30  # of the lattice, up to the greatest value of a real column
 FINE = 2**10  # parts of a contribution, if only some of them may count
@@ -358,3 +408,206 @@ class Inquiry:
         for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
             found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
             yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))
+
+
+MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
+_NARROWEST = Fraction(1, 2**60)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrefixSums(MeasureOfValues):
+    """The numbers of values in bins from `low` on, times the matrix of a strategy for running totals.
+
+    A value may count in parts of 1 / `fineness`. None is above `high`.
+    """
+
+    fineness: int
+    strategy: PrefixStrategy
+    low: Fraction
+    width: Fraction
+    high: Fraction
+    whole: bool
+
+    kind: ClassVar[str] = "prefix sums"
+    averages: ClassVar[bool] = False
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain, *, pure: bool) -> PrefixSums:
+        """Bins between the bounds of a domain; whole numbers are never split between bins.
+
+        Guarantee: in all keys together, a unit that is added or removed moves the matrix times the bins as far as it
+        moves numbers of rows, times the longest column (see `PrefixStrategy`). One that is changed moves it twice as
+        far in L1, and √2 times in L2: what it had and what it has now are vectors that are not negative.
+        """
+        low, high = domain.ends()
+        whole = domain.kind is Kind.INTEGER
+        if whole:
+            low, high = Fraction(ceil(low)), Fraction(floor(high))
+            values = max(int(high - low) + 1, 1)
+            width = Fraction(-(-values // MOST[pure]))
+            size = -(-values // int(width))
+        else:
+            size = MOST[pure]
+            width = max((high - low) / size, _NARROWEST)
+        strategy = ConsistentTree.over(size) if pure else SquareRoot(size)
+        fine = fineness_of(stability)
+        l1, l2 = replace(stability, neighbours="add-remove").sensitivity(0, fine, binned=True)
+        if stability.neighbours == "change-one":
+            l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2
+        return cls(l1 * strategy.l1, l2 * strategy.l2, of, fine, strategy, low, width, high, whole)
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def name(self) -> str:
+        return f"running totals {self.of_what}"
+
+    @property
+    def sections(self) -> tuple[int, ...]:
+        return self.strategy.sections
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        bins = self.strategy.size
+        question = engines.Bins(
+            inquiry.relation, inquiry.keys, self.of, self.low, self.width, bins, inquiry.bounding, self.fineness
+        )
+        inquiry.add(index, question)
+
+    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
+        return exact.through(self.strategy)
+
+    def event(self, noise: RoundedNoise) -> Event:
+        single = noise.event_within(self.l1, self.l2)
+        return single if self.levels == 1 else events.Repeated(single, self.levels)
+
+    def described(self, noise: RoundedNoise) -> str:
+        told = noise.told(self.granularity / self.strategy.fineness)
+        over = f"{told}, on running totals over {self.strategy.size:,} bins"
+        return over if self.levels == 1 else f"{told}, on each of {self.levels} levels of a tree of bins"
+
+    def of_no_keys(self) -> npt.NDArray[np.int64]:
+        return np.zeros((0, sum(self.sections)), dtype=np.int64)
+
+    def combined(
+        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
+    ) -> Combined:
+        unit = float(self.granularity)
+        (tail,) = tails  # a measure that cannot be averaged has one release
+        ends = float(self.low), float(self.width), float(self.high)
+        totals = RunningTotals(self.strategy, steps, tail.times(1 / unit), unit, *ends, self.whole)
+        return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=totals)
+
+    def to_json(self) -> list[Any]:
+        matrix = [*self.strategy.to_json(), str(self.high)]
+        return self._written(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
+
+
+FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
+_NEAREST = Fraction(1, 2**380)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Side(MeasureOfSteps):
+    """The sum of the distances of values from one end of their bounds; from the upper end they are negative."""
+
+    upper: bool
+
+    kind: ClassVar[str] = "side"
+
+    @property
+    def joined(self) -> bool:
+        return self.upper
+
+    @property
+    def name(self) -> str:
+        what = self.of.name if isinstance(self.of, ColumnReference) else "expression"
+        return f"sum of ({what} − {'upper' if self.upper else 'lower'} bound)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissingCount(MeasureOfValues):
+    """The number of rows that have no value, each of which may count in parts of 1 / `fineness`."""
+
+    fineness: int
+
+    kind: ClassVar[str] = "missing"
+
+    @property
+    def joined(self) -> bool:
+        return True
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def name(self) -> str:
+        return f"rows without a value {self.of_what}"
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        missing = Call("case", (Call("is_null", (self.of,)), Constant(1), Constant(None)))
+        inquiry.add_summand(index, Summand("values", missing, fineness=self.fineness))
+
+    def to_json(self) -> list[Any]:
+        return self._written(self.of, fineness=self.fineness)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The measures of one release of sides, and the weights that give the number and the sum of values."""
+
+    low: Side
+    high: Side
+    missing: MissingCount | None
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
+        """The sides of values of a domain; with `missing`, also the number of rows without a value."""
+        quantum = quantum_of(domain, of, centred=False)
+        least, most = quantum.least, quantum.most
+        coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
+        fine = fineness_of(stability) if coarse else 1
+        l1, l2 = stability.sensitivity(0, fine * (most - least), binned=True)
+        ends = (replace(quantum, shift=quantum.shift + least), replace(quantum, shift=quantum.shift + most))
+        low, high = (Side(l1, l2, of, end, fine, upper) for end, upper in zip(ends, (False, True), strict=True))
+        parts = fineness_of(stability)
+        beside = MissingCount(*stability.sensitivity(0, parts, binned=True), of, parts) if missing else None
+        return cls(low, high, beside)
+
+    @property
+    def measures(self) -> tuple[Side | MissingCount, ...]:
+        """The measures, in the order in which they follow one another."""
+        return (self.low, self.high) if self.missing is None else (self.low, self.high, self.missing)
+
+    @property
+    def number(self) -> tuple[Fraction, Fraction]:
+        """The weights of both sides in the number of values."""
+        width = (self.high.quantum.shift - self.low.quantum.shift) * self.low.quantum.granularity
+        return 1 / width, -1 / width
+
+    @property
+    def rows(self) -> tuple[Fraction, ...]:
+        """The weights of both sides, and of the rows without a value, in the number of rows."""
+        return self.number if self.missing is None else (*self.number, Fraction(1))
+
+    @property
+    def total(self) -> tuple[Fraction, Fraction]:
+        """The weights of both sides in the sum of values."""
+        least = self.low.quantum.shift * self.low.quantum.granularity
+        one, other = self.number
+        return 1 + least * one, least * other
+
+
+def has_sides(of: Expression, domain: Domain) -> bool:
+    """Whether values can be measured by sides: they have two different bounds, at most 2^62 steps apart.
+
+    Nor may the steps be so small that doubles cannot hold one over the distance.
+    """
+    quantum = quantum_of(domain, of, centred=False)
+    return 0 < quantum.most - quantum.least <= FARTHEST and quantum.granularity >= _NEAREST

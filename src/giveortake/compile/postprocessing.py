@@ -16,15 +16,14 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
 from giveortake.answers.text import number_text, with_article
-from giveortake.compile.aggregates import Measures
-from giveortake.compile.outputs import Ratio, evaluated
+from giveortake.compile.design import Measures
+from giveortake.compile.formulas import Ratio, evaluated
 from giveortake.compile.releases import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.descriptions import undeclared_values
-from giveortake.plan.outside_values import rows_in_no_group, values_at_ends
-from giveortake.plan.questions import Condition, aggregates_in
+from giveortake.plan.describe import rows_in_no_group, undeclared_values, values_at_ends
+from giveortake.plan.question import Condition, aggregates_in
 from giveortake.privacy.composition import together
 
 if TYPE_CHECKING:

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.computed import OverRows, whole
-from giveortake.compile.outputs import Evaluated, Formula, Linear
-from giveortake.compile.row_sums import sum_margins
-from giveortake.plan.computed import RANKED, SHIFTED
+from giveortake.compile.formulas import Evaluated, Formula, Linear, OverRows, whole
+from giveortake.compile.intervals import sum_margins
+from giveortake.plan.question import RANKED, SHIFTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.releases import Combined
     from giveortake.plan import Value, Window
-    from giveortake.plan.questions import Order
+    from giveortake.plan.question import Order
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Places: TypeAlias = npt.NDArray[np.int64]

@@ -9,7 +9,6 @@ from giveortake.frame import aggregates
 from giveortake.frame.aggregates import *  # noqa: F403 (each of them, by its own list)
 from giveortake.frame.expressions import Expr, col, lit, when
 from giveortake.frame.table import Grouped, Table
-from giveortake.frame.windows import over
 
-__all__ = ["Expr", "Grouped", "Table", "col", "lit", "over", "when"]
+__all__ = ["Expr", "Grouped", "Table", "col", "lit", "when"]
 __all__ += aggregates.__all__

@@ -1,4 +1,9 @@
-"""Aggregates, arithmetic over their answers, and conditions on answers."""
+"""Aggregates, windows and conditions on answers, in Python.
+
+Aggregates, arithmetic over their answers, and conditions on answers.
+
+Window functions over the rows of a noisy answer, which are free.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,16 @@ from giveortake.exact import Number, rational
 from giveortake.frame.expressions import SIGNS, Expr, Operand, column_or_expression, node_of
 from giveortake.frame.habits import instead_of_aggregate
 from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
-from giveortake.plan.aggregates import AGGREGATES
-from giveortake.plan.questions import Condition, ordered_by, with_aggregates
+from giveortake.plan.question import AGGREGATES, WINDOWS, Condition, Frame, Order, ordered_by, with_aggregates
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from decimal import Decimal
     from fractions import Fraction
 
-    from giveortake.plan.questions import Order, Output
+    from giveortake.plan.question import Output
 
-Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
+    Ordering: TypeAlias = "str | Agg | Sequence[str | Agg]"
 
 __all__ = [
     "Agg",
@@ -35,6 +40,7 @@ __all__ = [
     "mean",
     "median",
     "minimum",
+    "over",
     "quantile",
     "regr_intercept",
     "regr_slope",
@@ -44,6 +50,9 @@ __all__ = [
     "sum",
     "variance",
 ]
+
+
+Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
 
 
 @final
@@ -384,3 +393,37 @@ def released_condition(condition: Condition, relation: Relation) -> Condition:
         for part in condition.parts
     )
     return Condition(condition.operation, parts)
+
+
+def over(
+    function: str,
+    of: Term | None = None,
+    *,
+    by: str | Sequence[str] = (),
+    order_by: Ordering = (),
+    descending: bool = False,
+    rows: tuple[int | None, int | None] | None = None,
+    places: int = 1,
+) -> Agg:
+    """A function of rows of the answer: `over("sum", count())` is the total, `over("rank", order_by=count())` the rank.
+
+    `by` are keys to partition by; `order_by` are keys by name, or aggregates. With an order, a sum runs up to the row
+    itself; `rows=(2, 0)` takes two rows before it and none after, and None means all. `places` is the offset of "lag"
+    and "lead", and the number of parts of "ntile".
+    """
+    if function not in WINDOWS:
+        raise QueryRefused(
+            f"{function!r} is not a function of rows of an answer", hint=f"there are {', '.join(WINDOWS)}"
+        )
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    ordered = [order_by] if isinstance(order_by, str | Agg) else list(order_by)
+    order = tuple(order_of(each, descending=descending) for each in ordered)
+    frame = None if rows is None else Frame(*rows, peers=False)
+    return Agg(Window(function, None if of is None else term(of), keys, order, frame, places))
+
+
+def order_of(column: str | Agg, *, descending: bool, missing_first: bool = False) -> Order:
+    """An order by a column of the answer, or by an aggregate."""
+    if isinstance(column, Agg):
+        return Order("", descending, missing_first, by=column.output)
+    return Order(column, descending, missing_first)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Never, final
 
 from giveortake.arguments import told_by_name
 from giveortake.errors import QueryRefused, meant, no_attribute
-from giveortake.frame.aggregates import Agg, Check, released, released_condition, released_order
+from giveortake.frame.aggregates import Agg, Check, order_of, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
 from giveortake.frame.habits import by_name, instead_of
-from giveortake.frame.windows import order_of
 from giveortake.plan import (
     Call,
     Catalog,
@@ -31,8 +30,8 @@ from giveortake.plan import (
     require_few_steps,
     require_name,
 )
-from giveortake.plan.questions import Condition, Order, Output
-from giveortake.plan.written_times import with_moments
+from giveortake.plan.question import Condition, Order, Output
+from giveortake.plan.times import with_moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

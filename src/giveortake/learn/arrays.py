@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.compile.spends import spend_of
+from giveortake.compile.spend import spend_of
 from giveortake.engines.duckdb.database import held
 from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP

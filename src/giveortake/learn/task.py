@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from giveortake.compile.spends import spend_of
+from giveortake.compile.spend import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import whole
 from giveortake.learn.lattice import GRAIN, lattice_of

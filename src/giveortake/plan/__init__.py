@@ -3,7 +3,6 @@
 A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
 """
 
-from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import (
     Catalog,
     Origin,
@@ -12,11 +11,9 @@ from giveortake.plan.catalog import (
     meet_public,
     require_name,
 )
-from giveortake.plan.computed import Computed, Window
-from giveortake.plan.costs import require_few_steps
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
-from giveortake.plan.questions import Measured, Question, Quotient
+from giveortake.plan.question import Aggregate, AggregateKind, Computed, Measured, Question, Quotient, Window
 from giveortake.plan.relations import (
     Derive,
     Filter,
@@ -24,12 +21,15 @@ from giveortake.plan.relations import (
     JoinPublic,
     KeepParts,
     PerPerson,
+    PrivateTable,
+    PublicTable,
     Relation,
     Scan,
+    Schema,
+    SemiJoin,
     Union,
+    require_few_steps,
 )
-from giveortake.plan.semi_joins import SemiJoin
-from giveortake.plan.tables import PrivateTable, PublicTable, Schema
 
 __all__ = [
     "Aggregate",

@@ -13,9 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, final
 
 from giveortake.errors import InvalidParameter, QueryRefused, meant
-from giveortake.plan.aggregates import Aggregate
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
-from giveortake.plan.questions import Question
+from giveortake.plan.question import Aggregate, Question
 from giveortake.plan.relations import (
     Derive,
     Filter,
@@ -23,18 +22,18 @@ from giveortake.plan.relations import (
     JoinPublic,
     KeepParts,
     PerPerson,
+    PublicTable,
     Relation,
     Scan,
+    SemiJoin,
     Unary,
     Union,
 )
-from giveortake.plan.semi_joins import SemiJoin
-from giveortake.plan.tables import PublicTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from giveortake.plan.tables import PrivateTable
+    from giveortake.plan.relations import PrivateTable
 
 _LONGEST_NAME = 100
 _NAMED = 'the tables are {}; a table to join is named first: gt.protect(…, public={{"regions": table}})'

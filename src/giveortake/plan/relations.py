@@ -1,4 +1,21 @@
-"""Relations: tables derived from tables, in which every row still belongs to one unit.
+"""Tables and relations derived from them, in which every row belongs to one privacy unit, and limits on their cost.
+
+Tables as a custodian declares them: private tables with their persons, and public tables.
+
+Limits on what a question can make an engine hold or compute: steps, texts of one row, rows of one person.
+
+Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
+that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
+join multiplies, it keeps at most `MOST_JOINED`. All joins and unions of a question together repeat a stored row at most
+`_MOST_REPEATED` times, unless caps bound all rows that they make of a person's.
+
+Proof: a stored text is cut to the width of its column where it is read. A function's text is at most as long as its
+domain says (`texts`, `choices`), by induction over its arguments. The texts that a question makes of a row are those of
+its functions, once each, and their widths are added up here. ∎ So no question makes a text of one person grow until it
+fails, which would be an answer without noise. What a person has stored themselves, in however many rows, is read all
+the same: see the page on sharp edges.
+
+Relations: tables derived from tables, in which every row still belongs to one unit.
 
 Locality: every row of a private relation belongs to one unit (a person, or a row of the table), and the rows of a unit
 are a function of that unit's own rows and of public tables. Each node below keeps that, given that its inputs do. So
@@ -6,24 +23,99 @@ adding or removing a unit adds or removes its rows of the relation and changes n
 to an aggregate is what its own rows can do: the stability that `compile` turns into a sensitivity.
 
 `most_rows` bounds how many rows a unit has, where the structure bounds it; None where nothing does.
+
+Semi-joins: rows whose value occurs in a public table, IN (SELECT … FROM public).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, final
 
+from giveortake.advice import Advice
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import require_true_or_false
 from giveortake.plan.domains import Domain, Kind
-from giveortake.plan.expressions import ColumnReference, Expression, require_shallow
+from giveortake.plan.expressions import Call, ColumnReference, Expression, require_shallow, require_true_or_false
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Iterable, Set
 
-    from giveortake.plan.aggregates import Aggregate
-    from giveortake.plan.tables import PrivateTable, PublicTable
+    from giveortake.plan.question import Aggregate
+
+
+Schema: TypeAlias = Mapping[str, Domain]
+
+_STORED_INSTEAD = {
+    "TIMESTAMP WITH TIME ZONE": 'without a zone (pandas: df["{0}"].dt.tz_convert(None))',
+    "INTERVAL": 'as a number (pandas: df["{0}"].dt.total_seconds())',
+}
+
+
+def store_instead(column: str, kind: str) -> str:
+    """The hint for a column of a type that cannot be asked about."""
+    return f"store it {_STORED_INSTEAD.get(kind, 'as numbers, texts, dates or times').format(column)}"
+
+
+def unasked_column(column: str, kind: str) -> QueryRefused:
+    """The refusal of a column that exists, but has a type that cannot be asked about."""
+    return QueryRefused(
+        f"`{column}` cannot be asked about: its type is {kind or 'unknown'}", hint=store_instead(column, kind)
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateTable:
+    """A table in which every row belongs to one person, named by the column `person`; if None, each row is a unit.
+
+    `unasked` are the columns of types that cannot be asked about, and these types.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    person: str | None
+    unasked: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        """Every column and its domain."""
+        return _Columns(self.columns, self.unasked)
+
+
+@final
+class _Columns(dict[str, Domain]):
+    """Columns by name; looking up one of a type that cannot be asked about raises a refusal that says so."""
+
+    def __init__(self, columns: tuple[tuple[str, Domain], ...], unasked: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(columns)
+        self._unasked = unasked
+
+    def __missing__(self, name: str) -> Never:
+        kind = dict(self._unasked).get(name)
+        raise KeyError(name) if kind is None else unasked_column(name, kind)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """A table that everybody may know.
+
+    `unique` lists the columns whose values occur once each: a join on one of them multiplies no rows. `fingerprint`
+    identifies its content, so that a question about other content is another question.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    unique: frozenset[str]
+    fingerprint: str = ""
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        """Every column and its domain; for text and whole numbers with the values that occur, which are public."""
+        return dict(self.columns)
+
 
 _MOST_PERSON_JOINS = 3
 
@@ -421,3 +513,171 @@ def _either(one: Domain, other: Domain) -> Domain:
     kind = Kind.REAL if one.kind is Kind.DECIMAL and step is None else one.kind
     made = max(one.width, other.width) if kind is Kind.TEXT else None
     return Domain(kind, low, high, listed, one.nullable or other.nullable, step, made=made)
+
+
+MOST_MADE = 1 << 16  # characters of all texts that a question makes from one row
+MOST_KEPT = 1 << 14  # characters of the texts that it groups by or counts distinct values of
+MOST_JOINED = 1 << 24  # characters of these, in all rows that a join makes for one person
+_MOST_STEPS = 200  # relations that one question is built of
+_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
+_MOST_REPEATED = 100  # times that all joins and unions may repeat a row, where nothing bounds a person's rows
+
+_SHORTER = "take parts of texts first: SUBSTRING(x, 1, 100); or let the custodian declare a max_length"
+
+
+def require_short_texts(relation: Relation, expressions: Iterable[Expression]) -> None:
+    """Refuse a question whose texts could be too long together; `expressions` are its keys and what it aggregates."""
+    made = _made_by(relation) + _made_of(expressions, relation.schema)
+    if made > MOST_MADE:
+        raise QueryRefused(
+            f"the texts that the question makes of one row could have {made:,} characters, more than {MOST_MADE:,}",
+            hint=_SHORTER,
+        )
+
+
+def require_few_kept(relation: Relation, kept: Iterable[Expression]) -> None:
+    """Refuse to group by, or count distinct, computed texts that could be too long together."""
+    characters = _kept_of(kept, relation.schema) + _kept_by(relation)
+    rows = (relation.most_rows or 1) if person_joins(relation) else 1
+    if characters > MOST_KEPT or characters * rows > MOST_JOINED:
+        raise QueryRefused(
+            f"the keys and distinct values that the question makes could have {characters:,} characters in a row, and "
+            f"{characters * rows:,} in all that a join makes of a person's rows",
+            hint=_SHORTER,
+        )
+
+
+def _kept_by(relation: Relation) -> int:
+    own = 0
+    if isinstance(relation, PerPerson):
+        distinct = (each.of for _, each in relation.features if each.is_distinct and each.of is not None)
+        own = _kept_of([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
+    return own + sum(map(_kept_by, relation.sources))
+
+
+def _kept_of(expressions: Iterable[Expression], schema: Schema) -> int:
+    """The widths of computed texts; stored texts take no additional room."""
+    return sum(each.domain(schema).made or 0 for each in expressions)
+
+
+def _made_by(relation: Relation) -> int:
+    made = sum(map(_made_by, relation.sources))
+    return made + _made_of(relation.computed(), relation.source.schema) if isinstance(relation, Unary) else made
+
+
+def _made_of(expressions: Iterable[Expression], schema: Schema) -> int:
+    return sum(_made_in(expression, schema) for expression in expressions)
+
+
+def _made_in(expression: Expression, schema: Schema) -> int:
+    """The widths of all texts that functions make, nested ones included."""
+    if not isinstance(expression, Call):
+        return 0
+    made = sum(_made_in(argument, schema) for argument in expression.arguments)
+    if expression.name == "ilike":  # makes a text in lower case first
+        return made + expression.arguments[0].domain(schema).width
+    domain = expression.domain(schema)
+    return made + domain.width if domain.kind is Kind.TEXT else made
+
+
+def require_few_steps(relation: Relation) -> None:
+    """Refuse a relation of too many steps. A step that is used twice counts twice, as engines would compute it."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Relation) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 1 + sum(map(size, node.sources))
+        return sizes[id(node)]
+
+    if size(relation) > _MOST_STEPS:
+        raise QueryRefused(f"the question takes more than {_MOST_STEPS} steps", hint="ask a simpler one")
+
+
+def require_few_matches(relation: Relation) -> None:
+    """Refuse joins and unions that could make very many rows of one person's: a square of them, or a large multiple."""
+    for source in relation.sources:
+        require_few_matches(source)
+    rows, times = _grown(relation)
+    if isinstance(relation, JoinPersons) and rows > _MOST_MATCHES:
+        raise QueryRefused(
+            f"a join could make {rows:,} rows of a person's, more than {_MOST_MATCHES:,}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
+        )
+    if times > _MOST_REPEATED:
+        raise QueryRefused(
+            f"the joins and unions of the question could repeat a row {times:,} times, more than {_MOST_REPEATED}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
+        )
+
+
+def _grown(relation: Relation) -> tuple[int, int]:
+    """How many rows a person can have at most: so many, and so often each stored row that nothing bounds."""
+    match relation:
+        case PerPerson(keys=()):
+            return 1, 0
+        case JoinPersons():
+            (one, each), (other, beside) = _grown(relation.left), _grown(relation.right)
+            if each and beside:
+                raise QueryRefused(
+                    "a person may have any number of rows on both sides of the join, and all pairs of them would be "
+                    "made",
+                    hint=Advice(
+                        "{cap}, or {for_all} for all questions",
+                        "make one row for each person first (GROUP BY the person in a subquery)",
+                        between="; or ",
+                    ),
+                )
+            other = max(other, 1)  # a row that finds none is kept by a left join
+            return one * other, each * other + one * beside
+        case _ if relation.sources:
+            grown = [_grown(source) for source in relation.sources]
+            return sum(rows for rows, _ in grown), sum(times for _, times in grown)
+        case _:
+            return (0, 1) if relation.most_rows is None else (relation.most_rows, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SemiJoin(Unary):
+    """The rows whose value occurs in a column of a public table, or with `negated` those whose value does not.
+
+    `condition` says which rows of the public table count. Locality: whether a row stays depends on itself and on what
+    is public; no row multiplies, however often a value occurs there. As in SQL, a missing value never matches, and
+    with `negated` no row stays if a value in the column is missing.
+    """
+
+    public: PublicTable
+    on: Expression
+    public_column: str
+    condition: Expression | None = None
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        require_shallow(self.on)
+        theirs, ours = (
+            ColumnReference(self.public_column).domain(self.public.schema),
+            self.on.domain(self.source.schema),
+        )
+        if theirs.kind is not ours.kind or theirs.kind in {Kind.REAL, Kind.DECIMAL}:
+            raise QueryRefused(
+                f"{ours.kind} values cannot be looked up among {theirs.kind} values",
+                hint="whole numbers, texts and dates are, in columns of the same kind",
+            )
+        if self.condition is not None:
+            require_true_or_false(self.condition, self.public.schema)
+
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.on,)
+
+    def to_json(self) -> Any:
+        public = [self.public.name, self.public.fingerprint]
+        condition = None if self.condition is None else self.condition.to_json()
+        return [
+            "semi join",
+            self.source.to_json(),
+            public,
+            self.on.to_json(),
+            self.public_column,
+            condition,
+            self.negated,
+        ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from giveortake.caching import serving
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.paces import Pace
-from giveortake.plan.questions import aggregates_in
+from giveortake.plan.question import aggregates_in
 from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.refusals import Superseded
@@ -55,7 +55,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     atexit.register(desk.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
         mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
-    import_module("giveortake.sql.reading")  # which the first question would have to wait for
+    import_module("giveortake.sql.select")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
 

@@ -10,18 +10,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
-from giveortake.compile.measures import MeasureOfSteps, PersonCount
-from giveortake.compile.outputs import Linear, QuantileOf, Ratio, margin
+from giveortake.compile.design import parts_of
+from giveortake.compile.formulas import Linear, QuantileOf, Ratio, margin
+from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side
 from giveortake.compile.releases import without_data
-from giveortake.compile.sides import Side
-from giveortake.compile.weights import parts_of
 from giveortake.plan import ColumnReference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from giveortake.compile import Measurement
-    from giveortake.compile.outputs import Formula
+    from giveortake.compile.formulas import Formula
     from giveortake.compile.releases import Combined
     from giveortake.session.profile import Profile
 

@@ -15,8 +15,8 @@ from giveortake.accounting.pricing import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.compile import Caps
-from giveortake.compile.caps import capped, unbounded
 from giveortake.compile.postprocessing import ENTROPY
+from giveortake.compile.spend import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.failures import failure
 from giveortake.errors import (
@@ -30,7 +30,7 @@ from giveortake.errors import (
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
-from giveortake.plan.moments import moment_of
+from giveortake.plan.domains import moment_of
 from giveortake.session.best_caps import left_out_under
 from giveortake.session.counter_quotes import CounterQuote
 from giveortake.session.margins import no_price, share_of_budget

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from giveortake.plan import Domain, Kind
-from giveortake.plan.domains import is_number
-from giveortake.plan.moments import is_pair_of_dates
+from giveortake.plan.domains import is_number, is_pair_of_dates
 from giveortake.privacy import ROW
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.compile.keys import in_order, listed_keys, with_keys
+from giveortake.compile.key_selection import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
 from giveortake.engines.time_limits import in_own_time

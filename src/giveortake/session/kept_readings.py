@@ -23,8 +23,7 @@ from giveortake import exact, sql
 from giveortake import plan as plan_room
 from giveortake.engines.cache_folder import is_own
 from giveortake.errors import GiveOrTakeError
-from giveortake.plan.document_reader import question_from_json
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.sql import Read
 
 if TYPE_CHECKING:

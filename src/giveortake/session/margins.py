@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from giveortake import accounting, exact
 from giveortake.advice import Advice
 from giveortake.caching import cached
-from giveortake.compile.outputs import QuantileOf
+from giveortake.compile.design import parts_of
+from giveortake.compile.formulas import QuantileOf
 from giveortake.compile.releases import without_data
-from giveortake.compile.weights import parts_of
 from giveortake.errors import BudgetExceeded, QueryRefused, Unpriced
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.answers.terms import Confidence
     from giveortake.compile import Measurement, Spend, Terms
-    from giveortake.compile.outputs import Formula
+    from giveortake.compile.formulas import Formula
     from giveortake.compile.releases import Combined
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee

@@ -10,7 +10,7 @@ from giveortake.answers import render
 from giveortake.answers.text import number_text, with_article
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
-from giveortake.plan.moments import moment_of
+from giveortake.plan.domains import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

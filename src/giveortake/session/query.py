@@ -11,7 +11,7 @@ from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import no_attribute
 from giveortake.frame.habits import instead_of_question
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_to_json
 from giveortake.session.arguments import require_here
 from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of

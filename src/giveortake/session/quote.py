@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
-from giveortake.plan.descriptions import undeclared_values
-from giveortake.plan.outside_values import values_at_ends
+from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.arguments import told_by_name
 from giveortake.compile import Caps, CustodianCaps
-from giveortake.compile.caps import nothing_to_cap
+from giveortake.compile.spend import nothing_to_cap
 from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, require_tables, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
-from giveortake.plan.tables import store_instead
+from giveortake.plan.relations import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.guarantee import checked_neighbours
@@ -38,7 +38,7 @@ from giveortake.session.unit_columns import require_persons
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from giveortake.compile.caps import CapsRole
+    from giveortake.compile.spend import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.mechanisms.vectors import Trusted
@@ -254,7 +254,7 @@ def _prepare(engine: Engine, origin: Origin) -> None:
 
     If the latter fails, the custodian sees the error.
     """
-    import_module("giveortake.sql.reading")
+    import_module("giveortake.sql.select")
     try:
         engine.prepare(origin.relations.values())
     except QueryFailed as failed:

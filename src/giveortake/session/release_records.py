@@ -15,7 +15,7 @@ from giveortake.advice import Advice
 from giveortake.answers.terms import Confidence
 from giveortake.compile import Caps, Spend
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
-from giveortake.plan.document_reader import question_from_json
+from giveortake.plan.codec import question_from_json
 from giveortake.plan.expressions import Literal
 from giveortake.session import stored_answers
 from giveortake.session.paid_releases import PaidRelease, twins_before

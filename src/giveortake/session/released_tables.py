@@ -11,8 +11,7 @@ from giveortake.answers.terms import Confidence
 from giveortake.compile import Caps, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
-from giveortake.plan.document_reader import question_from_json
-from giveortake.plan.documents import question_to_json
+from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.plan.expressions import Literal
 from giveortake.session.profile_releases import FORMAT as PROFILE_FORMAT
 from giveortake.session.profile_releases import ProfileRequest

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.pricing import noise_multiplier, priced_within
-from giveortake.compile.caps import unbounded
+from giveortake.compile.spend import unbounded
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.errors import BudgetExceeded, QueryRefused
 from giveortake.plan import Question
-from giveortake.plan.aggregates import Aggregate, AggregateKind
-from giveortake.plan.questions import Measured
+from giveortake.plan.question import Aggregate, AggregateKind, Measured
 from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.session.adaptive_run import AdaptiveRun
 from giveortake.session.mechanism import Charge

@@ -16,7 +16,7 @@ from giveortake.exact import open_probability
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
 from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.plan.document_reader import question_from_json
+from giveortake.plan.codec import question_from_json
 from giveortake.session.arguments import asked_together, require_here
 from giveortake.session.batches import share_of_each
 from giveortake.session.best_caps import paid_profiles

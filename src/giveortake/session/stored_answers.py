@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.compile.key_selection import listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.errors import LedgerDamaged
 

@@ -18,8 +18,8 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import positive, shown, shown_down
 from giveortake.session.cheapest_noise import first_guess, greatest_amount
 from giveortake.session.mechanism import Charge
-from giveortake.workload.errors_of_tables import lines_of
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
+from giveortake.workload.results import lines_of
 
 if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from giveortake.ledger import Trial
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.workload.asked_workload import AskedWorkload
-    from giveortake.workload.planner import Goal
+    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.residuals import Goal
 
 MOST_COMPARED = 20_000  # cells: for larger workloads only one kind of noise is planned
 _STEPS = 60

@@ -20,11 +20,10 @@ from giveortake.session.serving import served
 from giveortake.session.stored_answers import MANY
 from giveortake.session.workload_prices import PricedWorkload, WorkloadPricing
 from giveortake.session.workload_quotes import WorkloadQuote
-from giveortake.workload.asked_workload import AskedWorkload, norm_of
-from giveortake.workload.errors_of_tables import lines_of
+from giveortake.workload.bound_workload import AskedWorkload, norm_of
 from giveortake.workload.measurement import event_at
-from giveortake.workload.planner import Goal
-from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer
+from giveortake.workload.residuals import Goal
+from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
 
 if TYPE_CHECKING:
     from giveortake.answers.terms import AskTerms, Confidence, LeftOut

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake import exact
+from giveortake.compile.formulas import Linear, Ratio
 from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
-from giveortake.compile.outputs import Linear, Ratio
 from giveortake.compile.postprocessing import of_units
 from giveortake.compile.releases import without_data
 from giveortake.session.best_caps import paid_profiles, profile_for, profiled_table

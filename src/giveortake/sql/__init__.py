@@ -34,7 +34,7 @@ def parse(text: str, catalog: Catalog) -> Question:
 
 def read(text: str, catalog: Catalog) -> Read:
     """The question together with `epsilon` and `delta`, or `share`, if the text states them as BigQuery does."""
-    from giveortake.sql.reading import read_text  # noqa: PLC0415 (the parser takes half a second to import)
+    from giveortake.sql.select import read_text  # noqa: PLC0415 (the parser takes half a second to import)
 
     question, options = read_text(text, catalog)
     return Read(question, options)
@@ -42,6 +42,6 @@ def read(text: str, catalog: Catalog) -> Read:
 
 def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
     """The question of a SELECT with ROLLUP, CUBE or GROUPING SETS, grouped by all keys, and the sets of keys."""
-    from giveortake.sql import grouping_sets  # noqa: PLC0415 (the parser takes half a second to import)
+    from giveortake.sql import select  # noqa: PLC0415 (the parser takes half a second to import)
 
-    return grouping_sets.read_grouping_sets(text, catalog)
+    return select.read_grouping_sets(text, catalog)

@@ -1,7 +1,15 @@
-"""Read columns of an answer: aggregates, functions of them, and functions of the rows of the answer."""
+"""Columns of an answer in SQL: aggregates, functions of them, windows, HAVING and ORDER BY.
+
+Read aggregates of rows, and GROUP BY.
+
+Read columns of an answer: aggregates, functions of them, and functions of the rows of the answer.
+
+Read HAVING and ORDER BY: they act on the noisy answer, and so are free.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -9,18 +17,175 @@ from typing import TYPE_CHECKING, final
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Computed, Literal, Measured, Quotient, Window
-from giveortake.plan.computed import Frame
-from giveortake.plan.questions import Order
-from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
-from giveortake.sql.expressions import Rows, column_name, constant_of, number
-from giveortake.sql.refusals import allow, refuse
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    ColumnReference,
+    Computed,
+    Expression,
+    Kind,
+    Literal,
+    Measured,
+    Quotient,
+    Window,
+)
+from giveortake.plan.question import Condition, Frame, Order, unlike
+from giveortake.plan.times import moment
+from giveortake.sql.rows import (
+    AGGREGATES,
+    OUR_OWN_AGGREGATES,
+    QUANTILES,
+    Rows,
+    column_name,
+    constant_of,
+    number,
+    unaliased,
+)
+from giveortake.sql.text import allow, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from giveortake.plan import Expression
-    from giveortake.plan.questions import Output
+    from giveortake.plan.question import Output
+    from giveortake.sql.rows import Scope
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate by its name; also for aggregates that are refused."""
+    if isinstance(node, exp.Anonymous):
+        return _own_name(node) in OUR_OWN_AGGREGATES
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window | exp.IgnoreNulls)
+
+
+def _own_name(node: exp.Anonymous) -> str:
+    return str(node.this).upper()
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Whether a node contains an aggregate."""
+    return any(is_aggregate(each) for each in node.walk())
+
+
+def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
+    """An aggregate and its default name. A `feature` is computed from one person's rows: its extremes are exact."""
+    only: Expression | None = None
+    if type(node) is exp.Filter:
+        allow(node, "this", "expression")
+        allow(node.expression, "this")
+        only, node = rows.expression(node.expression.this), node.this
+    found, label = _plain(node, rows)
+    if not feature:
+        found = found.released(rows.scope.relation.person)
+    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, ColumnReference))])
+    return (found if only is None else found.where(only)), name
+
+
+def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
+    kind = type(node)
+    if kind in AGGREGATES:
+        names = ("this", "expression")[: AGGREGATES[kind].arguments]
+        allow(node, *names)
+        if any(node.args.get(name) is None for name in names):
+            raise QueryRefused(
+                f"{AGGREGATES[kind].sql[0]} takes {len(names)} arguments",
+                hint="SELECT CORR(amount, age) AS c FROM trips",
+            )
+        return AGGREGATES[kind].of(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
+    if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
+        own = OUR_OWN_AGGREGATES[_own_name(node)]
+        return own.of(rows.expression(node.expressions[0])), own.label
+    if kind is exp.Count:
+        return _count(node, rows)
+    if kind in QUANTILES:
+        allow(node, "this", QUANTILES[kind])
+        fraction = node.args.get(QUANTILES[kind])
+        if fraction is None:
+            raise QueryRefused(
+                "a quantile needs its fraction",
+                hint="QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)",
+            )
+        return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), _fraction(fraction)), "quantile"
+    if kind is exp.WithinGroup:
+        return _within_group(node, rows)
+    if kind is exp.IgnoreNulls and type(node.this) not in AGGREGATES:
+        refuse(node.this)
+    return refuse(node)
+
+
+def _count(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
+    allow(node, "this", "big_int")
+    of = node.args.get("this")
+    if of is None:
+        raise QueryRefused("COUNT() needs an argument", hint="COUNT(*)")
+    if isinstance(of, exp.Star):
+        allow(of)
+        return Aggregate(AggregateKind.COUNT_ROWS), "count"
+    if isinstance(of, exp.Distinct):
+        allow(of, "expressions")
+        if len(of.expressions) != 1:
+            raise QueryRefused("COUNT(DISTINCT …) of several columns is not answered", hint="COUNT(DISTINCT a || b)")
+        return Aggregate(AggregateKind.COUNT_DISTINCT, rows.expression(of.expressions[0])), "count_distinct"
+    counted = rows.expression(of)
+    if isinstance(counted, Literal) and counted.value is not None:
+        return Aggregate(AggregateKind.COUNT_ROWS), "count"
+    return Aggregate(AggregateKind.COUNT_VALUES, counted), "count"
+
+
+def _within_group(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
+    allow(node, "this", "expression")
+    quantile, order = node.this, node.expression
+    if type(quantile) not in {exp.PercentileCont, exp.PercentileDisc} or not isinstance(order, exp.Order):
+        refuse(node)
+    allow(quantile, "this")
+    allow(order, "expressions")
+    if len(order.expressions) != 1:
+        raise QueryRefused("WITHIN GROUP orders by one expression", hint="WITHIN GROUP (ORDER BY x)")
+    ordered = order.expressions[0]
+    allow(ordered, "this")
+    return Aggregate(AggregateKind.QUANTILE, rows.expression(ordered.this), _fraction(quantile.this)), "quantile"
+
+
+def _fraction(node: exp.Expr) -> Fraction:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return Fraction(number(str(node.this)))
+    raise QueryRefused("a quantile's fraction is a number from 0 to 1, written out", hint="QUANTILE(x, 0.9)")
+
+
+def group_keys(node: exp.Expr) -> list[exp.Expr]:
+    """The nodes that a SELECT groups by; DISTINCT groups by everything."""
+    distinct, group = node.args.get("distinct"), node.args.get("group")
+    if distinct is not None:
+        allow(distinct)
+        if group is not None or any(has_aggregate(item) for item in node.expressions):
+            raise QueryRefused("DISTINCT together with aggregates is not answered", hint="GROUP BY alone")
+        return [unaliased(item)[1] for item in node.expressions]
+    if group is None:
+        return []
+    allow(group, "expressions")
+    return [_by_position(each, node) for each in group.expressions]
+
+
+def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """The column of SELECT that a number in GROUP BY means; other keys unchanged."""
+    if not isinstance(key, exp.Literal) or key.is_string:
+        return key
+    text = str(key.this)
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= len(node.expressions):
+        raise QueryRefused(f"GROUP BY {text[:20]} is not a column of SELECT", hint="name the column")
+    return unaliased(node.expressions[int(text) - 1])[1]
+
+
+def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> Expression:
+    """The expression of a key: a column, an alias of SELECT, or an expression over columns."""
+    if isinstance(node, exp.Column) and not node.table and not scope.matches(str(node.name)):
+        node = aliases.get(str(node.name).casefold(), node)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        raise QueryRefused("`*` is not answered here", hint="name the columns to group by")
+    if has_aggregate(node):
+        raise QueryRefused("an aggregate in GROUP BY is not answered", hint="group by columns")
+    return Rows(scope).expression(node)
+
 
 _ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 _OF_ONE: dict[type, str] = {
@@ -286,3 +451,139 @@ def order_of(
         terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
         found.append(Order("", *terms, by=computed(each.this)) if name is None else Order(name, *terms))
     return tuple(found)
+
+
+_COMPARISONS: dict[type, str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+}
+_JOINED: dict[type, str] = {exp.And: "and", exp.Or: "or"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The columns of an answer, as conditions see them."""
+
+    scope: Scope
+    keys: tuple[tuple[str, Expression], ...]
+    outputs: tuple[tuple[str, Output], ...]
+
+    def condition(self, node: exp.Expr) -> Condition:
+        """The condition of HAVING, over keys by name, outputs by value, and literals."""
+        kind = type(node)
+        if kind is exp.Paren:
+            allow(node, "this")
+            return self.condition(node.this)
+        if kind in _JOINED:
+            allow(node, "this", "expression")
+            return Condition(_JOINED[kind], (self.condition(node.this), self.condition(node.expression)))
+        if kind is exp.Not:
+            allow(node, "this")
+            return Condition("not", (self.condition(node.this),))
+        if kind in _COMPARISONS:
+            allow(node, "this", "expression")
+            return self._compared(_COMPARISONS[kind], self._operand(node.this), self._operand(node.expression))
+        if kind is exp.Between:
+            allow(node, "this", "low", "high")
+            of = self._operand(node.this)
+            low = self._compared("ge", of, self._operand(node.args["low"]))
+            return Condition("and", (low, self._compared("le", of, self._operand(node.args["high"]))))
+        if kind is exp.In:
+            allow(node, "this", "expressions")
+            of = self._operand(node.this)
+            parts = [self._compared("eq", of, self._operand(each)).parts[1] for each in node.expressions]
+            return Condition("in", (of, *parts))
+        if kind is exp.Is and isinstance(node.expression, exp.Null):
+            allow(node, "this", "expression")
+            return Condition("is_null", (self._operand(node.this),))
+        if kind is exp.Column:
+            return self._compared("eq", self._operand(node), True)
+        return refuse(
+            node, "in HAVING", hint="comparisons, BETWEEN, IN and IS NULL are; conditions on rows go into WHERE"
+        )
+
+    def name_of(self, node: exp.Expr) -> str | None:
+        """The name of the answer's column that a node means; None if it is not one."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        rows = Rows(self.scope)
+        named = self._named(node)
+        if named is not None:
+            return named
+        if has_aggregate(node):
+            measured = self.measured(node)
+            return next((name for name, each in self.outputs if each == measured), None)
+        if not all(self.scope.matches(*column_name(each)) for each in node.find_all(exp.Column)):
+            return None
+        key = rows.expression(node)
+        return next((name for name, each in self.keys if each == key), None)
+
+    def measured(self, node: exp.Expr) -> Output:
+        """The output that a node computes from aggregates, and from columns of the answer by name."""
+        return Outputs(Rows(self.scope), self.keys, dict(self.outputs)).read(node)
+
+    def _named(self, node: exp.Expr) -> str | None:
+        if not isinstance(node, exp.Column) or node.table:
+            return None
+        written = column_name(node)[0]
+        names = [name for name, _ in (*self.keys, *self.outputs)]
+        return next((name for name in names if name.casefold() == written.casefold()), None)
+
+    def _operand(self, node: exp.Expr) -> object:
+        name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
+        if name is not None:
+            if self._named(node) is not None and isinstance(node, exp.Column):
+                self._require_one_meaning(node, name)
+            found = dict(self.outputs).get(name)
+            return ColumnReference(name) if found is None else found
+        if has_aggregate(node) or node.find(exp.Column) is not None:
+            return self.measured(node)
+        value = Rows(self.scope).expression(node)
+        if not isinstance(value, Literal):
+            raise QueryRefused(
+                "HAVING compares only aggregates, keys and values", hint="conditions on rows go into WHERE"
+            )
+        if isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
+            return Fraction(value.value)
+        return value.value
+
+    def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
+        """Refuse a name of the answer that is also the column of another key: it is ambiguous."""
+        inside = self.scope.matches(str(node.name))
+        others = [other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name]
+        if others:
+            raise QueryRefused(
+                f"`{name}` in HAVING is ambiguous", hint="give the columns of the answer different names with AS"
+            )
+
+    def _compared(self, operation: str, one: object, other: object) -> Condition:
+        one, other = self._as_date(one, other), self._as_date(other, one)
+        kinds = [self._kind(each) for each in (one, other)]
+        if kinds[0] is not None and kinds[1] is not None:
+            numbers = all(kind.is_number for kind in kinds if kind is not None)
+            moments = set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}
+            if kinds[0] is not kinds[1] and not numbers and not moments:
+                raise unlike(kinds[0], kinds[1])
+        return Condition(operation, (one, other))
+
+    def _as_date(self, value: object, beside: object) -> object:
+        dated = isinstance(beside, ColumnReference) and self._kind(beside) in {Kind.DATE, Kind.TIMESTAMP}
+        return moment(value) if dated and isinstance(value, str) else value
+
+    def _kind(self, value: object) -> Kind | None:
+        match value:
+            case None:
+                return None
+            case ColumnReference():
+                return dict(self.keys)[value.name].domain(self.scope.relation.schema).kind
+            case Measured() | Quotient() | Computed() | Window() | Fraction():
+                return Kind.REAL
+            case bool() | str() | dt.date():
+                return Literal(value).domain({}).kind
+            case Call() | _:
+                raise QueryRefused("HAVING compares only aggregates, keys and values")

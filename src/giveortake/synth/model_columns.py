@@ -16,7 +16,7 @@ from giveortake.compile.postprocessing import FACES
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational
 from giveortake.plan import Kind
-from giveortake.plan.moments import in_days
+from giveortake.plan.domains import in_days
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from giveortake.synth.synthetic_table import SyntheticTable
 from giveortake.synth.triangulation import cells_of
 from giveortake.synth.wanted_tables import wanted_tables
 from giveortake.synth.zeros import Determines, zero_factors, zero_to_json
-from giveortake.workload.attributes import Attributes, declared_rows
+from giveortake.workload.bound_workload import Attributes, declared_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,16 @@
-"""Designs: what is measured for a workload, with how much noise, and how its tables are computed from that."""
+"""Strategies for workloads: what is measured, with Laplace noise, and how tables follow from it.
+
+Designs: what is measured for a workload, with how much noise, and how its tables are computed from that.
+
+The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
+
+Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
+closed form, so a few are compared by their variances, and the best one is taken.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,17 +23,24 @@ from giveortake.errors import Unprovable
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile, quantiles
+from giveortake.privacy import events
+from giveortake.workload.bound_workload import MOST_IN_TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked_workload import AskedWorkload, RangeTable
+    from giveortake.workload.bound_workload import AskedWorkload, Layer, RangeTable
+    from giveortake.workload.residuals import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+    Tables: TypeAlias = "tuple[tuple[int, ...], ...]"
+
 
 BITS = 30  # precision to which scales are rounded up
 
@@ -153,3 +169,182 @@ def laplace_margin(scale: float, terms: int, miss: float) -> float:
     if terms == 1:
         return quantile([LaplaceTail(scale)], miss) + rounding
     return scale * float(quantiles(np.ones((1, terms)), 0.999 * miss)[0]) + rounding
+
+
+_WAYS = ("each by itself", "the largest alone", "one table of all columns")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LaplaceDesign(Design):
+    """Some tables with Laplace noise; every marginal is a sum over the best of them for it.
+
+    Guarantee: a unit of m rows moves every table by at most m·X in L1, where X is the most that a row adds, and twice
+    that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
+    """
+
+    asked: AskedWorkload
+    epsilon: Fraction
+    ways: tuple[int, ...]
+    tables: tuple[Tables, ...]
+    noises: tuple[tuple[Fraction, ...], ...]
+    runs: tuple[RangeNoise, ...]
+
+    @classmethod
+    def planned(cls, asked: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
+        """Choose the best tables for each layer, and the split of ε among all parts that minimises the goal."""
+        ways, losses, prices = [], [], []
+        for layer in asked.layers:
+            found = [(way, _coefficients(layer, each, goal)) for way, each in _ways(layer)]
+            price = [[float(_price(asked, layer, table)) for table in table_list] for _, table_list in _ways(layer)]
+            totals = [
+                _least(coefficients, np.array(each), goal) for (_, coefficients), each in zip(found, price, strict=True)
+            ]
+            best = int(np.argmin(totals))
+            ways.append(found[best][0])
+            losses.append(found[best][1])
+            prices.append(np.array(price[best]))
+        for each in asked.ranges:
+            strategy = strategy_of(each.bins, pure=True)
+            rows = (strategy.weights()[1:] ** 2).sum(axis=1)
+            losses.append(np.array([each.weight * 2 * (rows.mean() if goal == "rms" else rows.max())]))
+            prices.append(np.array([float(_range_price(asked, each.bins))]))
+        loss, price_of_all = np.concatenate(losses), np.concatenate(prices)
+        scales = np.cbrt(price_of_all / loss) if goal == "rms" else 1 / np.sqrt(loss)
+        scales *= (price_of_all / scales).sum() / float(epsilon)
+        return cls.of(asked, epsilon, ways, [rounded_up(float(each)) for each in scales])
+
+    @classmethod
+    def of(
+        cls, asked: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
+    ) -> LaplaceDesign:
+        """The design with given ways and scales, in the order of the parts; refused if they do not keep ε."""
+        left = iter(scales)
+        tables = tuple(dict(_ways(layer))[way] for layer, way in zip(asked.layers, ways, strict=True))
+        noises = tuple(tuple(itertools.islice(left, len(each))) for each in tables)
+        runs = tuple(RangeNoise(each, strategy_of(each.bins, pure=True), Laplace(next(left))) for each in asked.ranges)
+        made = cls(asked, epsilon, tuple(ways), tables, noises, runs)
+        if made.price() > epsilon:
+            raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
+        return made
+
+    @property
+    def name(self) -> str:
+        told = dict.fromkeys(_WAYS[way] for way in self.ways)
+        return f"best of {len(_WAYS)} Laplace strategies: {', '.join(told) or 'running totals in trees'}"
+
+    @property
+    def measured(self) -> list[list[tuple[int, ...]]]:
+        return [list(each) for each in self.tables]
+
+    @property
+    def scales(self) -> list[list[Fraction]]:
+        return [list(each) for each in self.noises]
+
+    @property
+    def event(self) -> events.Laplace:
+        return self.event_of(self.epsilon)
+
+    @classmethod
+    def event_of(cls, epsilon: Fraction) -> events.Laplace:
+        """The event that every plan for ε is charged as."""
+        return events.Laplace(1 / epsilon)
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return (Laplace.citation,)
+
+    def price(self) -> Fraction:
+        """The ε of all parts together."""
+        found = Fraction(0)
+        for layer, tables, noises in zip(self.asked.layers, self.tables, self.noises, strict=True):
+            pairs = zip(tables, noises, strict=True)
+            found += sum((_price(self.asked, layer, table) / noise for table, noise in pairs), Fraction(0))
+        for each in self.runs:
+            found += _range_price(self.asked, each.table.bins) / each.noise.scale_in_steps
+        return found
+
+    def released(self, layer: int, part: int) -> int:
+        return self.asked.layers[layer].layout.cells_of(self.tables[layer][part])
+
+    def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
+        found: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
+        return found
+
+    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        part, _ = self._best(layer, places)
+        table = self.tables[layer][part]
+        layout = self.asked.layers[layer].layout
+        others = tuple(axis for axis, each in enumerate(table) if each not in places)
+        shaped = np.asarray(parts[part], dtype=np.float64).reshape(layout.sizes_of(table))
+        summed: Floats = shaped.sum(axis=others).reshape(-1)
+        return summed
+
+    def variance(self, layer: int, places: tuple[int, ...]) -> float:
+        part, terms = self._best(layer, places)
+        return terms * (2 * float(self.noises[layer][part]) ** 2 + 1 / 12)
+
+    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
+        part, terms = self._best(layer, places)
+        return laplace_margin(float(self.noises[layer][part]), terms, miss)
+
+    def _best(self, layer: int, places: tuple[int, ...]) -> tuple[int, int]:
+        """The table that gives a marginal by summing the fewest cells, and the number of these cells."""
+        layout, wanted = self.asked.layers[layer].layout, set(places)
+        cells = layout.cells_of(places)
+        fits = [
+            (layout.cells_of(table) // cells * self.noises[layer][part] ** 2, part)
+            for part, table in enumerate(self.tables[layer])
+            if wanted <= set(table)
+        ]
+        _, best = min(fits)
+        return best, layout.cells_of(self.tables[layer][best]) // cells
+
+
+def _ways(layer: Layer) -> list[tuple[int, Tables]]:
+    """The possible ways to measure a layer: the number of each, and the tables it measures."""
+    asked = layer.layout.marginals
+    largest = tuple(layer.layout.largest())
+    together = tuple(sorted(set(itertools.chain(*asked))))
+    ways: list[tuple[int, Tables]] = [(0, asked), (1, largest)]
+    if layer.layout.cells_of(together) <= MOST_IN_TABLE:
+        ways.append((2, (together,)))
+    return ways
+
+
+def _coefficients(layer: Layer, tables: Tables, goal: Goal) -> Floats:
+    """The weight of each table's squared scale in the goal, if every marginal uses the smallest table it is in."""
+    layout = layer.layout
+    if tables == layout.marginals:
+        return 2 * layer.weights / layer.contribution(1).reach ** 2
+    cells = [layout.cells_of(table) for table in tables]
+    order = sorted(range(len(tables)), key=cells.__getitem__)
+    found = np.zeros(len(tables))
+    for marginal, weight in zip(layout.marginals, layer.weights.tolist(), strict=True):
+        best = next(place for place in order if set(marginal) <= set(tables[place]))
+        loss = 2 * weight * (cells[best] // layout.cells_of(marginal)) / layer.contribution(1).reach ** 2
+        found[best] = found[best] + loss if goal == "rms" else max(found[best], loss)
+    return found
+
+
+def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
+    """The least value of the goal at ε = 1: of Σ c·b², or of the greatest c·b², where Σ q/b is one."""
+    if goal == "rms":
+        return float(np.cbrt(losses * prices**2).sum() ** 3)
+    return float((prices * np.sqrt(losses)).sum() ** 2)
+
+
+def _price(asked: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
+    """The L1 sensitivity of a table."""
+    contribution = layer.contribution(asked.rows)
+    if asked.neighbours == "add-remove":
+        return Fraction(asked.rows * contribution.reach)
+    if not table:
+        return Fraction(asked.rows * max(contribution.reach, contribution.most - contribution.least))
+    return Fraction(2 * asked.rows * contribution.reach)
+
+
+def _range_price(asked: AskedWorkload, bins: int) -> Fraction:
+    strategy = strategy_of(bins, pure=True)
+    once = asked.rows * len(strategy.sections) * strategy.l1
+    return once if asked.neighbours == "add-remove" else 2 * once

@@ -14,8 +14,8 @@ import numpy as np
 from giveortake.advice import Advice
 from giveortake.compile.releases import Release, arrays_from_json
 from giveortake.errors import InvalidParameter, LedgerDamaged
-from giveortake.workload.laplace_design import LaplaceDesign
-from giveortake.workload.residual_design import ResidualDesign
+from giveortake.workload.designs import LaplaceDesign
+from giveortake.workload.residuals import ResidualDesign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.asked_workload import AskedWorkload
-    from giveortake.workload.clipped_persons import ClippedPersons, ClippedTables
+    from giveortake.workload.bound_workload import AskedWorkload, ClippedPersons, ClippedTables
     from giveortake.workload.designs import Design
-    from giveortake.workload.planner import Goal
+    from giveortake.workload.residuals import Goal
 
     Arrays: TypeAlias = "list[IntArray]"
 

@@ -1,4 +1,13 @@
-"""The answer to a workload: all requested tables, computed from what was released. This is post-processing."""
+"""Answers to workloads: all tables, one by one or stacked, with their errors.
+
+The error of every table of a workload, compared with an equal split of the promise among all of them.
+
+Several tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing there.
+
+Export all tables of a workload as one, in the formats of an answer.
+
+The answer to a workload: all requested tables, computed from what was released. This is post-processing.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +16,15 @@ import datetime as dt
 import html
 import itertools
 import math
+from abc import ABC, abstractmethod
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake.answers import Answer
-from giveortake.answers.column import Column
+from giveortake.answers.column import Column, plain
 from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
@@ -21,21 +32,155 @@ from giveortake.errors import InvalidParameter, NotFound, meant
 from giveortake.exact import counted, shown
 from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
-from giveortake.workload.errors_of_tables import lines_of
-from giveortake.workload.stacked_faces import StackedFaces
-from giveortake.workload.stacked_tables import stacked_columns
+from giveortake.workload.designs import LaplaceDesign, laplace_margin, normal_margin
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
 
+    from giveortake.answers.column import Kind, Listed, Value, Values
     from giveortake.answers.terms import Confidence
-    from giveortake.workload.designs import RangeNoise
+    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.designs import Design, RangeNoise
     from giveortake.workload.measurement import WorkloadRelease
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
+    """For every table: its columns, cells, the standard deviation and margin of a cell, and both by an equal split.
+
+    For ranges, it is the border with the greatest error, compared with noise on every bin. Nothing depends on rows.
+    """
+    names = asked.attributes.labels
+    found: list[dict[str, Any]] = []
+    for place, layer in enumerate(asked.layers):
+        unit, reach = float(layer.unit), layer.contribution(1).reach
+        equal_sd, equal_margin = _equal_sd(asked, design) * reach, _equal_margin(asked, design, miss) * reach
+        found.extend(
+            {
+                "table": tuple(names[each] for each in marginal),
+                "of": "n" if layer.of is None else layer.name,
+                "cells": layer.layout.cells_of(marginal),
+                "sd": math.sqrt(design.variance(place, marginal)) * unit,
+                "margin": design.margin(place, marginal, miss) * unit,
+                "equal_sd": equal_sd * unit,
+                "equal_margin": equal_margin * unit,
+            }
+            for marginal in layer.layout.marginals
+        )
+    for noise in design.runs:
+        table = noise.table
+        found.append(
+            {
+                "table": (table.column, *(names[each] for each in table.by)),
+                "of": "n",
+                "cells": asked.attributes.keys(table.by).size * table.bins,
+                "sd": float(noise.deviations().max()),
+                "margin": float(noise.margins(noise.strategy.weights()[1:], miss).max()),
+                "equal_sd": _equal_sd(asked, design) * math.sqrt(table.bins),
+                "equal_margin": _equal_margin(asked, design, miss) * math.sqrt(table.bins),
+            }
+        )
+    return found
+
+
+def _equal_sd(asked: AskedWorkload, design: Design) -> float:
+    """The noise in every cell, or bin, if every table got an equal part of the promise."""
+    scale = _equal_scale(asked, design)
+    return scale * math.sqrt(2) if isinstance(design, LaplaceDesign) else scale
+
+
+def _equal_margin(asked: AskedWorkload, design: Design, miss: float) -> float:
+    scale = _equal_scale(asked, design)
+    return laplace_margin(scale, 1, miss) if isinstance(design, LaplaceDesign) else normal_margin(scale, miss)
+
+
+def _equal_scale(asked: AskedWorkload, design: Design) -> float:
+    tables = sum(len(layer.layout.marginals) for layer in asked.layers) + len(asked.ranges)
+    changed = 2 if asked.neighbours == "change-one" else 1
+    if isinstance(design, LaplaceDesign):
+        return tables * changed * float(asked.most) / float(design.epsilon)
+    return math.sqrt(tables * changed) * float(asked.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
+
+
+GROUPING = "grouping"
+
+
+def stacked_columns(tables: Sequence[tuple[str, Answer]], order: Sequence[str]) -> list[Column]:
+    """The columns of all tables, one table below the other, in the given order; the first column names the table."""
+    names: chain[str] = chain.from_iterable([name] * len(table) for name, table in tables)
+    lengths = [len(table) for _, table in tables]
+    found = [{column.name: column for column in table.columns} for _, table in tables]
+    stacked = [Column(GROUPING, list(names), kind="text")]
+    for name in order:
+        columns = [each.get(name) for each in found]
+        there = [column for column in columns if column is not None]
+        if not there:
+            continue
+        values = _stacked_below(lengths, [None if column is None else column.values for column in columns])
+        if not there[0].has_interval:
+            stacked.append(Column(name, values, kind=_kind(there)))
+            continue
+        low = _stacked_below(lengths, [None if column is None else column.low for column in columns])
+        high = _stacked_below(lengths, [None if column is None else column.high for column in columns])
+        stacked.append(Column(name, values, low, high, kind=_kind(there)))
+    return stacked
+
+
+def _kind(columns: Sequence[Column]) -> Kind:
+    return next((column.kind for column in columns if column.kind != "nothing"), "nothing")
+
+
+def _stacked_below(lengths: Sequence[int], parts: Sequence[Values | None]) -> Listed:
+    """Concatenate values: an array if all of them are numbers, else a list, with None for missing ones."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        return np.concatenate(arrays)
+    listed: list[Value] = []
+    for length, part in zip(lengths, parts, strict=True):
+        listed.extend([None] * length if part is None else plain(part))
+    return listed
+
+
+class StackedFaces(ABC):
+    """Tables that can be stacked into one answer, and exported like one."""
+
+    @abstractmethod
+    def stacked(self) -> Answer:
+        """All tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing."""
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """All tables stacked, as lists by column."""
+        return self.stacked().to_dict()
+
+    def to_json(self) -> str:
+        """All tables stacked, and where they came from, as JSON; `gt.answers.Answer.from_json` reads it."""
+        return self.stacked().to_json()
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """All tables stacked, as CSV: written to `path`, or returned if there is none."""
+        return self.stacked().to_csv(path)
+
+    def to_arrow(self) -> Any:
+        """All tables stacked, as a pyarrow Table."""
+        return self.stacked().to_arrow()
+
+    def to_polars(self) -> Any:
+        """All tables stacked, as a polars DataFrame."""
+        return self.stacked().to_polars()
+
+    def to_pandas(self) -> Any:
+        """All tables stacked, as a pandas DataFrame."""
+        return self.stacked().to_pandas()
+
+    def to_parquet(self, path: str | Path) -> None:
+        """All tables stacked, as a Parquet file."""
+        self.stacked().to_parquet(path)
+
 
 _SHOWN = 3  # tables on a page
 _ROWS = 5  # of each

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers.text import number_text, printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.exact import shown_down, shown_up
-from giveortake.plan.aggregates import AggregateKind
+from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg.scales import brief
 from giveortake.server.console.forms import CURRENCIES, most_of, needed, number_said
 

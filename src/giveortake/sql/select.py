@@ -1,7 +1,13 @@
-"""From a text to a question: parse, then read the outermost SELECT."""
+"""From SQL text to a question: the outermost SELECT, with ROLLUP, CUBE and GROUPING SETS.
+
+From a text to a question: parse, then read the outermost SELECT.
+
+Read GROUP BY with ROLLUP, CUBE and GROUPING SETS: one question by all keys, and the requested sets of keys.
+"""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -9,24 +15,38 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Question
-from giveortake.plan.questions import aggregates_in, windows_in
-from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
-from giveortake.sql.conditions import Answers
-from giveortake.sql.examples import about_own_table, in_sql, name_without_quotes
-from giveortake.sql.expressions import Rows, column_name, unaliased
-from giveortake.sql.functions import PARSED, Text
-from giveortake.sql.outputs import Outputs, order_of
-from giveortake.sql.refusals import allow, refuse
-from giveortake.sql.relations import Tables, require_distinct, selected, source
-from giveortake.sql.slips import not_understood
-from giveortake.sql.tokens import prepare, require_known_calls, require_known_names
+from giveortake.plan import ColumnReference, Question
+from giveortake.plan.question import aggregates_in, windows_in
+from giveortake.sql.outputs import (
+    Answers,
+    Outputs,
+    aggregate,
+    group_keys,
+    has_aggregate,
+    is_aggregate,
+    key_expression,
+    order_of,
+)
+from giveortake.sql.rows import PARSED, Rows, Text, column_name, unaliased
+from giveortake.sql.sources import Tables, require_distinct, selected, source
+from giveortake.sql.text import (
+    about_own_table,
+    allow,
+    in_sql,
+    name_without_quotes,
+    not_understood,
+    prepare,
+    refuse,
+    require_known_calls,
+    require_known_names,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.plan import Catalog, Expression
-    from giveortake.plan.questions import Output
+    from giveortake.plan.question import Output
+
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
@@ -275,3 +295,57 @@ def _limit(node: exp.Expr | None) -> int | None:
         "LIMIT needs a whole number, written out",
         hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region LIMIT 10",
     )
+
+
+_EXAMPLE = "SELECT region, sex, COUNT(*) AS n FROM people GROUP BY CUBE (region, sex)"
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
+
+def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
+    """The question by all keys together, and every set of key columns, each once, in the order of SQL.
+
+    The sets have the table's names of columns; the names that the query gives to keys are in the question.
+    """
+    node = parsed_select(text)
+    group = node.args.get("group")
+    if group is None or not any(isinstance(each, _SETS) for each in group.expressions):
+        raise QueryRefused("a workload in SQL has ROLLUP, CUBE or GROUPING SETS", hint=_EXAMPLE)
+    allow(group, "expressions")
+    parts = [_sets_of(each) if isinstance(each, _SETS) else [_columns(each)] for each in group.expressions]
+    combined = [tuple(itertools.chain(*each)) for each in itertools.product(*parts)]
+    every = list({each.sql(): each for each in itertools.chain(*combined)}.values())
+    plain = exp.Group(expressions=[each.copy() for each in every])
+    node.set("group", plain if every else None)
+    question = question_of(node, catalog)
+    if question.having is not None or question.order or question.limit is not None:
+        raise QueryRefused("a workload has no HAVING, ORDER BY or LIMIT", hint="sort and filter what is answered")
+    columns = {name: key.name for name, key in question.keys if isinstance(key, ColumnReference)}
+    if len(columns) < len(question.keys):
+        raise QueryRefused("a workload is grouped by columns as they are", hint=_EXAMPLE)
+    known = {name.casefold(): column for name, column in columns.items()}
+    known |= {column.casefold(): column for column in columns.values()}
+    found = [tuple(dict.fromkeys(known[each.name.casefold()] for each in one)) for one in combined]
+    return question, tuple(dict.fromkeys(found))
+
+
+def _sets_of(node: exp.Expr) -> list[tuple[exp.Expr, ...]]:
+    """The sets of keys that one item of GROUP BY means."""
+    if isinstance(node, exp.GroupingSets):
+        listed = [_sets_of(each) if isinstance(each, _SETS) else [_columns(each)] for each in node.expressions]
+        return list(itertools.chain(*listed))
+    keys = [_columns(each) for each in node.expressions]
+    if isinstance(node, exp.Rollup):
+        return [tuple(itertools.chain(*keys[:length])) for length in range(len(keys), -1, -1)]
+    several = (each for length in range(len(keys), -1, -1) for each in itertools.combinations(keys, length))
+    return [tuple(itertools.chain(*each)) for each in several]
+
+
+def _columns(node: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The columns of one set: several in parentheses, or a single one."""
+    if isinstance(node, exp.Paren):
+        return _columns(node.this)
+    if isinstance(node, exp.Tuple):
+        return tuple(itertools.chain(*(_columns(each) for each in node.expressions)))
+    if not isinstance(node, exp.Column):
+        raise QueryRefused("ROLLUP, CUBE and GROUPING SETS are made of columns", hint=_EXAMPLE)
+    return (node,)

@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import SAFE_INTEGER, Bound, is_int, literal_number, number_between, numbers
 from giveortake.plan.domains import Domain, Kind, any_nullable
+from giveortake.plan.expressions import SAFE_INTEGER, Bound, is_int, literal_number, number_arguments, number_between
 from giveortake.plan.times import MOMENTS, difference, in_days, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.plan.expressions import Call
+
 
 Rule: TypeAlias = "Callable[[Call, list[Domain]], Domain]"
 
@@ -37,7 +38,7 @@ def add(call: Call, domains: list[Domain]) -> Domain:
 
 
 def _total(call: Call, domains: list[Domain]) -> Domain:
-    a, b = numbers(call, domains)
+    a, b = number_arguments(call, domains)
     low = None if a.low is None or b.low is None else a.low + b.low
     high = None if a.high is None or b.high is None else a.high + b.high
     return number_between(
@@ -52,7 +53,7 @@ def subtract(call: Call, domains: list[Domain]) -> Domain:
         return difference(dated, [domains[0], *reversed(domains)])
     if dated is not None:
         return moved(dated, domains)
-    a, b = numbers(call, domains)
+    a, b = number_arguments(call, domains)
     return _total(call, [a, replace(b, low=_minus(b.high), high=_minus(b.low))])
 
 
@@ -62,7 +63,7 @@ def _minus(bound: Bound) -> Bound:
 
 def multiply(call: Call, domains: list[Domain]) -> Domain:
     """The product a · b."""
-    a, b = numbers(call, domains)
+    a, b = number_arguments(call, domains)
     if not (a.is_bounded and b.is_bounded):
         return Domain(Kind.REAL, nullable=True)
     corners = [x * y for x in a.ends() for y in b.ends()]
@@ -71,7 +72,7 @@ def multiply(call: Call, domains: list[Domain]) -> Domain:
 
 def divide(call: Call, domains: list[Domain]) -> Domain:
     """The quotient a / b, missing where b is zero."""
-    a, b = numbers(call, domains)
+    a, b = number_arguments(call, domains)
     if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
     corners = [x / y for x in a.ends() for y in b.ends()]
@@ -80,7 +81,7 @@ def divide(call: Call, domains: list[Domain]) -> Domain:
 
 def modulo(call: Call, domains: list[Domain]) -> Domain:
     """The remainder of whole numbers."""
-    a, b = numbers(call, domains)
+    a, b = number_arguments(call, domains)
     if not is_int(a) or not is_int(b):
         raise QueryRefused("the remainder % is for whole numbers with bounds", hint="FLOOR(x) and CLAMP give both")
     (low, high), (least, greatest) = a.ends(), b.ends()
@@ -95,7 +96,7 @@ def power(call: Call, domains: list[Domain]) -> Domain:
 
     Whole powers are products, which engines round alike; each factor may move a bound by as much as one operation.
     """
-    numbers(call, domains)
+    number_arguments(call, domains)
     exponent, a = _exponent(call), domains[0]
     missing = a.nullable or ((exponent < 0 or exponent.denominator != 1) and (a.low is None or a.low <= 0))
     if exponent.denominator != 1:
@@ -147,7 +148,7 @@ def _root_or_power(a: Domain, exponent: Fraction, *, nullable: bool) -> Domain:
 
 def sign(call: Call, domains: list[Domain]) -> Domain:
     """The sign of a: −1, 0 or 1."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     low = -1 if a.low is None else _sign(a.low)
     high = 1 if a.high is None else _sign(a.high)
     return Domain(Kind.INTEGER, Fraction(low), Fraction(high), nullable=a.nullable)
@@ -159,13 +160,13 @@ def _sign(number: Fraction) -> int:
 
 def negate(call: Call, domains: list[Domain]) -> Domain:
     """−a."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     return number_between(_minus(a.high), _minus(a.low), nullable=a.nullable, integer=is_int(a))
 
 
 def absolute(call: Call, domains: list[Domain]) -> Domain:
     """|a|."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     if not a.is_bounded:
         return Domain(Kind.REAL, low=Fraction(0), nullable=True)
     low, high = a.ends()
@@ -178,7 +179,7 @@ def rounded(rounding: Callable[[Fraction], int]) -> Rule:
     """The rule for rounding a number to a whole one by the given function."""
 
     def rule(call: Call, domains: list[Domain]) -> Domain:
-        (a,) = numbers(call, domains)
+        (a,) = number_arguments(call, domains)
         if not a.is_bounded:
             raise QueryRefused(
                 f"{call.name.upper()} needs a bounded number", hint="narrow it first: CLAMP(x, lower, upper)"
@@ -195,7 +196,7 @@ def rounded_to_digits(call: Call, domains: list[Domain]) -> Domain:
     """A number rounded to whole ones, or to digits after the point (before it, if negative)."""
     if len(call.arguments) == 1:
         return rounded(half_up)(call, domains)
-    numbers(call, domains)
+    number_arguments(call, domains)
     digits, a = literal_number(call, 1), domains[0]
     if digits.denominator != 1 or abs(digits) > MOST_DIGITS:
         raise QueryRefused(f"ROUND takes up to {MOST_DIGITS} digits", hint="ROUND(x, 2)")
@@ -212,14 +213,14 @@ def half_up(number: Fraction) -> int:
 
 def square_root(call: Call, domains: list[Domain]) -> Domain:
     """√a, missing below zero."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     high = None if a.high is None else Fraction(math.isqrt(math.ceil(max(a.high, Fraction(0)))) + 1)
     return Domain(Kind.REAL, Fraction(0), high, nullable=a.nullable or a.low is None or a.low < 0)
 
 
 def logarithm(call: Call, domains: list[Domain]) -> Domain:
     """The natural logarithm, missing for a ≤ 0."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     if a.low is None or a.high is None or a.low <= 0:
         return Domain(Kind.REAL, nullable=True)
     return Domain(
@@ -229,7 +230,7 @@ def logarithm(call: Call, domains: list[Domain]) -> Domain:
 
 def exponential(call: Call, domains: list[Domain]) -> Domain:
     """e^a."""
-    (a,) = numbers(call, domains)
+    (a,) = number_arguments(call, domains)
     if a.low is None or a.high is None or a.high > _LARGEST_EXPONENT:
         return Domain(Kind.REAL, low=Fraction(0), nullable=True)
     low = (
@@ -249,7 +250,7 @@ def _float_bound(number: float, *, up: bool) -> Fraction:
 
 def clamp(call: Call, domains: list[Domain]) -> Domain:
     """A number clamped to two literal bounds, which narrow its domain."""
-    numbers(call, domains)
+    number_arguments(call, domains)
     low, high = literal_number(call, 1), literal_number(call, 2)
     if low > high:
         raise QueryRefused(
@@ -268,7 +269,7 @@ def extreme(pick: Callable[[Fraction, Fraction], Fraction]) -> Rule:
     """The least or the greatest of several."""
 
     def rule(call: Call, domains: list[Domain]) -> Domain:
-        numbers(call, domains)
+        number_arguments(call, domains)
         if not all(domain.is_bounded for domain in domains):
             return Domain(Kind.REAL, nullable=True)
         low, high = domains[0].ends()
@@ -282,7 +283,7 @@ def extreme(pick: Callable[[Fraction, Fraction], Fraction]) -> Rule:
 
 def bucket(call: Call, domains: list[Domain]) -> Domain:
     """The lower edge of the bucket that a bounded number falls into."""
-    numbers(call, domains)
+    number_arguments(call, domains)
     width, a = literal_number(call, 1), domains[0]
     if width <= 0:
         raise QueryRefused("BUCKET needs a positive width")

@@ -1,4 +1,11 @@
-"""Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units."""
+"""FROM in SQL: joins, subqueries, per-person features and semi-joins.
+
+Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units.
+
+Read GROUP BY person in a subquery: features of each person, which the outer query aggregates.
+
+Read WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +16,136 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import (
+    Call,
     ColumnReference,
     Derive,
+    Expression,
+    Filter,
+    PerPerson,
     PublicTable,
     Relation,
+    SemiJoin,
     Union,
+    free_name,
     meet_persons,
     meet_public,
     require_few_steps,
 )
-from giveortake.sql.aggregates import has_aggregate
-from giveortake.sql.expressions import Rows, column_name, unaliased
-from giveortake.sql.refusals import allow, named, refuse
-from giveortake.sql.scope import Scope, View
-from giveortake.sql.semi_joins import filtered
+from giveortake.sql.outputs import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
+from giveortake.sql.rows import Rows, Scope, View, column_name, unaliased
+from giveortake.sql.text import allow, named, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.plan import Catalog, Expression
+    from giveortake.plan import Aggregate, Catalog, Schema
+
+
+@final
+class _PublicRows(Rows):
+    """Reads expressions over the rows of a public table."""
+
+    def __init__(self, scope: Scope, table: PublicTable, name: str) -> None:
+        super().__init__(scope)
+        self._table, self._name = table, name
+
+    @property
+    def schema(self) -> Schema:
+        return self._table.schema
+
+    def column(self, node: exp.Expr) -> ColumnReference:
+        name, table = column_name(node)
+        found = [each for each in self._table.schema if each.casefold() == name.casefold()]
+        if not found or (table is not None and table.casefold() != self._name.casefold()):
+            raise QueryRefused(
+                f"there is no column `{name[:60]}` in the public table `{self._table.name}`",
+                hint=f"the columns are {', '.join(self._table.schema)}; a subquery of IN reads no others",
+            )
+        return ColumnReference(found[0])
+
+
+def filtered(scope: Scope, node: exp.Expr, tables: Tables) -> Relation:
+    """The rows for which a condition is true; parts of it joined by AND may be IN with a public table."""
+    parts = _conjuncts(node)
+    looking = [part for part in parts if _membership(part) is not None]
+    if not looking:
+        return Filter(scope.relation, Rows(scope).expression(node))
+    relation = scope.relation
+    plain: Expression | None = None
+    for part in parts:
+        if _membership(part) is None:
+            read = Rows(scope).expression(part)
+            plain = read if plain is None else Call("and", (plain, read))
+    if plain is not None:
+        relation = Filter(relation, plain)
+    for part in looking:
+        relation = _semi_join(relation, scope, part, tables)
+    return relation
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    if type(node) is exp.Paren:
+        allow(node, "this")
+        return _conjuncts(node.this)
+    if type(node) is exp.And:
+        allow(node, "this", "expression")
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    return [node]
+
+
+def _membership(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+    """The node of an IN with a subquery, and whether it is negated; None for other nodes."""
+    negated = False
+    while type(node) in {exp.Paren, exp.Not}:
+        negated = negated != (type(node) is exp.Not)
+        node = node.this
+    return (node, negated) if type(node) is exp.In and node.args.get("query") is not None else None
+
+
+def _semi_join(relation: Relation, scope: Scope, part: exp.Expr, tables: Tables) -> SemiJoin:
+    found = _membership(part)
+    assert found is not None  # noqa: S101 (it was looked for)
+    node, negated = found
+    allow(node, "this", "query")
+    query = node.args["query"]
+    while type(query) is exp.Subquery:
+        allow(query, "this")
+        query = query.this
+    table, name = _public(query, tables)
+    rows = _PublicRows(scope, table, name)
+    chosen = query.expressions[0] if len(query.expressions) == 1 else None
+    if not isinstance(chosen, exp.Column):
+        raise QueryRefused(
+            "IN with a subquery takes one column of a public table",
+            hint="SELECT COUNT(*) AS n FROM trips WHERE region IN (SELECT region FROM zones)",
+        )
+    where = query.args.get("where")
+    if where is not None:
+        allow(where, "this")
+    condition = None if where is None else rows.expression(where.this)
+    return SemiJoin(relation, table, Rows(scope).expression(node.this), rows.column(chosen).name, condition, negated)
+
+
+def _public(query: exp.Expr, tables: Tables) -> tuple[PublicTable, str]:
+    """The public table that a subquery of IN reads; a private one is refused: it would be an answer without noise."""
+    allow(query, "expressions", "from_", "where", "distinct")
+    first = query.args.get("from_")
+    node = None if first is None else first.this
+    if first is None or type(node) is not exp.Table or not isinstance(node.this, exp.Identifier):
+        raise QueryRefused(
+            "IN with a subquery reads one public table",
+            hint="SELECT COUNT(*) AS n FROM trips WHERE region IN (SELECT region FROM zones)",
+        )
+    allow(first, "this")
+    allow(node, "this", "alias")
+    found = tables.find(str(node.name))
+    if not isinstance(found, PublicTable):
+        raise QueryRefused(
+            "IN with a subquery of private rows is not answered: rows of one person would decide about another's",
+            hint="SELECT COUNT(*) AS n FROM trips JOIN (SELECT DISTINCT user_id FROM trips) AS others USING (user_id)",
+        )
+    return found, str(node.alias or node.name)
+
 
 _MOST_COLUMNS = 1_000
 _SELECT = ("expressions", "from_", "joins", "where", "with_")
@@ -260,8 +378,6 @@ def _mentions(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
 
 def subquery(node: exp.Expr, tables: Tables) -> View:
     """Read a query in FROM or WITH: rows with their person, features of persons, or a UNION ALL of those."""
-    from giveortake.sql.features import per_person  # noqa: PLC0415 (features are made of subqueries in turn)
-
     if type(node) is exp.Subquery:
         allow(node, "this", "with_")
         return subquery(node.this, tables.with_parts(node))
@@ -379,3 +495,119 @@ def _narrowed(view: View, like: View) -> Relation:
     if all(new == old for new, old in pairs) and set(relation.schema) == wanted:
         return relation
     return Derive(relation, tuple({new: ColumnReference(old) for new, old in pairs if old != relation.person}.items()))
+
+
+class _Features(Rows):
+    """Reads expressions over the groups of a person: keys, aggregates, and functions of those."""
+
+    def __init__(self, scope: Scope, keys: dict[Expression, str]) -> None:
+        super().__init__(scope)
+        self.rows = Rows(scope)
+        self.keys = keys
+        self.features: dict[str, Aggregate] = {}
+        self.reserved: set[str] = set()  # the subquery's own aliases
+
+    @property
+    def schema(self) -> Schema:
+        return self.relation().schema
+
+    def relation(self) -> PerPerson:
+        """One row for each person and key, with the features that were asked for so far."""
+        relation = self.scope.relation
+        keys = tuple(name for name in self.keys.values() if name != relation.person)
+        return PerPerson(relation, keys, tuple(self.features.items()))
+
+    def expression(self, node: exp.Expr) -> Expression:
+        if is_aggregate(node):
+            found, name = aggregate(node, self.rows, feature=True)
+            known = [each for each, other in self.features.items() if other == found]
+            return ColumnReference(known[0] if known else self.add(self._unused(name), found))
+        if not has_aggregate(node):
+            whole = self.rows.expression(node)
+            if whole in self.keys:
+                return ColumnReference(self.keys[whole])
+        return super().expression(node)
+
+    def add(self, name: str, found: Aggregate) -> str:
+        """Add a feature under a name."""
+        require_not_person(name, self.scope.relation)
+        self.features[name] = found
+        return name
+
+    def column(self, node: exp.Expr) -> Expression:
+        raise QueryRefused(
+            f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate", hint="add it to GROUP BY"
+        )
+
+    def _unused(self, name: str) -> str:
+        taken = {*self.scope.relation.schema, *self.keys.values(), *self.features, *self.reserved}
+        return free_name(name, "feature", taken)
+
+
+def per_person(node: exp.Expr, tables: Tables) -> View:
+    """Read a subquery that groups by the person."""
+    allow(node, "expressions", "from_", "joins", "where", "with_", "group", "having", "distinct")
+    scope = source(node, tables)
+    items = [unaliased(item) for item in node.expressions]
+    aliases = {name.casefold(): inside for name, inside in items if name is not None}
+    keys = [key_expression(each, scope, aliases) for each in group_keys(node)]
+    person = scope.relation.person
+    if person is None or ColumnReference(person) not in keys:
+        raise QueryRefused(
+            "an aggregate inside a subquery that does not group by the person is not answered: it would be an "
+            "aggregate of many persons inside another one",
+            hint=f"GROUP BY {person} inside" if person else "ask for the inner aggregate and compute with the answer",
+        )
+    scope, named = _with_keys(scope, keys, [(name, Rows(scope), inside) for name, inside in items if name is not None])
+    reader = _Features(scope, named)
+    reader.reserved = {name for name, _ in items if name is not None}
+    chosen = [_chosen(name, inside, reader) for name, inside in items]
+    having = node.args.get("having")
+    condition = None
+    if having is not None:
+        allow(having, "this")
+        condition = reader.expression(having.this)
+    relation: Relation = reader.relation()
+    if condition is not None:
+        relation = Filter(relation, condition)
+    require_distinct([name for name, _ in chosen])
+    for name, each in chosen:
+        if each != ColumnReference(person):
+            require_not_person(name, relation)
+    if all(isinstance(each, ColumnReference) for _, each in chosen):
+        return View(relation, {name: each.name for name, each in chosen if isinstance(each, ColumnReference)})
+    return projected(relation, chosen)
+
+
+def _with_keys(
+    scope: Scope, keys: list[Expression], items: list[tuple[str, Rows, exp.Expr]]
+) -> tuple[Scope, dict[Expression, str]]:
+    """The scope with computed keys added as columns, under their names in SELECT, and all keys with their names."""
+    named: dict[Expression, str] = {}
+    computed: dict[str, Expression] = {}
+    for key in keys:
+        if isinstance(key, ColumnReference):
+            named[key] = key.name
+            continue
+        asked = [name for name, rows, inside in items if not has_aggregate(inside) and rows.expression(inside) == key]
+        name = free_name(asked[0] if asked else "key", "key", (*scope.relation.schema, *computed))
+        named[key] = name
+        computed[name] = key
+    if not computed:
+        return scope, named
+    kept = {name: ColumnReference(name) for name in scope.relation.schema if name != scope.relation.person}
+    return Scope(Derive(scope.relation, tuple({**kept, **computed}.items())), scope.sources, scope.merged), named
+
+
+def _chosen(name: str | None, node: exp.Expr, reader: _Features) -> tuple[str, Expression]:
+    if is_aggregate(node):
+        found, usual = aggregate(node, reader.rows, feature=True)
+        wanted = name or usual
+        taken = {each.casefold() for each in (*reader.features, *reader.keys.values())}
+        return wanted, ColumnReference(
+            reader.add(wanted, found)
+        ) if wanted.casefold() not in taken else reader.expression(node)
+    expression = reader.expression(node)
+    if name is None and not isinstance(node, exp.Column):
+        raise QueryRefused("an expression in a subquery needs a name", hint="… AS name")
+    return name or str(node.name), expression

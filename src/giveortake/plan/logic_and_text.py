@@ -1,0 +1,270 @@
+"""Domains of conditions, choices, texts and conversions.
+
+Domains of truth values and of choices between values.
+
+Domains of texts, of parts of dates, and of conversions.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, get_args
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period, Value, any_nullable
+from giveortake.plan.expressions import (
+    CSV_HINT,
+    Call,
+    ColumnReference,
+    Literal,
+    column_in_sql,
+    condition_hint,
+    is_missing,
+    kinds_only,
+    literal_number,
+    literal_text,
+    require_written,
+)
+from giveortake.plan.numbers import Rule, half_up, rounded
+
+if TYPE_CHECKING:
+    from giveortake.plan.expressions import Expression
+
+
+def _truth(domains: list[Domain]) -> Domain:
+    return Domain(Kind.BOOLEAN, nullable=any_nullable(domains))
+
+
+def comparable(one: Domain, other: Domain) -> bool:
+    """Whether values of two domains may be compared."""
+    moments = {Kind.DATE, Kind.TIMESTAMP}
+    return one.kind is other.kind or (one.kind.is_number and other.kind.is_number) or {one.kind, other.kind} <= moments
+
+
+def compare(call: Call, domains: list[Domain]) -> Domain:
+    """A comparison of values of one kind."""
+    present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
+    for domain in present[1:]:
+        if not comparable(present[0], domain):
+            kinds = {present[0].kind, domain.kind}
+            moments = kinds & {Kind.DATE, Kind.TIMESTAMP}
+            dated = moments and (any(map(_is_written_text, call.arguments)) or any(kind.is_number for kind in kinds))
+            raise QueryRefused(
+                f"{present[0].kind} values cannot be compared with {domain.kind} values",
+                hint=_truth_hint(call)
+                if Kind.BOOLEAN in kinds
+                else _DATE_HINT
+                if dated
+                else CSV_HINT
+                if Kind.TEXT in kinds
+                else None,
+            )
+    return _truth(domains)
+
+
+_DATE_HINT = "write a date: DATE '2024-01-31', or in Python datetime.date(2024, 1, 31)"
+
+
+def _truth_hint(call: Call) -> str:
+    column = next((each for each in call.arguments if isinstance(each, ColumnReference)), call.arguments[0])
+    return f"a truth value is compared with TRUE or FALSE: {column_in_sql(column)} = TRUE"
+
+
+def _is_written_text(argument: Expression) -> bool:
+    return isinstance(argument, Literal) and isinstance(argument.value, str)
+
+
+def logic(call: Call, domains: list[Domain]) -> Domain:
+    """AND, OR, NOT."""
+    return _truth(kinds_only(call, domains, Kind.BOOLEAN))
+
+
+def is_null(_call: Call, _domains: list[Domain]) -> Domain:
+    """Whether a value is missing."""
+    return Domain(Kind.BOOLEAN, nullable=False)
+
+
+def like(call: Call, domains: list[Domain]) -> Domain:
+    """Whether a text matches a literal pattern."""
+    literal_text(call, 1)
+    return _truth(kinds_only(call, domains, Kind.TEXT))
+
+
+def case_of(call: Call, domains: list[Domain]) -> Domain:
+    """The domain of CASE; its arguments are condition, value, condition, value, …, otherwise."""
+    conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
+    if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
+        found = zip(call.arguments[:-1:2], conditions, strict=True)
+        other = next((each for each in found if each[1].kind is not Kind.BOOLEAN), None)
+        if other is None:
+            raise QueryRefused("CASE needs conditions and values")
+        raise QueryRefused(
+            f"a condition is true or false, and this one is a {other[1].kind} value", hint=condition_hint(*other)
+        )
+    parts = [*call.arguments[1:-1:2], call.arguments[-1]]
+    return _hull(call, parts, values)
+
+
+def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: list[Domain]) -> Domain:
+    present = [domain for part, domain in zip(parts, values, strict=True) if not is_missing(part)]
+    if not present:
+        raise QueryRefused(f"{call.name.upper()} has no value that is not NULL")
+    nullable = any_nullable(values)
+    kinds = {domain.kind for domain in present}
+    if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
+        raise QueryRefused(f"{call.name.upper()} mixes {' and '.join(sorted(kinds))} values")
+    if not all(kind.is_number for kind in kinds):
+        listed = _union(present, missing=len(present) < len(values))
+        return Domain(present[0].kind, categories=listed, nullable=nullable, made=_longest(present))
+    low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]  # (none of them is None)
+    high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]  # (none of them is None)
+    whole = kinds == {Kind.INTEGER}
+    return Domain(Kind.INTEGER if whole else Kind.REAL, low, high, nullable=nullable)
+
+
+def _longest(domains: list[Domain]) -> int | None:
+    """The greatest width, if the domains are texts."""
+    return max(domain.width for domain in domains) if domains[0].kind is Kind.TEXT else None
+
+
+def _union(domains: list[Domain], *, missing: bool) -> tuple[Value, ...] | None:
+    found: dict[Value, None] = {}
+    for domain in domains:
+        if domain.categories is None:
+            return None
+        found.update(dict.fromkeys(domain.categories))
+    if missing:
+        found[None] = None
+    return tuple(found)
+
+
+def coalesce(call: Call, domains: list[Domain]) -> Domain:
+    """The first value that is not missing."""
+    hull = _hull(call, call.arguments, domains)
+    return replace(hull, nullable=all(domain.nullable for domain in domains))
+
+
+def null_if(call: Call, domains: list[Domain]) -> Domain:
+    """A value, missing where it equals another."""
+    compare(call, domains)
+    return domains[0].maybe_missing()
+
+
+_FIRST_WEEK = 7  # days since the year 1: before that, a week may begin where there are no dates
+_CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values as text
+
+
+def text_of(call: Call, domains: list[Domain]) -> Domain:
+    """A text made of texts, at most as long as all of them together."""
+    kinds_only(call, domains, Kind.TEXT)
+    together = sum(_width(domain) for domain in domains)
+    return Domain(Kind.TEXT, nullable=any_nullable(domains), made=together)
+
+
+def _width(domain: Domain) -> int:
+    return domain.width if domain.kind is Kind.TEXT else 0  # NULL, which has no kind of its own, makes no text
+
+
+def length(call: Call, domains: list[Domain]) -> Domain:
+    """The number of characters of a text."""
+    (a,) = kinds_only(call, domains, Kind.TEXT)
+    high = None if a.longest is None else Fraction(a.longest)
+    return Domain(Kind.INTEGER, Fraction(0), high, nullable=a.nullable)
+
+
+def substring(call: Call, domains: list[Domain]) -> Domain:
+    """A part of a text, with literal positions."""
+    kinds_only(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
+    most = _width(domains[0])
+    for position in range(1, len(call.arguments)):
+        place = literal_number(call, position)
+        if place.denominator != 1 or not 2 - position <= place <= MOST_CHARACTERS:
+            raise QueryRefused(f"SUBSTRING starts at 1 and takes whole numbers up to {MOST_CHARACTERS:,}")
+        most = min(most, int(place)) if position == 2 else most
+    return Domain(Kind.TEXT, nullable=domains[0].nullable, made=most)
+
+
+def year(call: Call, domains: list[Domain]) -> Domain:
+    """The year of a date, between those of its bounds."""
+    require_written(call)
+    (a,) = kinds_only(call, domains, Kind.DATE, Kind.TIMESTAMP)
+    first = dt.MINYEAR if a.low is None else dt.date.fromordinal(int(a.low)).year
+    last = dt.MAXYEAR if a.high is None else dt.date.fromordinal(int(a.high)).year
+    return Domain(Kind.INTEGER, Fraction(first), Fraction(last), nullable=True)
+
+
+def part(low: int, high: int, *, of_time: bool = False) -> Rule:
+    """A part of a date, or of a time of day."""
+
+    def rule(call: Call, domains: list[Domain]) -> Domain:
+        require_written(call)
+        (a,) = kinds_only(call, domains, *((Kind.TIMESTAMP,) if of_time else (Kind.DATE, Kind.TIMESTAMP)))
+        return Domain(Kind.INTEGER, Fraction(low), Fraction(high), nullable=a.nullable)
+
+    return rule
+
+
+TRUNCATIONS: tuple[Period, ...] = get_args(Period)
+
+
+def truncate(call: Call, domains: list[Domain]) -> Domain:
+    """The first day of the year, month or week of a date; those of bounded dates are known."""
+    period = next((each for each in TRUNCATIONS if each == literal_text(call, 0)), None)
+    if period is None:
+        raise QueryRefused("DATE_TRUNC knows no such part", hint=f"it knows {', '.join(TRUNCATIONS)}")
+    if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
+        raise QueryRefused("DATE_TRUNC needs a date", hint=CSV_HINT if domains[1].kind is Kind.TEXT else None)
+    days = domains[1]
+    if days.low is not None and days.high is not None and days.low > _FIRST_WEEK:
+        return Domain(Kind.DATE, nullable=days.nullable, span=(period, int(days.low), int(days.high)))
+    return Domain(Kind.DATE, nullable=True)
+
+
+def to_real(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a real number."""
+    (a,) = domains
+    if a.kind.is_number:
+        return Domain(Kind.REAL, a.low, a.high, nullable=a.nullable)
+    if a.kind is Kind.BOOLEAN:
+        return Domain(Kind.REAL, Fraction(0), Fraction(1), nullable=a.nullable)
+    if a.kind is not Kind.TEXT:
+        raise QueryRefused(f"a {a.kind} value is not a number", hint="take a part of it: YEAR(x), MONTH(x)")
+    return Domain(Kind.REAL, nullable=True)
+
+
+def to_integer(call: Call, domains: list[Domain]) -> Domain:
+    """A value as a whole number."""
+    (a,) = domains
+    if a.kind is Kind.INTEGER:
+        return a
+    if a.kind is Kind.BOOLEAN:
+        return Domain(Kind.INTEGER, Fraction(0), Fraction(1), nullable=a.nullable)
+    if not a.kind.is_number:
+        raise QueryRefused(
+            f"a {a.kind} value is not converted to a whole number", hint="FLOOR(CLAMP(CAST(x AS DOUBLE), lower, upper))"
+        )
+    return rounded(half_up)(call, domains)
+
+
+def to_text(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a text."""
+    (a,) = domains
+    if a.kind in {Kind.REAL, Kind.DECIMAL}:
+        raise QueryRefused(
+            "numbers with decimals cannot be cast to text: engines write them differently", hint="ROUND(x) first"
+        )
+    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable, made=_CHARACTERS[a.kind])
+
+
+def to_date(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a date."""
+    (a,) = domains
+    if a.kind is Kind.DATE:
+        return a
+    if a.kind not in {Kind.TIMESTAMP, Kind.TEXT}:
+        raise QueryRefused(f"a {a.kind} value is not a date")
+    if a.kind is Kind.TIMESTAMP and a.low is not None and a.high is not None:
+        return Domain(Kind.DATE, Fraction(int(a.low)), Fraction(int(a.high)), nullable=a.nullable)
+    return Domain(Kind.DATE, nullable=True)

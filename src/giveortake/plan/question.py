@@ -1,0 +1,720 @@
+"""Questions: aggregates, what is computed from them, conditions on answers.
+
+Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
+
+What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
+
+All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
+
+Checks of HAVING: which comparisons there are, and between what.
+
+Questions: what is asked of which rows, and what is computed from the answers for free.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.advice import declaring
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
+from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_few_kept, require_short_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from giveortake.plan.relations import Schema
+
+
+class AggregateKind(StrEnum):
+    """The kinds of aggregates."""
+
+    COUNT_ROWS = "count rows"
+    COUNT_VALUES = "count values"
+    COUNT_PERSONS = "count persons"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
+    SAMPLE_VARIANCE = "sample variance"
+    SAMPLE_DEVIATION = "sample standard deviation"
+    QUANTILE = "quantile"
+    MINIMUM = "minimum"  # exact only as a feature of one person's rows, never released
+    MAXIMUM = "maximum"
+    COVARIANCE = "covariance"
+    SAMPLE_COVARIANCE = "sample covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"
+    INTERCEPT = "intercept"
+
+
+_COUNTS = {  # these need no bounds
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_PERSONS,
+    AggregateKind.COUNT_DISTINCT,
+}
+_GREATEST = 2**500  # the greatest value: doubles can hold its square
+_LONGEST = 6_000  # bits of a bound: Python refuses to print its square beyond 4,300 digits
+_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
+_FEATURES = {
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_DISTINCT,
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.MINIMUM,
+    AggregateKind.MAXIMUM,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of an expression; or of pairs (y, x), where `of` is y and `beside` is x, as in SQL.
+
+    `quantile` is the fraction of a quantile.
+    """
+
+    kind: AggregateKind
+    of: Expression | None = None
+    quantile: Fraction | None = None
+    beside: Expression | None = None
+
+    def __post_init__(self) -> None:
+        for each in self.expressions:
+            require_shallow(each)
+        if self.quantile is not None and not 0 <= self.quantile <= 1:
+            part = self.quantile / 100
+            hint = f"write {float(part):g} for {float(self.quantile):g} percent" if 0 <= part <= 1 else "write 0.9"
+            raise QueryRefused("a quantile is a fraction from 0 to 1", hint=hint)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions that it aggregates."""
+        return tuple(each for each in (self.of, self.beside) if each is not None)
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether it counts distinct values, so that all of them have to be kept."""
+        return self.kind is AggregateKind.COUNT_DISTINCT
+
+    @property
+    def is_clamped(self) -> bool:
+        """Whether values beyond their bounds count as these."""
+        return self.kind not in _COUNTS
+
+    def require_releasable(self, schema: Schema) -> None:
+        """Refuse an aggregate that cannot be released with a finite amount of noise."""
+        if self.kind in _EXTREMES:
+            raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
+        self._require_bounds(schema)
+
+    def require_feature(self, schema: Schema) -> None:
+        """Refuse an aggregate that is not available within one person's rows."""
+        if self.kind not in _FEATURES:
+            raise QueryRefused(
+                f"the {self.kind} is not available within one person's rows",
+                hint="COUNT, SUM, AVG, MIN, MAX and COUNT(DISTINCT …) are",
+            )
+        self._require_bounds(schema)
+
+    def _require_bounds(self, schema: Schema) -> None:
+        for each in self.expressions:
+            domain = each.domain(schema)
+            if self.is_clamped:
+                _require_bounded(_ENDS.get(self.quantile, self.kind), each, domain)
+
+    def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
+        """The domain of one person's value, given the schema and the most rows a person can have."""
+        rows = None if most_rows is None else Fraction(most_rows)
+        if self.kind in _COUNTS:
+            return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
+        assert self.of is not None  # noqa: S101 (the others are of something)
+        least, greatest = self.of.domain(schema).ends()
+        if self.kind is AggregateKind.SUM:
+            low = None if rows is None else min(Fraction(0), rows * least)
+            high = None if rows is None else max(Fraction(0), rows * greatest)
+            return Domain(Kind.REAL, low, high, nullable=True)
+        return Domain(Kind.REAL, least, greatest, nullable=True)
+
+    def released(self, person: str | None) -> Aggregate:
+        """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
+        if self.kind in _EXTREMES:
+            return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
+        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == ColumnReference(person):
+            return Aggregate(AggregateKind.COUNT_PERSONS)
+        return self
+
+    def where(self, condition: Expression) -> Aggregate:
+        """The same aggregate over the rows for which a condition is true."""
+        match self.kind:
+            case AggregateKind.COUNT_PERSONS:
+                raise QueryRefused(
+                    "COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE"
+                )
+            case AggregateKind.COUNT_ROWS:
+                return count_if(condition)
+            case _:
+                assert self.of is not None  # noqa: S101 (the others are of something)
+                return replace(self, of=_when(condition, self.of))
+
+    def to_json(self) -> Any:
+        """The aggregate as plain lists, numbers and text."""
+        of = None if self.of is None else self.of.to_json()
+        beside = [] if self.beside is None else [self.beside.to_json()]
+        return [str(self.kind), of, None if self.quantile is None else str(self.quantile), *beside]
+
+
+def count_if(condition: Expression) -> Aggregate:
+    """The number of rows for which a condition is true."""
+    return Aggregate(AggregateKind.COUNT_VALUES, _when(condition, Literal(1)))
+
+
+def _when(condition: Expression, value: Expression) -> Expression:
+    return Call("case", (condition, value, Literal(None)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """An aggregate function of one or two expressions, for SQL and frames."""
+
+    sql: tuple[str, ...]  # how SQL spells it
+    label: str  # the name of a column without a stated one
+    of: Callable[..., Aggregate]
+    arguments: int = 1
+
+
+def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
+    def of(y: Expression, x: Expression) -> Aggregate:
+        return Aggregate(kind, y, beside=x)
+
+    return AggregateFunction((sql,), sql.lower(), of, arguments=2)
+
+
+AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
+    "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
+    "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
+    "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
+    "stddev": AggregateFunction(("STDDEV", "STDDEV_POP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)),
+    "sample_variance": AggregateFunction(("VAR_SAMP",), "var_samp", partial(Aggregate, AggregateKind.SAMPLE_VARIANCE)),
+    "sample_stddev": AggregateFunction(
+        ("STDDEV_SAMP",), "stddev_samp", partial(Aggregate, AggregateKind.SAMPLE_DEVIATION)
+    ),
+    "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
+    "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
+    "median": AggregateFunction(
+        ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
+    ),
+    "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
+    "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
+    "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
+    "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
+    "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
+    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
+}
+
+
+_ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMUM, Fraction(1): AggregateKind.MAXIMUM}
+
+
+def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
+    named = f"`{of.name}`" if isinstance(of, ColumnReference) else "the expression"
+    if not domain.kind.is_number:
+        raise QueryRefused(
+            f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
+            hint=_as_bounds(of, domain) or _NUMBERS_INSTEAD[domain.kind],
+        )
+    if not domain.is_bounded:
+        raise QueryRefused(
+            f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
+            hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
+        )
+    ends = domain.ends()
+    if max(map(abs, ends)) > _GREATEST or any(
+        part.bit_length() > _LONGEST for end in ends for part in end.as_integer_ratio()
+    ):
+        raise QueryRefused(
+            f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
+            hint="narrow them: CLAMP(x, lower, upper)",
+        )
+
+
+_NUMBERS_INSTEAD = {
+    Kind.TEXT: "CAST(x AS DOUBLE) converts a text, as a CSV column is until the custodian declares its domain",
+    Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
+}
+
+
+def _as_bounds(of: Expression, domain: Domain) -> str | None:
+    """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
+    if not isinstance(of, ColumnReference) or domain.categories is None:
+        return None
+    texts = [each for each in domain.categories if isinstance(each, str)]
+    ends = span_of(texts[0]) if len(texts) == 1 else None
+    if ends is None:
+        return None
+    return f"its one category, {texts[0]!r}, looks like bounds: declare `{of.name}` from {ends[0]} to {ends[1]}"
+
+
+def span_of(text: str) -> tuple[str, str] | None:
+    """The ends of a text that looks like bounds, the lower one first; None if it does not.
+
+    >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
+    (('0', '5000'), None, None)
+    """
+    found = _SPAN.fullmatch(text)
+    return None if found is None or Fraction(found[1]) >= Fraction(found[2]) else (found[1], found[2])
+
+
+_SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")
+
+
+MOST_DIGITS = 12
+_MOST_PLACES = 1_000_000  # rows that a window, or LAG, may reach
+
+# The least and greatest number of arguments of a function of answers; None: no limit.
+FUNCTIONS_OF_ANSWERS: dict[str, tuple[int, int | None]] = {
+    "abs": (1, 1),
+    "sign": (1, 1),
+    "floor": (1, 1),
+    "ceil": (1, 1),
+    "round": (1, 1),
+    "to_integer": (1, 1),
+    "sqrt": (1, 1),
+    "ln": (1, 1),
+    "exp": (1, 1),
+    "power": (1, 1),
+    "coalesce": (2, None),
+    "nullif": (2, 2),
+    "greatest": (2, None),
+    "least": (2, None),
+}
+# Functions of the rows of an answer: whether each takes a number, and whether it needs an order.
+WINDOWS: dict[str, tuple[bool, bool]] = {
+    "sum": (True, False),
+    "mean": (True, False),
+    "minimum": (True, False),
+    "maximum": (True, False),
+    "count": (False, False),
+    "row_number": (False, True),
+    "rank": (False, True),
+    "dense_rank": (False, True),
+    "ntile": (False, True),
+    "lag": (True, True),
+    "lead": (True, True),
+    "first": (True, True),
+    "last": (True, True),
+}
+FRAMED = frozenset({"sum", "mean", "minimum", "maximum", "count", "first", "last"})
+SHIFTED = frozenset({"lag", "lead"})
+RANKED = frozenset({"row_number", "rank", "dense_rank"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A function of answers. `constant` is the digits of ROUND, or the exponent of POWER."""
+
+    function: str
+    parts: tuple[Output, ...]
+    constant: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        least, most = FUNCTIONS_OF_ANSWERS[self.function]
+        if len(self.parts) < least or (most is not None and len(self.parts) > most):
+            raise QueryRefused(f"{self.function.upper()} does not take {len(self.parts)} answers")
+        if self.function == "round" and (self.constant.denominator != 1 or abs(self.constant) > MOST_DIGITS):
+            raise QueryRefused(
+                f"ROUND takes up to {MOST_DIGITS} digits", hint="SELECT ROUND(AVG(amount), 2) AS mean FROM trips"
+            )
+        if self.function == "power" and abs(self.constant) > 32:
+            raise QueryRefused(
+                "POWER takes exponents up to 32", hint="SELECT POWER(AVG(amount), 2) AS square FROM trips"
+            )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of a window around each row: how many before and after it in its order; None means all.
+
+    With `peers`, rows that are equal in the order belong together, which is SQL's default.
+    """
+
+    before: int | None = None
+    after: int | None = 0
+    peers: bool = True
+
+    def __post_init__(self) -> None:
+        if any(end is not None and abs(end) > _MOST_PLACES for end in (self.before, self.after)):
+            raise QueryRefused(f"a window reaches up to {_MOST_PLACES:,} rows")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A function of rows of the answer: those with equal keys `partition`, in an order, within a frame.
+
+    It is computed from the rows that HAVING keeps, before ORDER BY and LIMIT. `places` is the offset of LAG and LEAD,
+    and the number of parts of NTILE.
+    """
+
+    function: str
+    of: Output | None = None
+    partition: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    frame: Frame | None = None
+    places: int = 1
+
+    def __post_init__(self) -> None:
+        needs, ordered = WINDOWS[self.function]
+        name = self.function.upper()
+        if needs != (self.of is not None):
+            without = f"takes no value{', but order_by=, in SQL OVER (ORDER BY …)' if ordered else ''}"
+            raise QueryRefused(f"{name} OVER {'is of an aggregate' if needs else without}")
+        if ordered and not self.order:
+            raise QueryRefused(
+                f"{name} needs an order",
+                hint="SELECT region, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM trips GROUP BY region",
+            )
+        if self.frame is not None and (self.function not in FRAMED or not self.order):
+            raise QueryRefused(f"{name} OVER takes no frame of rows without an order")
+        if self.function == "ntile" and self.places < 1:
+            raise QueryRefused(
+                "NTILE takes at least one part",
+                hint="SELECT region, NTILE(4) OVER (ORDER BY COUNT(*)) AS quarter FROM trips GROUP BY region",
+            )
+        if not 0 <= self.places <= _MOST_PLACES:
+            raise QueryRefused(f"{name} goes up to {_MOST_PLACES:,} rows")
+
+
+_OF_PERSONS = (
+    "group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
+    "FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person})"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The noisy answer of an aggregate, as part of an expression over answers."""
+
+    aggregate: Aggregate
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Arithmetic over answers, free as post-processing; `operation` is add, subtract, multiply or divide."""
+
+    operation: str
+    left: Output
+    right: Output
+
+
+Output: TypeAlias = "Measured | Quotient | Computed | Window | Fraction"
+OUTPUTS = (Measured, Quotient, Computed, Window, Fraction)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """HAVING: a condition on rows of the answer; comparisons of outputs, combined by and, or, not."""
+
+    operation: str
+    parts: tuple[Condition | Output | ColumnReference | object, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """ORDER BY one column of the answer; or `by` an output that the answer does not show."""
+
+    column: str
+    descending: bool = False
+    missing_first: bool = False
+    by: Output | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A relation, the keys to group it by, and the columns of the answer."""
+
+    relation: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    outputs: tuple[tuple[str, Output], ...]
+    having: Condition | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+    distinct: bool = False  # SELECT DISTINCT of declared keys, answered from the domains alone
+
+    def __post_init__(self) -> None:
+        if self.distinct:
+            self._require_known()
+            return
+        if not self.outputs and self.keys:
+            raise QueryRefused(
+                "the question asks for keys, but for no number to measure",
+                hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 1",
+            )
+        if not self.outputs:
+            raise QueryRefused(
+                "the question asks for rows, not for aggregates",
+                hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
+            )
+        names = [*(name for name, _ in self.keys), *(name for name, _ in self.outputs)]
+        taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
+        if len(taken) < len(names) + 2 * len(self.outputs):
+            raise QueryRefused("two columns of the answer have the same name", hint="give them different names with AS")
+        schema = self.relation.schema
+        for _, key in self.keys:
+            require_shallow(key)
+            domain = key.domain(schema)
+            if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
+                raise QueryRefused(f"{domain.kind} values cannot be grouped by", hint=_keys_instead(key, domain.kind))
+            if self.relation.person is not None and self.relation.person in set(key.columns()):
+                person, table = self.relation.person, self.relation.tables()[0].name
+                raise QueryRefused(
+                    f"`{person}` names people, and an answer is never about one person",
+                    hint=_OF_PERSONS.format(person=person, table=table),
+                )
+        self._require_plain_windows()
+        aggregates = self.aggregates()
+        if not aggregates:
+            raise QueryRefused(
+                "a window function (OVER) is computed from the noisy answer, and the question asks for nothing else",
+                hint="SELECT region, COUNT(*) AS n, COUNT(*) OVER () AS groups FROM trips GROUP BY region",
+            )
+        for aggregate in aggregates:
+            aggregate.require_releasable(schema)
+        measured = (each for aggregate in aggregates for each in aggregate.expressions)
+        keys = [key for _, key in self.keys]
+        require_short_texts(self.relation, [*keys, *measured])
+        distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
+        require_few_kept(self.relation, [*keys, *distinct])
+
+    def _require_known(self) -> None:
+        """Refuse SELECT DISTINCT unless all keys are declared: then it needs no rows."""
+        schema, hint = self.relation.schema, "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+        if self.outputs or self.having is not None or not self.keys:
+            raise QueryRefused("DISTINCT together with aggregates is not answered", hint=hint)
+        for _, key in self.keys:
+            if self.relation.person is not None and self.relation.person in set(key.columns()):
+                raise QueryRefused(f"`{self.relation.person}` names people, and people are never shown", hint=hint)
+            if key.domain(schema).keys() is None:
+                raise QueryRefused(
+                    "DISTINCT is answered only for declared keys: others are found in the data, with a noisy count",
+                    hint=hint,
+                )
+        if not keeps_rows(self.relation):
+            raise QueryRefused(
+                "DISTINCT after WHERE or JOIN is not answered: rows decide which keys are left",
+                hint="SELECT region, COUNT(*) AS n FROM trips WHERE amount > 9 GROUP BY region HAVING COUNT(*) > 0",
+            )
+
+    def _require_plain_windows(self) -> None:
+        """Check windows: they are computed after HAVING, and only from keys and aggregates."""
+        if self.having is not None and windows_in(self.having):
+            raise QueryRefused(
+                "HAVING comes before OVER",
+                hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region HAVING COUNT(*) > 3",
+            )
+        names = {name for name, _ in self.keys}
+        for window in windows_in(self):
+            if any(windows_in(part) for part in parts_of(window)):
+                raise QueryRefused(
+                    "OVER inside OVER is not answered",
+                    hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region",
+                )
+            asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
+            if not asked <= names:
+                raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys have to be found in the data."""
+        return None in [domain.keys() for domain in self.key_domains()]
+
+    def key_domains(self) -> list[Domain]:
+        """The domain of each key."""
+        schema = self.relation.schema
+        return [key.domain(schema) for _, key in self.keys]
+
+    @property
+    def has_one_row_in_group(self) -> bool:
+        """Whether a person has at most one row in each group, because the keys single out a person's row."""
+        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, ColumnReference)})
+
+    def aggregates(self) -> list[Aggregate]:
+        """All aggregates that the answer is computed from, each once, in the order of their first use."""
+        return list(dict.fromkeys(aggregates_in(self)))
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether any output is computed from several rows of the answer."""
+        return bool(windows_in(self))
+
+
+def parts_of(node: object) -> tuple[object, ...]:
+    """The direct parts of an output, an order or a condition."""
+    match node:
+        case Quotient():
+            return node.left, node.right
+        case Computed() | Condition():
+            return node.parts
+        case Window():
+            return (*(() if node.of is None else (node.of,)), *node.order)
+        case Order():
+            return () if node.by is None else (node.by,)
+        case Question():
+            return (
+                *(output for _, output in node.outputs),
+                *([] if node.having is None else [node.having]),
+                *node.order,
+            )
+        case _:
+            return ()
+
+
+def aggregates_in(node: object) -> list[Aggregate]:
+    """The aggregates below an output, an order or a condition."""
+    if isinstance(node, Measured):
+        return [node.aggregate]
+    return [aggregate for part in parts_of(node) for aggregate in aggregates_in(part)]
+
+
+def hidden_outputs(node: Question | Condition | Order) -> list[Output]:
+    """The outputs that only HAVING and ORDER BY use."""
+    match node:
+        case Question():
+            parts: tuple[object, ...] = (*([] if node.having is None else [node.having]), *node.order)
+        case _:
+            parts = parts_of(node)
+    found: list[Output] = []
+    for part in parts:
+        if isinstance(part, Condition | Order):
+            found += hidden_outputs(part)
+        elif isinstance(part, OUTPUTS) and not isinstance(part, Fraction):
+            found.append(part)
+    return found
+
+
+def windows_in(node: object) -> list[Window]:
+    """The windows below an output, an order or a condition."""
+    own = [node] if isinstance(node, Window) else []
+    return [*own, *(window for part in parts_of(node) for window in windows_in(part))]
+
+
+def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> Output:
+    """An output with each aggregate replaced by `change` of it."""
+    match node:
+        case Measured():
+            return Measured(change(node.aggregate))
+        case Quotient():
+            return Quotient(node.operation, with_aggregates(node.left, change), with_aggregates(node.right, change))
+        case Computed():
+            return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
+        case Window():
+            of = None if node.of is None else with_aggregates(node.of, change)
+            return replace(node, of=of, order=tuple(ordered_by(each, change) for each in node.order))
+        case _:
+            return node
+
+
+def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
+    """An order with each aggregate replaced by `change` of it."""
+    return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
+
+
+def keeps_rows(relation: Relation) -> bool:
+    """Whether a relation keeps every row of its tables, so that all declared keys may occur."""
+    match relation:
+        case Scan():
+            return True
+        case Derive() | Union():
+            return all(map(keeps_rows, relation.sources))
+        case JoinPublic():
+            return relation.optional and keeps_rows(relation.source)
+        case _:
+            return False
+
+
+def _keys_instead(key: Expression, kind: Kind) -> str:
+    """What may be grouped by instead of times or real numbers."""
+    name = key.name if isinstance(key, ColumnReference) else "x"
+    if kind is Kind.TIMESTAMP:
+        return f"DATE_TRUNC('day', {name}), or CAST({name} AS DATE)"
+    declared = declaring(name, '{"bounds": (1, 20), "integer": True}', "1,2,3")
+    return declared.rewritten(lambda said: f"BUCKET({name}, width); whole numbers of a CSV file: {said}")
+
+
+_JOINED = {"and": 2, "or": 2, "not": 1}
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
+    """Refuse a condition that could not be evaluated on every row of an answer, before anything is charged."""
+    parts = condition.parts
+    if condition.operation in _JOINED:
+        inner = [part for part in parts if isinstance(part, Condition)]
+        if len(inner) != len(parts) or len(parts) != _JOINED[condition.operation]:
+            raise QueryRefused(f"{condition.operation.upper()} joins conditions, one or two")
+        for part in inner:
+            require_condition(part, keys, schema)
+        return
+    kinds = [_kind(part, keys, schema) for part in parts]
+    known = [kind for kind in kinds if kind is not None]
+    if condition.operation == "is_null" and len(parts) == 1:
+        return
+    if not (condition.operation in _COMPARISONS and len(parts) == 2) and not (
+        condition.operation == "in" and len(parts) > 1
+    ):
+        raise QueryRefused(
+            f"HAVING knows no {condition.operation!r} of {len(parts)}",
+            hint="comparisons, IN and IS NULL are answered",
+        )
+    families = {_FAMILIES.get(kind, kind) for kind in known}
+    if len(families) > 1:
+        raise unlike(known[0], known[-1])
+
+
+def unlike(one: Kind, other: Kind) -> QueryRefused:
+    """The refusal of a comparison between values of two kinds."""
+    return QueryRefused(
+        f"a {one} value cannot be compared with a {other} value",
+        hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
+    )
+
+
+_FAMILIES = {
+    Kind.INTEGER: Kind.REAL,
+    Kind.DECIMAL: Kind.REAL,
+    Kind.TIMESTAMP: Kind.DATE,
+}
+
+
+def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind | None:
+    """The kind of value that a part has on every row; None if it is NULL."""
+    match part:
+        case None:
+            return None
+        case ColumnReference() if part.name in keys:
+            return keys[part.name].domain(schema).kind
+        case Measured() | Quotient() | Computed() | Fraction():
+            return Kind.REAL
+        case bool() | str() | dt.date():
+            return Literal(part).domain({}).kind
+    raise QueryRefused("HAVING compares only aggregates, keys and values", hint="conditions on rows go into WHERE")
