@@ -91,7 +91,7 @@ def test_a_suspicion_is_reported_and_ends_with_code_1(
     bad = Check(
         "filters", "a broken thing", lambda effort, alpha: Outcome(sound=False, claim="all is well", found="it is not")
     )
-    monkeypatch.setattr("giveortake.audit.installation.checks", lambda: [bad, replace(bad, group="samplers")])
+    monkeypatch.setattr("giveortake.cli.audit.checks", lambda: [bad, replace(bad, group="samplers")])
     assert cli.main(["audit"]) == 1
     assert "SUSPECT" in capsys.readouterr().out
     assert cli.main(["audit", "unknown"]) == 2

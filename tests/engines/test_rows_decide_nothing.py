@@ -342,7 +342,7 @@ def test_equal_hashes_are_decided_alike_whichever_way_keys_are_found(monkeypatch
             return answer.to_dict()["d"]
 
     by_codes = found()
-    monkeypatch.setattr("giveortake.engines.questions.WIDEST", 1)
+    monkeypatch.setattr("giveortake.engines.duckdb.engine.WIDEST", 1)
     assert found() == by_codes
     assert len(by_codes) == 1
 

@@ -175,7 +175,7 @@ def test_too_many_rows_for_doubles_or_arrays_are_added_up_in_integers_and_a_pers
                     patch.setattr(vector_statements, "_EXACT", 3)
                     patch.setattr(sorted_vectors, "MOST_ROWS", 3)
                     assert answer(engine_of(s), asked) == expected(asked, of_few)
-                    patch.setattr("giveortake.engines.sql.vector_statements.fits_doubles", lambda _: False)
+                    patch.setattr("giveortake.engines.duckdb.engine.fits_doubles", lambda _: False)
                     other = replace(asked, bound=asked.bound + 1)
                     assert answer(engine_of(s), other) == expected(other, ROWS)
         for asked in list(shapes(mechanism_of(s).origin.relations["rows"], BOUNDS[-1]).values())[2:]:

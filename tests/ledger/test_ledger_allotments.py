@@ -126,7 +126,7 @@ def test_an_allotment_stays_of_its_kind(whole: Guarantee, granted: Guarantee, ot
 
 
 def test_a_chain_in_which_an_allotment_became_another_kind_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.ledger.allotments.require_same_kind", lambda *_: None)
+    monkeypatch.setattr("giveortake.ledger.grants.require_same_kind", lambda *_: None)
     with open_ledger(":memory:") as ledger:
         begin(ledger, RenyiDP({32: 3}))
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(2))

@@ -174,7 +174,7 @@ def test_a_kind_of_a_later_version_is_told_from_damage(tmp_path: Path, monkeypat
         clinic(ledger)
         ledger.issue_token(role="custodian")
     monkeypatch.setattr(
-        "giveortake.ledger.kinds.KINDS", {kind: taken for kind, taken in KINDS.items() if kind != "token"}
+        "giveortake.ledger.book.KINDS", {kind: taken for kind, taken in KINDS.items() if kind != "token"}
     )
     with pytest.raises(LedgerTooNew, match="'token'"):
         place.open()

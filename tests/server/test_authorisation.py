@@ -264,7 +264,7 @@ def test_every_request_of_the_front_has_a_cache_of_its_own(service: Running, mon
         caches.append(Cache())
         return caches[-1]
 
-    monkeypatch.setattr("giveortake.caching.Cache", recorded)
+    monkeypatch.setattr("giveortake.server.application.Cache", recorded)
     for who in ("ann", "bob"):
         assert service.call(who, "GET", "/v1/me").status_code == 200
     assert len({id(cache) for cache in caches}) == len(caches) >= 2

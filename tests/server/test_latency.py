@@ -49,7 +49,7 @@ def test_answers_refusals_and_failures_have_the_fixed_time_and_nothing_else_has(
         return replace(found[-1], at=done)
 
     monkeypatch.setitem(service.service.settings.latency, "visits", fixed)
-    monkeypatch.setattr("giveortake.server.latency.departure", recorded)
+    monkeypatch.setattr("giveortake.server.application.departure", recorded)
     before = service.service.metrics.overruns["visits"]
     asked = ("SELECT 1", COUNT, COUNT, "x" * 70_000)  # refused, answered, answered before, refused by the guard
     statuses = [service.answer("ann", sql, f"fixed {fixed}", epsilon="0.001").status_code for sql in asked]

@@ -188,7 +188,7 @@ def _exact_steps(
         scores.append((self.scores([each.open(self) for each in value]), self.sensitivity))
         return right(self, value, entropy)
 
-    for name in ("gaussian", "interactions"):
+    for name in ("additive", "marginals"):
         module = import_module(f"giveortake.mechanisms.{name}")
         monkeypatch.setattr(module, "rounded_normal", lambda _sigma, size, _entropy: np.zeros(size, dtype=np.int64))
     monkeypatch.setattr(Misfits, "release", recorded)

@@ -62,8 +62,8 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
     """The product of so many columns has 1 combination without bob and too many for a position with him."""
     columns = tiered(6, 66)
     if columns < 62:
-        monkeypatch.setattr("giveortake.engines.questions.WIDEST", 1 << 5)
-        monkeypatch.setattr("giveortake.engines.questions.WIDEST", 1 << 5)
+        monkeypatch.setattr("giveortake.engines.duckdb.engine.WIDEST", 1 << 5)
+        monkeypatch.setattr("giveortake.compile.key_selection.WIDEST", 1 << 5)
     keys = ", ".join(f"LOWER(CASE WHEN note = 'bob' THEN 'z' ELSE 'a' END || '{i}') AS k{i}" for i in range(columns))
     text = f"SELECT {keys}, COUNT(*) AS n FROM t GROUP BY {', '.join(str(i + 1) for i in range(columns))}"
     for table in (PEOPLE, with_bob()):

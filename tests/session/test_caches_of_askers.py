@@ -97,7 +97,7 @@ def test_a_cache_that_analysts_share_would_be_noticed(monkeypatch: pytest.Monkey
         after = []
         for asked_before in (1, 2):
             shared = Cache()
-            monkeypatch.setattr("giveortake.caching.Cache", lambda shared=shared: shared)
+            monkeypatch.setattr("giveortake.session.mechanism.Cache", lambda shared=shared: shared)
             after.append(calls_of_second(kind, asked_before))
         assert after[0] != after[1], kind
 
