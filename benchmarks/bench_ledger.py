@@ -21,9 +21,9 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
-from giveortake.ledger.checkpoints import EVERY
-from giveortake.ledger.finds import Finds, Sieve
+from giveortake.ledger.chain.index import Finds, Sieve
 from giveortake.ledger.opening import opened
+from giveortake.ledger.state.checkpoints import EVERY
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 

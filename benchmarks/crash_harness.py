@@ -69,7 +69,7 @@ def main() -> int:
     labels: tuple[str, ...] = LABELS
     if said.where.startswith("postgresql://"):
         labels = tuple(label for label in LABELS if label != "mark written")  # which is a step of files
-        import_module("giveortake.ledger.postgres")  # once, so that a writer lives long enough to do something
+        import_module("giveortake.ledger.chain.postgres")  # once, so that a writer lives long enough to do something
     deaths, episode = Deaths(labels, said.seed), 0
     while found.killed < said.kills and not found.problems:
         where, logs = place(said.where, episode), said.folder / f"episode-{episode}"

@@ -37,7 +37,7 @@ def warm(ledger: str) -> None:
     for heavy in ("giveortake.server.session_desk", "giveortake.server.ledger_desk", "duckdb", "polars"):
         import_module(heavy)
     if ledger.startswith("postgresql://"):
-        import_module("giveortake.ledger.postgres")
+        import_module("giveortake.ledger.chain.postgres")
 
 
 def begun(what: Callable[..., None], *arguments: Any) -> int:

@@ -14,7 +14,10 @@ from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    [f"giveortake.{name}" for name in ("ledger.opening", "ledger.sqlite", "ledger.postgres", "accounting.race")]
+    [
+        f"giveortake.{name}"
+        for name in ("ledger.opening", "ledger.chain.store", "ledger.chain.postgres", "accounting.filters")
+    ]
 )
 
 

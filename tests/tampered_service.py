@@ -25,8 +25,8 @@ import os, sys
 from pathlib import Path
 if "giveortake.server.worker" in sys.orig_argv:
     from giveortake.engines.duckdb.engine import DuckDBEngine
-    from giveortake.engines.failures import out_of_time
-    from giveortake.ledger.records import Records
+    from giveortake.engines.runtime import out_of_time
+    from giveortake.ledger.ledger import Records
     from giveortake.server import ledger_desk, session_desk
     folder, verifying_as_usual = Path({!r}), Records.verifying
     guarded_as_usual, formatted_as_usual = DuckDBEngine._guarded, session_desk.formatted

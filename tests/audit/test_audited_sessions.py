@@ -15,8 +15,8 @@ from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.spend import Stability
 from giveortake.engines import Bounding
-from giveortake.engines.duckdb import row_tallies
-from giveortake.engines.duckdb import statements as own_statements
+from giveortake.engines.duckdb import engine as own_statements
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
@@ -127,7 +127,7 @@ def _unclamped(patch: pytest.MonkeyPatch) -> None:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT)"
 
-    patch.setattr(row_tallies, "steps_before_shift", steps)
+    patch.setattr(fast_paths, "steps_before_shift", steps)
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.printer import bounded_name  # noqa: PLC0415
 
         for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]

@@ -36,16 +36,16 @@ from giveortake.engines import (
     Tally,
     VectorSum,
 )
-from giveortake.engines.duckdb import counted_cells, sorted_vectors
-from giveortake.engines.duckdb import statements as of_duckdb
+from giveortake.engines.duckdb import engine as of_duckdb
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.dialect import DuckDBDialect
-from giveortake.engines.duckdb.row_tallies import row_tally_statement
+from giveortake.engines.duckdb.fast_paths import row_tally_statement
 from giveortake.engines.postgres.dialect import PostgresDialect
-from giveortake.engines.spark import key_weights as of_spark
+from giveortake.engines.spark import groups as of_spark
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
-from giveortake.engines.sql.relations import Printer, bounded_name
+from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
 from giveortake.plan import Catalog, ColumnReference, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
@@ -163,11 +163,11 @@ def _printed(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
         if isinstance(dialect, DuckDBDialect) and fits_doubles(asked):
             in_doubles = vector_statement(printer, asked, known, in_doubles=True)
             yield f"vectors in doubles: {what}", in_doubles.replace(read["data"], "[data]")
-        if isinstance(dialect, DuckDBDialect) and counted_cells.suits(asked):
-            in_arrays = counted_cells.cells_statement(printer, asked, known)
+        if isinstance(dialect, DuckDBDialect) and fast_paths.suits_counted_cells(asked):
+            in_arrays = fast_paths.cells_statement(printer, asked, known)
             yield f"vectors in arrays: {what}", in_arrays.replace(read["data"], "[data]")
-        if isinstance(dialect, DuckDBDialect) and sorted_vectors.suits(asked):
-            lines = sorted_vectors.lines_statement(printer, asked)
+        if isinstance(dialect, DuckDBDialect) and fast_paths.suits_sorted_vectors(asked):
+            lines = fast_paths.lines_statement(printer, asked)
             yield f"vectors by sorting: {what}", lines.replace(read["data"], "[data]")
 
 

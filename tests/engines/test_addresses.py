@@ -10,7 +10,7 @@ import pytest
 import giveortake as gt
 from giveortake import ledger
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.engines.registry import is_address, place_of
+from giveortake.engines.protocol import is_address, place_of
 from giveortake.engines.spark.tables import connect
 from giveortake.errors import HIDDEN, GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.session.configuration import configurations, from_toml

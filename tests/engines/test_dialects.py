@@ -15,8 +15,7 @@ from giveortake.engines.postgres.dialect import PostgresDialect
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import dialect as shared
 from giveortake.engines.sql.dialect import Dialect
-from giveortake.engines.sql.expressions import PRINTED
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.printer import PRINTED, Printer
 from giveortake.plan import Kind
 from giveortake.plan.functions import FUNCTIONS
 

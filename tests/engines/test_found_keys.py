@@ -12,7 +12,7 @@ import pytest
 from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.engines.sql.hashes import mark
+from giveortake.engines.sql.printer import mark
 from giveortake.plan import ColumnReference, Kind, PrivateTable, Scan
 from tiers import is_long
 

@@ -9,7 +9,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, place
-from giveortake.engines.sql.kept import Kept
+from giveortake.engines.sql.engine import Kept
 from inside import engine_of
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 1, 2)

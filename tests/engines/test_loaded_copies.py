@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 import giveortake as gt
-from giveortake.engines.cache_folder import CacheFolder
-from giveortake.engines.duckdb import csv_files, loaded_copies, tables
-from giveortake.engines.duckdb.database import open_database
-from giveortake.engines.duckdb.loaded_copies import LoadedCopies
+from giveortake.engines.duckdb import csv_files, tables
+from giveortake.engines.duckdb.tables import LoadedCopies, open_database
+from giveortake.engines.runtime import CacheFolder
 from giveortake.plan import Kind
 
 KINDS = {"amount": Kind.REAL, "day": Kind.DATE, "late": Kind.BOOLEAN, "n": Kind.INTEGER}
@@ -198,7 +197,7 @@ def test_a_session_asks_a_copy_that_is_removed_meanwhile(table: Path, tmp_path: 
 
 
 def test_a_small_file_is_not_worth_a_copy(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SMALLEST", loaded_copies.SMALLEST)
+    monkeypatch.setattr(tables, "SMALLEST", tables.SMALLEST)
     content(table, tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
@@ -223,9 +222,9 @@ def test_threads_and_processes_that_load_at_the_same_time_all_get_the_table(tabl
     threads = [threading.Thread(target=lambda: found.append(repr(content(table, tmp_path / "c")))) for _ in range(2)]
     code = (
         "from pathlib import Path; from giveortake.engines.duckdb import tables; from giveortake.plan import Kind;"
-        "from giveortake.engines.duckdb.database import open_database;"
-        "from giveortake.engines.cache_folder import CacheFolder;"
-        "from giveortake.engines.duckdb.loaded_copies import LoadedCopies;"
+        "from giveortake.engines.duckdb.tables import open_database;"
+        "from giveortake.engines.runtime import CacheFolder;"
+        "from giveortake.engines.duckdb.tables import LoadedCopies;"
         f"copies, kinds = LoadedCopies(CacheFolder(Path({str(tmp_path / 'c')!r}))), {{'amount': Kind.REAL}};"
         "c = open_database(); print(c.execute('SELECT count(*) FROM '"
         f" + tables.load(c, 'trips', Path({str(table)!r}), kinds, None, copies=copies).text).fetchall())"

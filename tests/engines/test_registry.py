@@ -12,7 +12,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import Backend
-from giveortake.engines.registry import GROUP, HERE, backend_of, open_engine, place_of
+from giveortake.engines.protocol import GROUP, HERE, backend_of, open_engine, place_of
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused
 from inside import engine_of, measured
 from replay import SPEND, exact_integers
@@ -136,7 +136,7 @@ def test_to_choose_an_engine_imports_no_heavy_library() -> None:
     import subprocess  # noqa: PLC0415
 
     program = (
-        "import sys\nfrom giveortake.engines.registry import place_of\n"
+        "import sys\nfrom giveortake.engines.protocol import place_of\n"
         "assert [place_of(each) for each in ('postgres://db', 'sc://x', 't.csv')] == ['postgresql', 'spark', 'here']\n"
         "print({'duckdb', 'psycopg', 'pyspark', 'pyarrow', 'polars', 'importlib.metadata'} & set(sys.modules))"
     )

@@ -16,7 +16,7 @@ import pytest
 
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import KeyColumn, Keys, Quantum, Summand, Tally
-from giveortake.engines.duckdb import row_tallies
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
 from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
@@ -217,7 +217,7 @@ def test_a_value_is_read_once_for_a_sum_an_average_and_what_they_lack() -> None:
     engine, scan = engine_with([1.0], pl.Float64)
     of = clamp(ColumnReference("x"), 0, 9)
     tally = Tally(scan, Keys(), summands_of(of, Quantum(GRAIN, Fraction(0), Fraction(9))))
-    text = row_tallies.row_tally_statement(engine._printer, tally, statements.Coded((), (), ()))
+    text = fast_paths.row_tally_statement(engine._printer, tally, statements.Coded((), (), ()))
     assert (text.count("sum("), text.count("floor("), text.count(" AS v0"), text.count(" AS v1")) == (1, 1, 1, 0)
     engine.close()
 

@@ -25,7 +25,7 @@ from giveortake.engines.postgres.dialect import PostgresDialect
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.printer import Printer
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.exact import exact_decimal
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan

@@ -11,7 +11,7 @@ from subprocess import PIPE
 
 import pytest
 
-from giveortake.engines.scratch import ScratchFolder
+from giveortake.engines.runtime import ScratchFolder
 
 ENGINE = """
 import sys

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import sorted_keys, sorted_tallies
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.mechanisms.partition_selection import weights
@@ -53,12 +53,12 @@ def noted(calls: list[str], work: Any, *given: Any, **options: Any) -> Any:
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
     calls: list[str] = []
-    for room, name in ((sorted_tallies, "bounded_sums"), (sorted_keys, "key_totals")):
+    for room, name in ((fast_paths, "bounded_sums"), (fast_paths, "key_totals")):
         monkeypatch.setattr(room, name, partial(noted, calls, getattr(room, name)))
     plain = work()
     assert not calls
-    monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
-    for room in (sorted_tallies, sorted_keys):
+    monkeypatch.setattr(fast_paths, "FEWEST_ROWS", 2)
+    for room in (fast_paths, fast_paths):
         monkeypatch.setattr(room, "BLOCK", 64)
     again = work()
     assert calls
@@ -85,7 +85,7 @@ def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("weighted", "dense"), [(False, True), (True, True), (True, False)])
 @pytest.mark.parametrize("groups", [1, 3, 500])
 def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool) -> None:
-    monkeypatch.setattr(sorted_keys, "_DENSE", 10**9 if dense else 0)
+    monkeypatch.setattr(fast_paths, "_DENSE", 10**9 if dense else 0)
     engine, scan = engine_with(some_persons())
     keys = Keys((KeyColumn("k", ColumnReference("k"), None), KeyColumn("d", ColumnReference("d"), None)))
     asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)
@@ -115,16 +115,16 @@ def test_persons_that_cannot_be_packed_go_the_other_way(monkeypatch: pytest.Monk
     engine, scan = engine_with(persons)
     tally = Tally(scan, Keys((KeyColumn("k", ColumnReference("k"), VALUES),)), SUMMANDS, Bounding(2, 1))
     plain = engine._tally(tally)
-    monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(fast_paths, "FEWEST_ROWS", 2)
     assert [each.tolist() for each in engine._tally(tally)] == [each.tolist() for each in plain]
 
 
 def test_sums_that_could_leave_64_bits_are_not_sorted() -> None:
     huge = Quantum(Fraction(1), Fraction(0), Fraction(2**61), is_whole=True)
     tally = Tally(engine_with(some_persons())[1], Keys(), (Summand("sum", ColumnReference("d"), huge),), Bounding(1, 1))
-    assert not sorted_tallies.suits(tally, 10**6)
+    assert not fast_paths.suits_sorted_tally(tally, 10**6)
     small = Tally(tally.relation, Keys(), SUMMANDS, Bounding(1, 1))
-    assert sorted_tallies.suits(small, 10**6)
-    assert not sorted_tallies.suits(small, 10**8)
-    assert not sorted_tallies.suits(small, 10)
-    assert not sorted_tallies.suits(Tally(tally.relation, Keys(), SUMMANDS), 10**6)
+    assert fast_paths.suits_sorted_tally(small, 10**6)
+    assert not fast_paths.suits_sorted_tally(small, 10**8)
+    assert not fast_paths.suits_sorted_tally(small, 10)
+    assert not fast_paths.suits_sorted_tally(Tally(tally.relation, Keys(), SUMMANDS), 10**6)

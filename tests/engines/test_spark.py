@@ -19,9 +19,9 @@ from evil_tables import DOMAINS, SCHEMA, frame, random_row
 from giveortake.engines import Bins, Distinct, Found, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.engines.spark import engine as spark_engine
-from giveortake.engines.spark import key_lists, key_weights
+from giveortake.engines.spark import groups
 from giveortake.engines.spark.engine import SparkEngine
-from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
+from giveortake.engines.spark.groups import KeysInDriver, KeysInFiles
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan, Value
 from giveortake.plan.functions import FUNCTIONS
 from spark_session import spark_session
@@ -206,7 +206,7 @@ def test_weights_of_keys_are_the_same_by_arrays_and_by_windows(
     most: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of every kind, twice and missing, of persons with more keys than count and with fewer."""
-    monkeypatch.setattr(key_weights, "MOST_IN_ARRAY", most)
+    monkeypatch.setattr(groups, "MOST_IN_ARRAY", most)
     rows = [random_row(LUCK, LUCK.choice([7, 7, *range(40)])) for _ in range(400)]
     rows += rows[:50]
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
@@ -258,7 +258,7 @@ def test_files_of_keys_are_gone_when_they_were_read(
             monkeypatch.setattr(spark_engine, "_AT_ONCE", read_at_once)
             every = [opened(each)[0].tolist() for each in engine.in_parts(tally, 4)]
             assert every == [[3, 3, 3, 3], [3, 3, 3, 3], [3, 3]]
-        monkeypatch.setattr(key_lists, "_FEW", 5)
+        monkeypatch.setattr(groups, "_FEW", 5)
         parts = engine.in_parts(tally, 4)
         assert opened(next(parts))[0].tolist() == [3, 3, 3, 3]
         assert isinstance(engine._key_lists, KeysInFiles)

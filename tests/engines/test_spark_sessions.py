@@ -18,10 +18,10 @@ from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
 from evil_tables import SCHEMA, frame, random_row
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Quantum
-from giveortake.engines.spark import sessions
+from giveortake.engines.runtime import TimeLimit
+from giveortake.engines.spark import engine as sessions
 from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.tables import connect, offered_columns, require_readable, selected
-from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Filter, Kind, Literal, PrivateTable, Scan
 from spark_session import event_log, spark_session

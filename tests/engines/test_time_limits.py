@@ -14,13 +14,12 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.engines import time_limits
-from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines import runtime
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.engines.duckdb.key_order import ordered
-from giveortake.engines.failures import failure
+from giveortake.engines.duckdb.long_texts import ordered
 from giveortake.engines.postgres.engine import PostgresEngine
-from giveortake.engines.time_limits import TimeLimit, in_own_time, one_question
+from giveortake.engines.runtime import TimeLimit, failure, in_own_time, one_question
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Domain, Kind
@@ -44,7 +43,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(time_limits, "time", clock)
+    monkeypatch.setattr(runtime, "time", clock)
     return clock
 
 
@@ -176,20 +175,20 @@ def test_sorting_stops_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
             given_up.wait()
         return 0
 
-    monkeypatch.setattr(sorted_tallies, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(fast_paths, "ThreadPoolExecutor", Pool)
     with pytest.raises(QueryFailed, match="in time"):
-        list(sorted_tallies.of_each(iter([np.zeros(1, dtype=np.int64)] * 99), work, 1, check))
+        list(fast_paths.of_each(iter([np.zeros(1, dtype=np.int64)] * 99), work, 1, check))
     assert len(done) <= 2
 
 
 def test_sorted_tallies_have_a_limit_too(large: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = sorted_tallies.packed
+    sound = fast_paths.packed
 
     def slow(*given: Any) -> Any:
         clock.now += 1000
         return sound(*given)
 
-    monkeypatch.setattr(sorted_tallies, "packed", slow)
+    monkeypatch.setattr(fast_paths, "packed", slow)
     with protect(large, seconds=500, domains={"i": (0, 10)}) as s, pytest.raises(QueryFailed, match="in time"):
         s.sql("SELECT SUM(i) AS n FROM t").answer(epsilon=1)
 

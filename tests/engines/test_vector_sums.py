@@ -15,7 +15,7 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, Engine, KeyColumn, Quantum, Sample, Summand, VectorSum
-from giveortake.engines.duckdb import counted_cells, sorted_vectors
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.sql import vector_statements
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Filter, Literal, Relation
@@ -173,14 +173,14 @@ def test_too_many_rows_for_doubles_or_arrays_are_added_up_in_integers_and_a_pers
                 assert vector_statements.fits_doubles(asked)
                 with monkeypatch.context() as patch:
                     patch.setattr(vector_statements, "_EXACT", 3)
-                    patch.setattr(sorted_vectors, "MOST_ROWS", 3)
+                    patch.setattr(fast_paths, "MOST_ROWS", 3)
                     assert answer(engine_of(s), asked) == expected(asked, of_few)
                     patch.setattr("giveortake.engines.duckdb.engine.fits_doubles", lambda _: False)
                     other = replace(asked, bound=asked.bound + 1)
                     assert answer(engine_of(s), other) == expected(other, ROWS)
         for asked in list(shapes(mechanism_of(s).origin.relations["rows"], BOUNDS[-1]).values())[2:]:
-            assert counted_cells.suits(asked) is not person
-            monkeypatch.setattr(counted_cells, "MOST_ROWS", 3)
+            assert fast_paths.suits_counted_cells(asked) is not person
+            monkeypatch.setattr(fast_paths, "MOST_ROWS", 3)
             assert answer(engine_of(s), asked) == expected(asked, ROWS)
 
 

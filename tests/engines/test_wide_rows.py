@@ -16,11 +16,12 @@ import pytest
 import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
 from giveortake.compile.key_selection import with_keys
-from giveortake.engines.duckdb import choices, wide_rows
+from giveortake.engines.duckdb import long_texts as choices
+from giveortake.engines.duckdb import long_texts as wide_rows
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
-from giveortake.engines.duckdb.wide_rows import WideRows
-from giveortake.engines.failures import failure
+from giveortake.engines.duckdb.long_texts import WideRows
+from giveortake.engines.runtime import failure
 from giveortake.session import Session
 from inside import engine_of, measured
 from query_shapes import shapes_of

@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import VectorSum
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.learn import NaiveBayes
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 
 from giveortake.ledger import Ledger
+from giveortake.ledger.chain.watermark import State, state_folder
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state import State, state_folder
 from postgres_server import start_server
 from tiers import tiered
 
@@ -88,7 +88,7 @@ class FilePlace:
 
 class ServerPlace:
     def __init__(self, server: str) -> None:
-        from giveortake.ledger.postgres import split  # noqa: PLC0415 (needs psycopg)
+        from giveortake.ledger.chain.postgres import split  # noqa: PLC0415 (needs psycopg)
 
         self.where = f"{server}&schema=test_{uuid4().hex[:12]}"
         self.mark: str | None = None

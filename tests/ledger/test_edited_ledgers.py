@@ -13,8 +13,7 @@ from ledger_places import FilePlace, Place, ServerPlace
 
 from giveortake.errors import LedgerDamaged, LedgerError, LedgerRolledBack
 from giveortake.ledger import reindex
-from giveortake.ledger.digests import asked_of, entries_of
-from giveortake.ledger.entries import canonical
+from giveortake.ledger.chain.entries import asked_of, canonical, entries_of
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def test_a_checkpoint_whose_state_was_edited_is_refused(attacked: Place) -> None
 
 
 def test_a_checkpoint_whose_state_and_hash_were_edited_is_refused(attacked: Place) -> None:
-    from giveortake.ledger.entries import digest, entry  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.entries import digest, entry  # noqa: PLC0415 (what the attacker uses)
 
     number, content = state(attacked)
     content["state"]["revoked"] = ["ann"]
@@ -85,7 +84,7 @@ def test_if_only_an_older_checkpoint_is_left_all_that_followed_is_read(attacked:
 
 
 def test_a_checkpoint_that_the_mark_does_not_remember_has_to_follow_from_history(attacked: Place) -> None:
-    from giveortake.ledger.entries import digest, entry  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.entries import digest, entry  # noqa: PLC0415 (what the attacker uses)
 
     number, content = state(attacked)
     content["state"]["asked"] = 0
@@ -115,7 +114,7 @@ def test_on_a_server_nobody_is_misled_either(server: str) -> None:
 
 def old_key(place: Place) -> tuple[int, int, bytes]:
     """The row by which the first key is found, long before the last checkpoint."""
-    from giveortake.ledger.finds import bucket_of, name_of  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.index import bucket_of, name_of  # noqa: PLC0415 (what the attacker uses)
 
     name = name_of("key", None, "0")
     ((number,),) = place.sql("SELECT number FROM finds WHERE name = ?", name)
@@ -147,7 +146,7 @@ def test_an_index_that_was_changed_misleads_nobody(attacked: Place, attack: str)
 
 def test_a_settled_reservation_is_never_answered_a_second_time(attacked: Place) -> None:
     """Without its row it would look unanswered: fresh noise for an old charge."""
-    from giveortake.ledger.finds import name_of  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.index import name_of  # noqa: PLC0415 (what the attacker uses)
 
     _, number, _ = old_key(attacked)
     attacked.sql("DELETE FROM finds WHERE name = ?", name_of("settled", number))
@@ -159,7 +158,7 @@ def test_a_settled_reservation_is_never_answered_a_second_time(attacked: Place) 
 
 
 def test_an_answer_that_was_edited_before_the_last_checkpoint_is_not_given_out(attacked: Place) -> None:
-    from giveortake.ledger.entries import entry  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.entries import entry  # noqa: PLC0415 (what the attacker uses)
 
     _, number, _ = old_key(attacked)
     ((body,),) = attacked.sql("SELECT body FROM entries WHERE number = ?", number + 1)

@@ -84,7 +84,7 @@ def test_a_data_set_is_capped_before_it_is_granted_and_not_after(whole: Guarante
         (other,) = (level for level in ledger.levels() if level.name == "e")
         ledger.change_budget(other, whole, reason="a cap of what nobody was granted")
         ledger.verify()
-        monkeypatch.setattr("giveortake.ledger.budgets.require_ungranted", lambda *_: None)
+        monkeypatch.setattr("giveortake.ledger.rules.budget_changes.require_ungranted", lambda *_: None)
         ledger.change_budget(data, PureDP(1), reason="a cap")
         with pytest.raises(LedgerDamaged):
             ledger.verify()

@@ -17,8 +17,9 @@ from ledger_places import FilePlace, Place, place
 
 from forked import exit_code
 from giveortake.errors import BudgetExceeded, LedgerError, LedgerUnavailable
-from giveortake.ledger import Ledger, sqlite
+from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
+from giveortake.ledger.chain import store
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace, Pure
 from tiers import tiered
@@ -195,7 +196,7 @@ def test_a_mark_that_cannot_be_written_keeps_the_answer_in(tmp_path: Path) -> No
 def test_an_interruption_when_a_transaction_has_just_begun_leaves_none_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = sqlite._begin
+    begin = store._begin
 
     def begin_and_stop(connection: sqlite3.Connection, statement: str) -> None:
         begin(connection, statement)
@@ -204,7 +205,7 @@ def test_an_interruption_when_a_transaction_has_just_begun_leaves_none_open(
     with open_ledger(tmp_path / "a.ledger") as ledger:
         ledger.population("people", budget=PureDP(1))
         with monkeypatch.context() as interrupted:
-            interrupted.setattr(sqlite, "_begin", begin_and_stop)
+            interrupted.setattr(store, "_begin", begin_and_stop)
             for call in (ledger.levels, lambda: ledger.dataset("visits", population="people")):
                 with pytest.raises(KeyboardInterrupt):
                     call()

@@ -24,12 +24,12 @@ from giveortake.errors import (
     NotFound,
 )
 from giveortake.ledger import Ledger
-from giveortake.ledger import chain as chains
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger.entries import Point
-from giveortake.ledger.marks import FileMark
+from giveortake.ledger.chain import chain as chains
+from giveortake.ledger.chain.entries import Point
+from giveortake.ledger.chain.postgres import PostgresMark, PostgresStore
+from giveortake.ledger.chain.watermark import FileMark
 from giveortake.ledger.opening import opened
-from giveortake.ledger.postgres import PostgresMark, PostgresStore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 

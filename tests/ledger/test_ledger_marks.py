@@ -27,10 +27,9 @@ from giveortake.errors import (
 )
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger import restore
-from giveortake.ledger.entries import canonical, digest
-from giveortake.ledger.marks import FileMark
+from giveortake.ledger.chain.entries import canonical, digest
+from giveortake.ledger.chain.watermark import FileMark, state_folder
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state import state_folder
 from giveortake.privacy.events import Pure
 
 # -- the folder and the path --------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from giveortake.errors import (
     NotFound,
 )
 from giveortake.ledger import Ledger, restore
-from giveortake.ledger.entries import canonical, digest
-from giveortake.ledger.postgres import PostgresStore, split
+from giveortake.ledger.chain.entries import canonical, digest
+from giveortake.ledger.chain.postgres import PostgresStore, split
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 

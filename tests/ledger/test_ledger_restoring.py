@@ -20,8 +20,8 @@ from giveortake.errors import (
     PopulationClosed,
 )
 from giveortake.ledger import Ledger, restore
-from giveortake.ledger.entries import canonical
-from giveortake.ledger.kinds import KINDS
+from giveortake.ledger.chain.entries import canonical
+from giveortake.ledger.state.state import KINDS
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 

@@ -16,9 +16,9 @@ from ledger_places import ServerPlace, start_server
 
 from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger import postgres
+from giveortake.ledger.chain import postgres
+from giveortake.ledger.chain.postgres import PostgresStore
 from giveortake.ledger.opening import opened
-from giveortake.ledger.postgres import PostgresStore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 from postgres_server import another_database, patiently, planted, stored

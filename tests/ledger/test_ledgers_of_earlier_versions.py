@@ -13,11 +13,10 @@ import pytest
 import giveortake as gt
 from giveortake import cli
 from giveortake.errors import LedgerTooOld
-from giveortake.ledger.entries import NOTHING, Point
-from giveortake.ledger.home import Home
+from giveortake.ledger.chain.entries import NOTHING, Point
+from giveortake.ledger.chain.store import SQLiteStore, silent
+from giveortake.ledger.chain.watermark import Home
 from giveortake.ledger.opening import rehearsal
-from giveortake.ledger.sqlite import SQLiteStore
-from giveortake.ledger.store import silent
 
 WRITTEN = Path(__file__).parent / "ledger_of_0_2" / "visits.ledger"
 SENTENCE = "the ledger has schema 2, of giveortake 0.2 or earlier, which this one does not read"

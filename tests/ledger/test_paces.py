@@ -16,7 +16,7 @@ from ledger_places import FilePlace, Place
 from ledger_places import place_of_rules as place
 
 import giveortake as gt
-from giveortake.ledger.paces import Pace, beat
+from giveortake.ledger.rules.reservations import Pace, beat
 from giveortake.privacy.events import Laplace
 from waiting import until
 
@@ -51,7 +51,9 @@ def test_answers_draws_and_failures_are_written_at_one_moment_however_long_they_
     def sleep(seconds: float) -> None:
         clock.now += seconds
 
-    monkeypatch.setattr("giveortake.ledger.paces.time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    monkeypatch.setattr(
+        "giveortake.ledger.rules.reservations.time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep)
+    )
     with gt.ledger.open(":memory:") as ledger:
         ledger.population("people", budget=gt.PureDP(9), failures=9)
         ledger.dataset("d", population="people")
@@ -123,6 +125,6 @@ def test_whoever_finds_a_charge_whose_executor_is_gone_goes_on_at_a_beat_too(pla
 def test_a_beat_may_be_counted_from_another_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: 100.3, sleep=slept.append)
-    monkeypatch.setattr("giveortake.ledger.paces.time", clock)
+    monkeypatch.setattr("giveortake.ledger.rules.reservations.time", clock)
     Pace(2.0).wait(since=100.0)
     assert [round(each, 6) for each in slept] == [0.7]

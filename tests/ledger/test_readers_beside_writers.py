@@ -9,7 +9,7 @@ import pytest
 from checkpointed_ledger import EVERY, ask, fill
 from ledger_places import Place, place
 
-from giveortake.ledger.marks import FileMark
+from giveortake.ledger.chain.watermark import FileMark
 from giveortake.ledger.opening import opened
 
 
@@ -46,8 +46,8 @@ def test_whoever_reads_a_long_history_lets_others_write_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
 ) -> None:
     """There is no checkpoint, and a charge goes through before each of the first pages: no lock is held."""
-    monkeypatch.setattr("giveortake.ledger.chain._PAGE", 10)
-    monkeypatch.setattr("giveortake.ledger.sqlite._PATIENCE", 0.2)
+    monkeypatch.setattr("giveortake.ledger.chain.chain._PAGE", 10)
+    monkeypatch.setattr("giveortake.ledger.chain.store._PATIENCE", 0.2)
     where, mark = str(tmp_path / "l"), tmp_path / "mark"
     with opened(where, mark=mark) as other:
         fill(other)

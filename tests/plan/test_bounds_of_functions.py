@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from giveortake.engines.duckdb.dialect import DuckDBDialect
-from giveortake.engines.sql.expressions import Expressions
+from giveortake.engines.sql.printer import Expressions
 from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal
 
 LUCK = random.Random("bounds")  # noqa: S311 (which values are tried need not be secret)

@@ -12,7 +12,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.accounting import filter as filter_of
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
-from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import events
 from giveortake.session import Session
 from tiers import tiered

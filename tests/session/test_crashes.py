@@ -14,7 +14,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import IdempotencyConflict, LedgerMismatch, QueryFailed
-from giveortake.ledger import reservations
+from giveortake.ledger.rules import reservations
 from giveortake.session import Session
 from inside import engine_of, ledger_of
 from small_session import COUNT, FOUND, ROWS, charges_of, small_session

@@ -13,13 +13,13 @@ from giveortake.compile import design
 from giveortake.compile.measures import MissingCount, PrefixSums, RowCount, Sides
 from giveortake.compile.spend import Stability
 from giveortake.engines import Quantum, Summand, Tally
-from giveortake.engines.duckdb import row_tallies
-from giveortake.engines.duckdb import statements as own_statements
+from giveortake.engines.duckdb import engine as own_statements
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.printer import Printer
 from giveortake.engines.sql.statements import Coded
 from giveortake.exact import sqrt_down, sqrt_up
 from giveortake.mechanisms.prefix_sums import SquareRoot
@@ -84,7 +84,7 @@ def _no_clamp(patch: pytest.MonkeyPatch) -> None:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT)"
 
-    patch.setattr(row_tallies, "steps_before_shift", steps)
+    patch.setattr(fast_paths, "steps_before_shift", steps)
 
 
 def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.printer import bounded_name  # noqa: PLC0415
 
         for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]

@@ -28,7 +28,7 @@ import giveortake as gt
 from giveortake.compile import Spend
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger import Ledger
-from giveortake.ledger.chain import Chain
+from giveortake.ledger.chain.chain import Chain
 from giveortake.mechanisms import Sensitive
 from giveortake.session import Session
 from giveortake.session.mechanism import InteractiveMechanism

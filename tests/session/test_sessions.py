@@ -254,7 +254,9 @@ def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
 def test_sessions_that_ask_the_same_at_the_same_moment_are_charged_once_and_answered_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giveortake.ledger.chain._PATIENCE", LONGEST)  # of a reader, for a writer on a busy machine
+    monkeypatch.setattr(
+        "giveortake.ledger.chain.chain._PATIENCE", LONGEST
+    )  # of a reader, for a writer on a busy machine
     with gt.ledger.open(tmp_path / "people.ledger") as book:
         small_session(ledger=book).close()
 

@@ -11,7 +11,7 @@ import pytest
 from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
 from giveortake import sql
 from giveortake.engines.duckdb.dialect import DuckDBDialect
-from giveortake.engines.sql.relations import Printer, bounded_name
+from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.plan import Kind, Scan
 from paired_questions import PAIRS
 

@@ -160,7 +160,7 @@ class Released(ABC):
         Its metadata `giveortake` holds, as JSON, what `to_json` holds besides the numbers: caps, cost, confidence, the
         id of the release and so on. A CSV file has no place for it.
         """
-        from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)
+        from giveortake.engines.duckdb.tables import write_parquet  # noqa: PLC0415 (upwards, and heavy)
 
         write_parquet(self, Path(path), codec.provenance_of(self))
 

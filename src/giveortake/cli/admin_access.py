@@ -10,7 +10,7 @@ from rich.text import Text
 from giveortake.answers.text import printable
 from giveortake.cli import streams
 from giveortake.errors import GiveOrTakeError
-from giveortake.ledger.listings import promised
+from giveortake.ledger.rules.releases import promised
 from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Approval, Ledger, TokenRecord
-    from giveortake.ledger.tokens import Role
+    from giveortake.ledger.rules.approvals import Role
 
 
 # -- tokens -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from giveortake.cli.ledger import print_failures, standings
 from giveortake.cli.session_options import promise
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import shown
-from giveortake.ledger.listings import promised
+from giveortake.ledger.rules.releases import promised
 from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Entry, Ledger, Standing
-    from giveortake.ledger.budgets import Spent
+    from giveortake.ledger.rules.budget_changes import Spent
     from giveortake.privacy import Guarantee
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, meant
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
@@ -81,7 +81,7 @@ def columns_lost_since(file: str, book: Ledger) -> tuple[str, str] | None:
 
 
 def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None) -> tuple[str, str] | None:
-    from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
+    from giveortake.engines.duckdb.tables import columns_of  # noqa: PLC0415 (brings DuckDB)
 
     try:
         there = columns_of(Path(file), table)

@@ -21,9 +21,9 @@ from giveortake.advice import on
 from giveortake.answers.text import printable
 from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
 from giveortake.cli.wording import weakness
-from giveortake.engines.registry import GROUP, is_address
+from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, extra, safe_text
-from giveortake.ledger.state import State, state_folder
+from giveortake.ledger.chain.watermark import State, state_folder
 from giveortake.privacy import ROW
 from giveortake.session.configuration import configurations, in_toml
 from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger

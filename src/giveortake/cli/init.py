@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from giveortake.answers.text import printable
 from giveortake.cli.command import Command
 from giveortake.cli.streams import report
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.session.configuration import FILL_IN
@@ -41,7 +41,7 @@ _CELLS = """\
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the draft; an existing file is never overwritten."""
-    from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
+    from giveortake.engines.duckdb.tables import columns_of  # noqa: PLC0415 (brings DuckDB)
 
     if is_address(arguments.file):
         raise InvalidParameter(

@@ -20,10 +20,10 @@ from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.ledger_paths import require_ledger
 from giveortake.exact import shown
-from giveortake.ledger.burn_downs import used_of_whole
-from giveortake.ledger.entries import canonical
-from giveortake.ledger.failures import revealed
-from giveortake.ledger.listings import minute, promised, summary
+from giveortake.ledger.chain.entries import canonical
+from giveortake.ledger.rules.admission import used_of_whole
+from giveortake.ledger.rules.releases import minute, promised, summary
+from giveortake.ledger.rules.reservations import revealed
 
 if TYPE_CHECKING:
     import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.session.configuration import Configuration, configurations
 from giveortake.session.ledgers_beside import usual_ledger

@@ -14,9 +14,9 @@ from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import table_of
 from giveortake.cli.wording import in_options
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.ledger.listings import without_repeats
+from giveortake.ledger.rules.releases import without_repeats
 from giveortake.publication import publish, report
 from giveortake.session.ledgers_beside import MEMORY
 

@@ -17,7 +17,7 @@ from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.cli.said_before import said_before
 from giveortake.cli.wording import CUSTODIANS, weakness
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from giveortake.ledger.standings import Standing
+    from giveortake.ledger.rules.admission import Standing
     from giveortake.privacy import Guarantee
 
 _LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 1000), 20  # budgets that are warned of

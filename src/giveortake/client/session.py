@@ -17,7 +17,7 @@ from giveortake.client.workload import RemoteWorkload
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, no_attribute
 from giveortake.exact import shown
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
-from giveortake.ledger.listings import History, Releases
+from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json

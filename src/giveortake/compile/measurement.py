@@ -18,8 +18,7 @@ from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.spend import Stability, capped, charges_of, named, require_within
 from giveortake.engines import KeyColumn, Keys
-from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import own_work
+from giveortake.engines.runtime import failure, own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured

@@ -1,21 +1,33 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.protocol import Backend, Engine, FoundUnits, HandsOverRows, Limits, Source
-from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows, read_public_table
+from giveortake.engines.protocol import (
+    Backend,
+    Engine,
+    FoundUnits,
+    HandsOverRows,
+    Limits,
+    PublicColumn,
+    PublicContent,
+    PublicRows,
+    Source,
+    read_public_table,
+)
 from giveortake.engines.questions import (
     Asked,
     Bins,
     Bounding,
+    Component,
     Distinct,
     Found,
     KeyColumn,
     Keys,
     Persons,
     Quantum,
+    Sample,
     Summand,
     Tally,
+    VectorSum,
 )
-from giveortake.engines.vector_sums import Component, Sample, VectorSum
 
 __all__ = [
     "Asked",

@@ -1,4 +1,6 @@
-"""Questions to an engine: integers, one for each key, to which each unit contributes a bounded amount.
+"""Questions to an engine: bounded integers for each group, and sums of bounded vectors.
+
+Questions to an engine: integers, one for each key, to which each unit contributes a bounded amount.
 
 How a person's contribution is bounded. Let a person have c rows in a group and rows in m groups, of which at most R
 and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by slightly less
@@ -10,23 +12,46 @@ Guarantee: with |value of a row| ≤ X, one person moves the integers of all gro
 √G·R·X in L2. Proof: in a group, |Σ of c rows| · R/c ≤ R·X if c > R, and ≤ c·X ≤ R·X otherwise. If m ≤ G, then at most
 G groups move by R·X each. If m > G, then m groups move by at most R·X·G/m each: G·R·X together, and in L2 √m ·
 R·X·G/m = R·X·G/√m < √G·R·X. Cutting towards zero only makes numbers smaller. Nobody else's rows take part. ∎
+
+Sums over units of integer vectors whose length is bounded: what every learner asks for.
+
+A row has whole numbers q₀, q₁, …, its values in steps. Each component of a vector is a product of some of them, in one
+cell, or in the cell that the row's keys name. A unit's vector v is the sum over its rows. Its length is
+‖v‖² = Σ w·v² over all cells of all components together, with the public weight w of each component.
+
+A unit with ‖v‖ ≤ C, the `bound`, is not touched. Any other is multiplied by a number just below C/‖v‖, cut towards zero
+to whole steps, and left out altogether if Σ w·v² ≤ C² does not hold for the integers that result.
+
+Guarantee: each unit's vector has length at most C, on the integers that are summed, whatever the engine's arithmetic
+with doubles does, and it is a function of this unit's rows alone. So a unit that is added or removed moves the sum by
+at most C, and one that is changed by at most 2·C. Proof: the last step checks exactly that, on integers of 64 bits,
+which hold the sum because C ≤ 2³⁰. All sums over rows and over cells that come in no fixed order are sums of integers,
+which no order changes, also where doubles hold them: these are exact below 2⁵³, and no more rows are added so than stay
+there. What else is computed in doubles are expressions of these. ∎ Without the check doubles do not keep C:
+at C = 2⁵² one draw in ten was longer.
+
+Where each row is a unit, and the components are all products of two values with weight 1 on the diagonal and 2 beside
+it (a Gram matrix), the row's values are made shorter instead of the products: ‖qqᵀ‖ = Σ q², which is checked to be at
+most C. What is summed is a product of integers then.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms.bounded_integers import MOST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from fractions import Fraction
 
-    from giveortake.engines.vector_sums import VectorSum
     from giveortake.plan import Expression, Relation, Value
+
 
 WIDEST = 1 << 62  # combinations of key columns that have positions in their product
 
@@ -243,3 +268,164 @@ class Persons:
 
 
 Asked: TypeAlias = "Tally | Bins | Distinct | Persons | VectorSum"
+
+
+MOST_CELLS = 1 << 20
+LONGEST = 1 << 30  # the greatest bound: its square has 60 bits
+MOST_OF_CELL = 1 << 45  # what a cell that was found by its key is moved to before squares are taken, in 128 bits
+SAMPLED_OF = 1 << 60  # hashes that a person can have
+MOST_OF_ROW = (1 << 31) - 1  # steps of one row in one cell
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Of each row the product of the values at `factors`, or 1 if there are none, in the cell that `keys` name.
+
+    Both are places in the question's lists. A row in which one of the values is missing, or a key is none of the known
+    values, adds nothing here.
+    """
+
+    factors: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    weight: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The persons whose salted names have a hash below `below`, out of 2⁶⁰; with `others`, all other persons.
+
+    Guarantee: with a fresh secret salt of 128 random bits each person is in it on their own, with probability
+    `below`/2⁶⁰: as far as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it
+    is a fixed split. Where rows are units, a row is called by the integers that count of it and by its number among the
+    rows with the same integers. A row more is one name more, and changes no other; which of several rows that are
+    alike has which name changes no sum. So rows are sampled on their own, too.
+    """
+
+    salt: str = field(repr=False)
+    below: int
+    others: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class VectorSum:
+    """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order.
+
+    With a `sample` only some units count.
+    """
+
+    relation: Relation
+    values: tuple[Summand, ...]
+    columns: tuple[KeyColumn, ...]
+    components: tuple[Component, ...]
+    bound: int
+    sample: Sample | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound <= LONGEST:
+            raise QueryRefused(f"a vector may have at most {LONGEST:,} steps, and at least one")
+        if self.sample is not None and self.relation.person is None and self.relation.most_rows != 1:
+            raise QueryRefused("rows that a union repeats are not sampled", hint="take the table itself")
+        if self.size > MOST_CELLS:
+            raise QueryRefused(f"a vector of {self.size:,} cells is too long", hint=f"at most {MOST_CELLS:,} cells")
+        for component in self.components:
+            if component.weight < 1 or self.reach(component) >= MOST_OF_ROW:
+                raise QueryRefused("a row could add too many steps to one cell", hint="declare narrower bounds")
+
+    @property
+    def keys(self) -> Keys:
+        """All columns of keys."""
+        return Keys(self.columns)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each component has."""
+        lengths = [len(column.values or ()) for column in self.columns]
+        return tuple(math.prod(lengths[place] for place in component.keys) for component in self.components)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are in all."""
+        return sum(self.sizes)
+
+    def offsets(self) -> list[int]:
+        """Where the cells of each component begin."""
+        return list(itertools.accumulate(self.sizes, initial=0))[:-1]
+
+    def reach(self, component: Component) -> int:
+        """How far from zero one row can move a cell of a component, at most."""
+        return math.prod(self._reaches[place] for place in component.factors)
+
+    @cached_property
+    def _reaches(self) -> tuple[int, ...]:
+        """How far from zero each value can be."""
+        quanta = [each.quantum for each in self.values]
+        assert None not in quanta  # noqa: S101 (values have one)
+        return tuple(quantum.reach for quantum in quanta if quantum is not None)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether no component has keys."""
+        return not any(component.keys for component in self.components)
+
+    @property
+    def is_gram(self) -> bool:
+        """Whether the components are all products of two values, with weight 2 off the diagonal."""
+        count = len(self.values)
+        pairs = [((one, other), 1 if one == other else 2) for one in range(count) for other in range(one, count)]
+        return self.is_dense and [(each.factors, each.weight) for each in self.components] == pairs
+
+    @property
+    def longest_row(self) -> int:
+        """The greatest squared length of a row's vector, before anything is cut."""
+        return sum(each.weight * self.reach(each) ** 2 for each in self.components)
+
+    @property
+    def most(self) -> int:
+        """What no cell of the sum exceeds, in steps: no unit moves one by more than the bound."""
+        return MOST_ROWS * self.bound
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is cut by itself: rows are the units, or no unit has more than one."""
+        return self.relation.person is None or self.relation.most_rows == 1
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether no inner product of two units' vectors is negative, before they are cut."""
+        grams = self.is_gram
+        counts = all(
+            (quantum := self.values[place].quantum) is not None and quantum.least >= 0
+            for component in self.components
+            for place in component.factors
+        )
+        return grams or counts
+
+    def moved_squared(self, *, changed: bool) -> int:
+        """The square of how far one unit moves the sum in the weighted length, rounded up to a whole number.
+
+        A unit that is added or removed: C². One that is changed: (2C)²; where inner products of uncut vectors are not
+        negative, less. Let a unit's integers be w = f·v − r, 0 ≤ f ≤ 1, with |r| < 2 in each cell: less than 1 by
+        cutting, and less than 1 by doubles, because f·v is at most 2³⁰. Then for two units
+        ⟨w, w′⟩ ≥ −‖r‖·‖w′‖ − ‖w‖·‖r′‖ − ‖r‖·‖r′‖ ≥ −(2·C·R + R²) with R² = 4·Σ weights of all cells, and
+        ‖w − w′‖² ≤ 2·C² + 4·C·R + 2·R². ∎ Rows that are units of a Gram matrix are cut as integers: 2·C².
+        Where rows are units and a join repeats a row up to m times, all of that m² times.
+        """
+        rows = (self.relation.most_rows or 1) if self.relation.person is None else 1
+        square = self.bound**2
+        if not changed:
+            return square * rows**2
+        if not self.keeps_order:
+            return 4 * square * rows**2
+        slack = 4 * sum(each.weight * size for each, size in zip(self.components, self.sizes, strict=True))
+        if self.by_row and (self.is_gram or self.is_uncut):
+            slack = 0
+        length = math.isqrt(slack - 1) + 1 if slack else 0
+        return min((2 * square + 4 * self.bound * length + 2 * slack) * rows**2, 4 * square * rows**2)
+
+    @property
+    def is_uncut(self) -> bool:
+        """Whether no row can be too long, so that rows are summed as they are."""
+        return self.by_row and self.longest_row <= self.bound**2

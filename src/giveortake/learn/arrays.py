@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.compile.spend import spend_of
-from giveortake.engines.duckdb.database import held
+from giveortake.engines.duckdb.tables import held
 from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.session import protect

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.engines import Component, Quantum, Summand, VectorSum
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.errors import QueryRefused
 from giveortake.plan import Literal
 

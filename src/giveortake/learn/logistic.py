@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, added, encoded, weighted

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_
 import numpy as np
 
 from giveortake.engines import Component, VectorSum
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import positive, shown, whole
 from giveortake.frame import col

@@ -16,7 +16,7 @@ from giveortake.answers import Answer, Estimate
 from giveortake.arguments import told_by_name
 from giveortake.compile import Spend
 from giveortake.engines import Component
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import open_probability, positive, shown, whole
 from giveortake.frame.expressions import column_or_expression

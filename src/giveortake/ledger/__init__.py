@@ -9,21 +9,16 @@
 1
 """
 
-from giveortake.ledger.approvals import Approval
-from giveortake.ledger.entries import Entry
-from giveortake.ledger.failures import Allowance
-from giveortake.ledger.indexes import reindex
+from giveortake.ledger.chain.entries import Entry
 from giveortake.ledger.ledger import Ledger
+from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
-from giveortake.ledger.releases import ReleaseRecord
-from giveortake.ledger.relocation import backup, move
-from giveortake.ledger.reservations import Reservation
-from giveortake.ledger.restoration import restore
-from giveortake.ledger.standings import Standing
-from giveortake.ledger.tables import Registered
-from giveortake.ledger.tokens import Principal, TokenRecord
-from giveortake.ledger.trials import Trial
-from giveortake.ledger.verification import Verification
+from giveortake.ledger.rules.admission import Standing, Trial
+from giveortake.ledger.rules.approvals import Approval, Principal, TokenRecord
+from giveortake.ledger.rules.registration import Registered
+from giveortake.ledger.rules.releases import ReleaseRecord
+from giveortake.ledger.rules.reservations import Allowance, Reservation
+from giveortake.ledger.state.verification import Verification
 
 __all__ = [
     "Allowance",

@@ -1,35 +1,65 @@
-"""Open a ledger that exists, or begin one where there never was one."""
+"""Opening, backing up, moving and restoring a ledger.
+
+Open a ledger that exists, or begin one where there never was one.
+
+Indexes that follow from the entries, derived anew from the first one on.
+
+Copying a ledger in a file for safety, or moving it to another path, disk or machine.
+
+Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import (
     HIDDEN,
     InvalidParameter,
+    LedgerDamaged,
     LedgerForeign,
+    LedgerMismatch,
     LedgerMissing,
+    LedgerRolledBack,
     LedgerUnavailable,
     NotFound,
     safe_text,
 )
-from giveortake.ledger.chain import Chain
-from giveortake.ledger.checkpoints import EVERY
-from giveortake.ledger.drafts import clock
-from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
-from giveortake.ledger.home import Home, require_unremembered, unmarked
+from giveortake.ledger.chain.chain import Chain, Draft, Filters, clock, snapshot_of
+from giveortake.ledger.chain.entries import (
+    BEGIN,
+    FORMAT,
+    NOTHING,
+    RESTORE,
+    Json,
+    Point,
+    canonical,
+    entry,
+    plain,
+    read_entry,
+)
+from giveortake.ledger.chain.files import sync_folder
+from giveortake.ledger.chain.store import SQLiteStore, Store, silent
+from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
-from giveortake.ledger.marks import FileMark, Mark, MemoryMark
-from giveortake.ledger.sqlite import SQLiteStore
-from giveortake.ledger.store import Store, silent
+from giveortake.ledger.rules.budgets import for_group
+from giveortake.ledger.rules.registration import named
+from giveortake.ledger.state.checkpoints import EVERY
+from giveortake.ledger.state.state import Book
+from giveortake.ledger.state.verification import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from giveortake.ledger.store import Notice
+    from giveortake.ledger.chain.store import Notice, Transaction
+    from giveortake.ledger.state.state import Level
+    from giveortake.privacy.events import Event
+
 
 MEMORY = ":memory:"
 _SERVERS = ("postgresql://", "postgres://")
@@ -131,7 +161,7 @@ def store_at(where: str | os.PathLike[str], **options: Any) -> Store:
     """The database of a ledger."""
     address = _address(where)
     if address.startswith(_SERVERS):
-        from giveortake.ledger.postgres import PostgresStore  # noqa: PLC0415 (an extra, heavy)
+        from giveortake.ledger.chain.postgres import PostgresStore  # noqa: PLC0415 (an extra, heavy)
 
         return PostgresStore(address, **options)
     if address == MEMORY:
@@ -161,7 +191,7 @@ def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, 
         return MemoryMark()
     place = address if mark is None else _address(mark)
     if place.startswith(_SERVERS):
-        from giveortake.ledger.postgres import PostgresMark  # noqa: PLC0415 (an extra, heavy)
+        from giveortake.ledger.chain.postgres import PostgresMark  # noqa: PLC0415 (an extra, heavy)
 
         return PostgresMark(place)
     path = Path(place).absolute()
@@ -190,3 +220,271 @@ def _begin(store: Store, mark: Point, at: Notice, now: Callable[[], str]) -> Non
             transaction.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": mark.ledger}))
             at("begun ledger written")
     at("begun ledger committed")
+
+
+def indexed_anew(transaction: Transaction) -> Book:
+    """Replace whatever indexes and checkpoints there are by what the entries say, and return the book of all entries.
+
+    Entries are what counts: this is how a ledger with damaged indexes gets new ones.
+    """
+    transaction.create_indexes()
+    book = Book()
+    for stored in transaction.entries(1, NOTHING):
+        book.apply(stored)
+        transaction.keep(book.take_rows())
+    return book
+
+
+def reindex(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Point:
+    """Rebuild checkpoints and indexes from the entries, which are checked in order and against the mark.
+
+    No entry changes. It takes as long as reading all of them.
+    """
+    store = store_at(where)
+    try:
+        if not store.exists():
+            raise LedgerMissing(f"there is no ledger at {store.name}", hint=RESTORE)
+        with store.writing() as transaction:
+            transaction.require_schema()
+            indexed_anew(transaction)
+    finally:
+        store.close()
+    with opened(where, mark=mark, create=False) as ledger:
+        return ledger.chain.head
+
+
+def backup(
+    where: str | os.PathLike[str], to: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None
+) -> Point:
+    """Copy a ledger as it is at one moment, whoever writes to it, to a new file. The mark is not copied.
+
+    A mark that is restored together with its ledger would not notice what both have lost.
+    """
+    with opened(where, mark=mark, create=False, read_only=True) as ledger:
+        head = ledger.verify()
+        _file_of(ledger).copy_to(Path(to).absolute())
+    return Point(head.ledger, head.entries, head.head)
+
+
+def move(
+    where: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    reason: str,
+    mark: str | os.PathLike[str] | None = None,
+    new_mark: str | os.PathLike[str] | None = None,
+    at: Notice = silent,
+) -> Point:
+    """Move a ledger to another path, and its mark to `new_mark`, by default to the state folder.
+
+    Guarantee: at no moment can the ledger be opened at both places with marks that do not know of each other. The move
+    and its reason are an entry, and whoever asks for the ledger at its old path is told where it went.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with gt.ledger.open(f"{folder}/old.ledger") as book:
+    ...     people = book.population("people", budget=gt.PureDP(1))
+    >>> gt.ledger.move(f"{folder}/old.ledger", f"{folder}/new.ledger", reason="a larger disk").number  # entries
+    3
+    """
+    named("reason", reason)
+    target = Path(to).absolute()
+    with opened(where, mark=mark, create=False, at=at) as ledger:
+        store, keeper = _file_of(ledger), ledger.chain.mark
+        assert store.path is not None  # noqa: S101 (`_file_of` refuses a ledger in memory)
+        old, new = home_of(store, mark), Home(target, at) if new_mark is None else None
+        if new is not None:
+            _require_free(new, ledger.chain.ledger)
+        next_keeper: Mark = new.state.mark(ledger.chain.ledger) if new is not None else mark_at(target, new_mark, at)
+        same = old is not None and new is not None
+        if not same and next_keeper.read() is not None:
+            raise LedgerMismatch("there is already a mark where the new one should go", hint="choose another place")
+        with ledger.chain.changing() as draft:
+            draft.add("moved", {"what": "ledger", "reason": reason})
+        head = ledger.chain.head
+        with store.writing():  # nobody charges anything while it is on its way
+            store.copy_to(target)
+            at("copied")
+            if not same:
+                secret = keeper.secret(create=True)
+                marked = keeper.read() or head
+                voided = Point(head.ledger, marked.number + 1, NOTHING)  # what the old one remembers is nowhere
+                if not keeper.move(marked, voided):
+                    raise LedgerMismatch("a copy of this ledger has moved its mark meanwhile", hint=RESTORE)
+                at("old mark voided")
+                next_keeper.begin(head)
+                if secret is not None:
+                    next_keeper.inherit(secret)
+            if new is not None:
+                new.state.replace(new.path, head.ledger)
+            if old is not None:
+                old.state.replace(old.path, head.ledger, moved_to=target)
+            at("places noted")
+            store.path.unlink()
+            sync_folder(store.path)
+        if not same:
+            keeper.remove()
+        next_keeper.close()
+    return head
+
+
+def _file_of(ledger: Ledger) -> SQLiteStore:
+    store = ledger.chain.store
+    if isinstance(store, SQLiteStore) and store.path is not None:
+        return store
+    raise InvalidParameter(
+        "ledger",
+        ledger.name,
+        "is not a file",
+        hint="`pg_dump` copies a ledger in PostgreSQL; `giveortake ledger export` prints every entry",
+    )
+
+
+def _require_free(home: Home, ledger: str) -> None:
+    seen = home.state.seen(home.path)
+    if seen is not None and seen.ledger != ledger:
+        raise LedgerMismatch(
+            f"another ledger was at {home.path}, and its mark is still there", hint="choose another path"
+        )
+
+
+def restore(
+    where: str | os.PathLike[str],
+    *,
+    reason: str,
+    mark: str | os.PathLike[str] | None = None,
+    charge: Event | None = None,
+    export: Iterable[str] | None = None,
+) -> Point:
+    """Accept a ledger that is behind its mark, or has none, as the truth from now on. Only the custodian can do that.
+
+    Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every level
+    that has a budget, and every one that is registered later, is closed until the custodian sets its budget anew; with
+    `charge`, an event at least as large as all that was lost, it is charged to every level, as a group of rows where
+    the level counts people. Reservations without an answer are void: their answers may have been released. The
+    acknowledgement, the old mark and the reason are in the chain.
+
+    `export` holds the lines that `giveortake ledger export` wrote, from which a lost ledger is written anew. If they
+    reach as far as the mark remembers, nothing is lost, and nothing is closed or charged.
+    """
+    named("reason", reason)
+    store = store_at(where)
+    keeper: Home | _Kept | None = None
+    try:
+        keeper = home_of(store, mark) or _Kept(mark_at(where, mark))
+        if export is not None:
+            _write_anew(store, export)
+        if not store.exists():
+            raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
+        with store.writing() as transaction:
+            transaction.require_schema()
+            book = indexed_anew(transaction)
+            if not book.ledger:
+                raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
+            remembered = keeper.remembered(book.ledger)
+            if _has_forgotten_nothing(book, remembered):
+                if export is None:
+                    raise LedgerMismatch(
+                        f"{store.name} holds everything that its mark remembers: there is nothing to restore",
+                        hint="open it",
+                    )
+                return book.head
+            draft = Draft(book, transaction, Filters(), clock, writable=True)
+            for level in book.levels.values():
+                draft.filter_of(level)  # refuses what does not match the chain
+            _acknowledge(draft, reason, remembered, charge)
+            for each in draft.entries:
+                book.apply(each)
+            draft.keep_rows()
+        keeper.accept(book.head)
+        return book.head
+    finally:
+        store.close()
+        if isinstance(keeper, _Kept):
+            keeper.mark.close()
+
+
+@final
+class _Kept:
+    """A mark at a given place, or in the ledger's own database."""
+
+    def __init__(self, mark: Mark) -> None:
+        self.mark = mark
+
+    def remembered(self, _ledger: str) -> Point | str | None:
+        try:
+            return self.mark.read()
+        except LedgerDamaged:
+            return "damaged"
+
+    def accept(self, head: Point) -> None:
+        self.mark.replace(head)
+
+
+def _has_forgotten_nothing(book: Book, remembered: Point | str | None) -> bool:
+    """Whether a ledger reaches as far as its mark remembers, so that there is nothing to acknowledge."""
+    if not isinstance(remembered, Point) or remembered.ledger != book.ledger:
+        return False
+    try:
+        book.agrees_with(remembered)
+    except LedgerRolledBack:
+        return False
+    return True
+
+
+def _write_anew(store: Store, export: Iterable[str]) -> None:
+    """Write a ledger from exported lines, each checked and every filter decision derived again."""
+    if store.exists():
+        raise LedgerMismatch(f"{store.name} already exists", hint="move it away first")
+    entries, replay, previous = [], Replay(), NOTHING
+    for number, line in enumerate(filter(str.strip, export), start=1):
+        try:
+            kept = json.loads(line)
+            found = read_entry(number, canonical(kept["entry"]), kept["hash"], previous)
+        except (LookupError, TypeError, ValueError) as error:
+            raise LedgerDamaged(f"line {number} of the export is not an entry") from error
+        replay.take(found)
+        entries.append(found)
+        previous = found.hash
+    with store.create() as transaction:
+        for each in entries:
+            transaction.append(each)
+        transaction.keep(replay.book.take_rows())
+        for level, guard in replay.guards.items():
+            transaction.keep_snapshot(level, snapshot_of(guard))
+
+
+def _as_seen_by(level: Level, charge: Event, book: Book) -> Event:
+    """The charge in a level's unit: for as many rows of a person as any data set below it allows."""
+    granted = {name for grant in book.grants.values() if grant.level is level for name in grant.datasets}
+    rows = [
+        held.rows_per_person
+        for name, held in book.datasets.items()
+        if held.rows_per_person is not None
+        and (name in granted or (level.kind == "population" and held.population == level.name))
+    ]
+    return for_group(charge, max(rows), level.neighbours) if rows else charge
+
+
+def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
+    charged: dict[str, Json] = {}
+    filters = {}
+    if charge is not None:
+        for level in draft.book.levels.values():
+            seen = _as_seen_by(level, charge, draft.book)
+            charged[str(level.number)] = None if seen == charge else plain("event", seen.to_dict())
+            guard = draft.filter_of(level)
+            if guard is not None:
+                guard = guard.copy()
+                guard.charge(seen)
+                filters[level.number] = guard
+    capped: list[Json] = [level.number for level in draft.book.levels.values() if level.budget is not None]
+    closed = [] if charge is not None else capped
+    content: dict[str, Json] = {
+        "reason": reason,
+        "mark": plain("mark", asdict(remembered) if isinstance(remembered, Point) else remembered),
+        "event": None if charge is None else plain("event", charge.to_dict()),
+        "levels": charged,
+        "closed": closed,
+    }
+    draft.add("restored", content, filters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.duckdb.tables import open_database
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import InvalidParameter
 from giveortake.publication.names import quoted

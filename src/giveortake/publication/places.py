@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, final
 from uuid import uuid4
 
 from giveortake.advice import FACES, Advice
-from giveortake.engines.duckdb.parquet import without_metadata, write_parquets
-from giveortake.engines.registry import is_address
+from giveortake.engines.duckdb.tables import without_metadata, write_parquets
+from giveortake.engines.protocol import is_address
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 from giveortake.exact import counted
 from giveortake.publication.duckdb_file import duckdb_schema

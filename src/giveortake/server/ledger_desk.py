@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
 from giveortake.errors import AccessDenied, NotFound
-from giveortake.ledger import probes
-from giveortake.ledger.failures import revealed
+from giveortake.ledger.rules.reservations import revealed
+from giveortake.ledger.state import verification
 from giveortake.session.configuration import budget_said
 from giveortake.wire.release_documents import asked_document, entry_document, release_document
 from giveortake.wire.standing_documents import level_document
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from giveortake.ledger import Approval, Ledger, Standing
-    from giveortake.ledger.budgets import Spent
-    from giveortake.ledger.verification import Verification
+    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger.state.verification import Verification
     from giveortake.privacy import Guarantee
     from giveortake.server.worker import Operation
 
@@ -37,7 +37,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
 
 def probe(book: Ledger, _request: Request) -> dict[str, Any]:
     """Find out whether a charge could be written now."""
-    probes.probe(book)
+    verification.probe(book)
     return {}
 
 

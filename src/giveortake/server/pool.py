@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.advice import Advice
-from giveortake.engines.scratch import ScratchFolder
+from giveortake.engines.runtime import ScratchFolder
 from giveortake.errors import GiveOrTakeError
-from giveortake.ledger.paces import beat
+from giveortake.ledger.rules.reservations import beat
 from giveortake.server import pipes
 from giveortake.server.limits import Work
 from giveortake.server.refusals import Refused

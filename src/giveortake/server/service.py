@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.scratch import remove_abandoned
+from giveortake.engines.runtime import remove_abandoned
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.checks import LedgerCheck
 from giveortake.server.limits import Work

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import serving
 from giveortake.errors import NotFound, QueryRefused
-from giveortake.ledger.paces import Pace
+from giveortake.ledger.rules.reservations import Pace
 from giveortake.plan.question import aggregates_in
 from giveortake.server import strict_json
 from giveortake.server.curves import curve_of

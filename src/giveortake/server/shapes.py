@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from giveortake.ledger.registration import LONGEST_REASON
+from giveortake.ledger.rules.registration import LONGEST_REASON
 from giveortake.server.results import MEDIA
 from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, WHOLE, Schema, listed, maybe, of, text
 

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.engines.duckdb.headers import columns_of
-from giveortake.engines.registry import is_address
+from giveortake.engines.duckdb.tables import columns_of
+from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.plan import Kind

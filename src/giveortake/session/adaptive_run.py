@@ -23,8 +23,8 @@ from giveortake.accounting.filters import Filter
 from giveortake.accounting.pricing import Rho
 from giveortake.compile.releases import packed
 from giveortake.engines import HandsOverRows, Sample
-from giveortake.engines.failures import failure
-from giveortake.engines.vector_sums import SAMPLED_OF
+from giveortake.engines.questions import SAMPLED_OF
+from giveortake.engines.runtime import failure
 from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.marginals import Interactions

@@ -18,7 +18,7 @@ from giveortake.compile import Caps
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.compile.spend import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
-from giveortake.engines.failures import failure
+from giveortake.engines.runtime import failure
 from giveortake.errors import (
     BudgetExceeded,
     InvalidParameter,

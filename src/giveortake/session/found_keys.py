@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.compile.key_selection import in_order, listed_keys, with_keys
 from giveortake.engines import Found
-from giveortake.engines.duckdb.key_order import ordered
-from giveortake.engines.time_limits import in_own_time
+from giveortake.engines.duckdb.long_texts import ordered
+from giveortake.engines.runtime import in_own_time
 from giveortake.plan import Domain, Kind
 from giveortake.session import stored_answers
 from giveortake.session.stored_answers import DrawnAnswer

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact, sql
 from giveortake import plan as plan_room
-from giveortake.engines.cache_folder import is_own
+from giveortake.engines.runtime import is_own
 from giveortake.errors import GiveOrTakeError
 from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.sql import Read
@@ -29,7 +29,7 @@ from giveortake.sql import Read
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from giveortake.engines.cache_folder import CacheFolder
+    from giveortake.engines.runtime import CacheFolder
     from giveortake.plan.catalog import Origin
 
 _ENDING = ".reading"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.advice import Advice
-from giveortake.engines.registry import is_address
+from giveortake.engines.protocol import is_address
 from giveortake.errors import SameTable, safe_text
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
-    from giveortake.ledger.outlooks import Outlook
+    from giveortake.ledger.rules.admission import Outlook
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee

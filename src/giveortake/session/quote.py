@@ -22,7 +22,7 @@ from giveortake.session.worthless import doubt_about_keys, rows_that_means_need,
 if TYPE_CHECKING:
     from giveortake.answers.terms import LeftOut
     from giveortake.compile import Measurement, Terms
-    from giveortake.ledger.outlooks import Outlook
+    from giveortake.ledger.rules.admission import Outlook
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced
 

@@ -18,8 +18,8 @@ from giveortake import ledger as ledgers
 from giveortake.arguments import told_by_name
 from giveortake.compile import Caps, CustodianCaps
 from giveortake.compile.spend import nothing_to_cap
-from giveortake.engines.cache_folder import CacheFolder
-from giveortake.engines.registry import HERE, is_address, open_engine, place_of, require_tables, table_in
+from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
+from giveortake.engines.runtime import CacheFolder
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared

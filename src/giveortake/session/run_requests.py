@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Spend
     from giveortake.engines import KeyColumn, Sample
-    from giveortake.ledger.outlooks import Outlook
+    from giveortake.ledger.rules.admission import Outlook
     from giveortake.plan import Relation
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.privacy.events import Event

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import as_one_question
+from giveortake.engines.runtime import as_one_question, failure
 from giveortake.errors import LedgerError, QueryFailed, line_of
 
 if TYPE_CHECKING:

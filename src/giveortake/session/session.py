@@ -14,7 +14,7 @@ from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, no_attribute, not_indexed
 from giveortake.exact import open_probability
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
-from giveortake.ledger.listings import History, Releases
+from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_from_json
 from giveortake.session.arguments import asked_together, require_here

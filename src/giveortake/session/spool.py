@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
-from giveortake.engines.failures import failure
+from giveortake.engines.runtime import failure
 from giveortake.errors import LedgerDamaged, NotFound
 
 if TYPE_CHECKING:

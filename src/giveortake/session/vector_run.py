@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 from giveortake import frame
 from giveortake.caching import serving
 from giveortake.engines import HandsOverRows, Sample
-from giveortake.engines.vector_sums import SAMPLED_OF
+from giveortake.engines.questions import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.adaptive_run import AdaptiveRun

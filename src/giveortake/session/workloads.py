@@ -9,7 +9,7 @@ from giveortake.advice import Advice
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import ENTROPY
-from giveortake.engines.failures import failure
+from giveortake.engines.runtime import failure
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.session.best_caps import left_out_under
 from giveortake.session.margins import no_price, share_of_budget

@@ -102,7 +102,7 @@ class SyntheticTable:
 
     def to_duckdb(self, path: str | Path, table: str = "synthetic") -> None:
         """Write the rows into a table of a DuckDB file, which must not be there yet."""
-        from giveortake.engines.duckdb.database import write_table  # noqa: PLC0415 (heavy)
+        from giveortake.engines.duckdb.tables import write_table  # noqa: PLC0415 (heavy)
 
         write_table(self.table, Path(path), table)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger import Entry, ReleaseRecord
-from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.chain.entries import event_from_dict
 
 if TYPE_CHECKING:
     from giveortake.ledger import Approval

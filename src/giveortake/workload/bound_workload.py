@@ -27,7 +27,7 @@ from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
 from giveortake.compile.spend import capped, unbounded
 from giveortake.engines import Bins, Component, KeyColumn, Keys, Quantum, Summand, Tally, VectorSum
-from giveortake.engines.vector_sums import LONGEST
+from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import ceiling, positive, power_of_two_at_least, shown
 from giveortake.mechanisms.marginals import Contribution

@@ -1,48 +1,110 @@
-"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed."""
+"""DuckDB, embedded and locked down.
+
+Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
+
+DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
+
+The backend that opens DuckDB, for files and for tables in this process.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines.cache_folder import CacheFolder
-from giveortake.engines.duckdb import counted_cells, sorted_keys, sorted_tallies, sorted_vectors, statements
-from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
-from giveortake.engines.duckdb.loaded_copies import LoadedCopies
-from giveortake.engines.duckdb.public_tables import content_of
-from giveortake.engines.duckdb.row_tallies import row_tally_statement
-from giveortake.engines.duckdb.tables import Loaded, load
-from giveortake.engines.duckdb.wide_rows import Tables, WideRows, ranked_or_grouped
-from giveortake.engines.failures import failure, out_of_time
+from giveortake.engines.duckdb.fast_paths import row_tally_statement
+from giveortake.engines.duckdb.long_texts import Tables, WideRows, ranked_or_grouped
+from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, load, open_database
 from giveortake.engines.questions import WIDEST
-from giveortake.engines.scratch import ScratchFolder
+from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_of_time
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
-from giveortake.engines.sql.hashes import mark
-from giveortake.engines.sql.relations import bounded_name
-from giveortake.engines.sql.statements import Coded
+from giveortake.engines.sql.printer import bounded_name, hash_of, mark
+from giveortake.engines.sql.statements import Coded, rows_of, steps_of, total_weight, weights_given
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import duckdb
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import FoundUnits, Source
-    from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Asked, Distinct, Persons, Tally
-    from giveortake.engines.vector_sums import VectorSum
-    from giveortake.plan import Domain, Relation, Scan, Value
+    from giveortake.engines.protocol import Engine, FoundUnits, Limits, PublicContent, Source
+    from giveortake.engines.questions import Asked, Distinct, Persons, Tally, VectorSum
+    from giveortake.engines.sql.printer import Printer
+    from giveortake.plan import Domain, Expression, Relation, Scan, Value
+
+
+def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """Every row as numbers: its person, its code, and the steps of each summand that has some (`sorted_tallies`)."""
+    inner = rows_of(printer, tally)
+    columns = ["r.p AS p", f"{coded.code()} AS code"]
+    for index, summand in enumerate(tally.summands):
+        if summand.quantum is not None:
+            columns.append(f"coalesce({steps_of(printer, tally.relation, summand, index)}, 0) AS a{index}")
+        elif summand.reads_values:
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
+    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+
+
+def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
+    """The number of rows of a relation, which nobody is told."""
+    return f"SELECT count(*) FROM ({printer.relation(relation, ())}) AS t"
+
+
+def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights: str | None = None) -> str:
+    """One row for each key that occurs: code, number of units that it was kept for, or the sum of their weights.
+
+    Of each person the first `groups` keys count, by a hash of the person and the key's `marks`, which its values alone
+    decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
+    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order. Memory
+    follows the keys that persons have, never the number that they may have.
+    """
+    inner = rows_of(printer, persons)
+    code = coded.code()
+    rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
+    if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
+        return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
+    kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
+    ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
+    pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
+    if weights is not None:
+        given = weights_given(printer, persons, pairs, names="ordered", order="ordered", table=weights)
+        place = f"CAST(ordered & {2**bits - 1} AS BIGINT)"
+        return f"SELECT {place} AS code, {total_weight(printer, persons)} FROM ({given}) AS g GROUP BY {place}"
+    first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
+    kept = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
+    chosen = f"SELECT unnest({kept}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
+
+
+def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """Every row as numbers: its person and its code (`sorted_keys`)."""
+    inner = rows_of(printer, persons)
+    return f"SELECT r.p AS p, {coded.code()} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+
+
+def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
+    """The values of a key column that occur, in order."""
+    value, rows = printer.expression(of, relation.schema), printer.relation(relation, of.columns())
+    return f"SELECT DISTINCT {value} AS value FROM ({rows}) AS t ORDER BY value NULLS LAST"
+
+
+def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:
+    relation = persons.relation
+    return hash_of(mark(printer.dialect, "r.p", relation.schema[str(relation.person)].kind), *coded.marks())
+
 
 _AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
 _STOPPED = "Query interrupted"  # all that DuckDB says if Ctrl-C arrives: whoever asked has decided that, and no row
@@ -141,18 +203,16 @@ class DuckDBEngine(SQLEngine):
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
         if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
             return None
-        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
-        if not sorted_tallies.suits(tally, rows):
+        ((rows,),) = self._rows(number_of_rows_statement(self._printer, tally.relation))
+        if not fast_paths.suits_sorted_tally(tally, rows):
             return None
         coded = self._coded_by_values(tally.keys, tally.relation.schema)
-        text = statements.lines_statement(self._printer, tally, coded)
+        text = lines_statement(self._printer, tally, coded)
         persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if persons.size < 2 or persons.dtype.kind not in "iu":
             return None
-        numbered = dict(zip(sorted_tallies.counted(tally.summands), steps, strict=True))
-        return sorted_tallies.bounded_sums(
-            tally, persons, codes, numbered, threads=self._threads, check=self._time.check()
-        )
+        numbered = dict(zip(fast_paths.counted(tally.summands), steps, strict=True))
+        return fast_paths.bounded_sums(tally, persons, codes, numbered, threads=self._threads, check=self._time.check())
 
     def _tally_statement(self, tally: Tally, coded: Coded) -> str:
         if tally.bounding is None:
@@ -161,21 +221,21 @@ class DuckDBEngine(SQLEngine):
 
     def _vectors(self, asked: VectorSum) -> BoundedIntegers:
         """The same integers in less time: summed in doubles, or here by sorting or counting, where that is exact."""
-        if sorted_vectors.suits(asked) and self._names_persons_by_number(asked.relation):
-            text = sorted_vectors.lines_statement(self._printer, asked)
+        if fast_paths.suits_sorted_vectors(asked) and self._names_persons_by_number(asked.relation):
+            text = fast_paths.lines_statement(self._printer, asked)
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
-            made = sorted_vectors.person_sums(asked, rows, threads=self._threads, check=self._time.check())
+            made = fast_paths.person_sums(asked, rows, threads=self._threads, check=self._time.check())
             if made is not None:
                 return BoundedIntegers.of(made, asked.most)
         if fits_doubles(asked):
             (cells,) = self._rows(vector_statement(self._printer, asked, (), in_doubles=True))
             if None not in cells:
                 return BoundedIntegers.of([int(value) for value in cells], asked.most)
-        if counted_cells.suits(asked):
-            text = counted_cells.cells_statement(self._printer, asked, self._dictionaries(asked))
+        if fast_paths.suits_counted_cells(asked):
+            text = fast_paths.cells_statement(self._printer, asked, self._dictionaries(asked))
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
-            if len(rows["c0"]) <= counted_cells.most_rows(asked):
-                return BoundedIntegers.of(counted_cells.cell_sums(asked, rows, self._time.check()), asked.most)
+            if len(rows["c0"]) <= fast_paths.most_cell_rows(asked):
+                return BoundedIntegers.of(fast_paths.cell_sums(asked, rows, self._time.check()), asked.most)
         return super()._vectors(asked)
 
     @staticmethod
@@ -207,7 +267,7 @@ class DuckDBEngine(SQLEngine):
         )
         sorted_out = self._sorted_persons(persons, coded)
         codes, counts = sorted_out or self._columns(
-            statements.persons_statement(self._printer, persons, coded, self._weights(persons.weights))
+            persons_statement(self._printer, persons, coded, self._weights(persons.weights))
         )
         check = self._time.check()
         check()
@@ -230,20 +290,20 @@ class DuckDBEngine(SQLEngine):
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         if not self._names_persons_by_number(persons.relation):
             return None
-        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, persons.relation))
-        if not sorted_tallies.FEWEST_ROWS <= rows <= sorted_tallies.MOST_ROWS:
+        ((rows,),) = self._rows(number_of_rows_statement(self._printer, persons.relation))
+        if not fast_paths.FEWEST_ROWS <= rows <= fast_paths.MOST_ROWS:
             return None
-        text = statements.person_lines_statement(self._printer, persons, coded)
+        text = person_lines_statement(self._printer, persons, coded)
         numbers, codes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
         marks = [self._columns(f"SELECT mark FROM {each} ORDER BY code")[0] for each in coded.dictionaries]
-        return sorted_keys.key_totals(persons, numbers, codes, marks, threads=self._threads, check=self._time.check())
+        return fast_paths.key_totals(persons, numbers, codes, marks, threads=self._threads, check=self._time.check())
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _occurring(self, relation: Relation, expression: Any) -> list[Value]:
-        rows = self._rows(statements.values_statement(self._printer, relation, expression))
+        rows = self._rows(values_statement(self._printer, relation, expression))
         return [row[0] for row in rows]
 
     def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
@@ -412,3 +472,23 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
         columns.append(held[codes - rest * held.size].tolist())
         codes = rest
     return list(zip(*reversed(columns), strict=True))
+
+
+@final
+class DuckDBBackend:
+    """The backend for files, and for tables of pandas, Polars or Arrow in memory."""
+
+    name = "here"
+    schemes: tuple[str, ...] = ()
+
+    def claims(self, source: object) -> bool:
+        if isinstance(source, str | Path | Sequence) or type(source).__module__.partition(".")[0] == "pandas":
+            return True
+        return hasattr(source, "__arrow_c_stream__") or type(source).__name__ == "LazyFrame"
+
+    def open(self, source: object, limits: Limits) -> Engine:
+
+        return DuckDBEngine(memory=limits.memory, threads=limits.threads, seconds=limits.seconds, cache=limits.cache)
+
+
+DUCKDB = DuckDBBackend()

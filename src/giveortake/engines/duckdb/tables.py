@@ -1,9 +1,33 @@
-"""How sources become tables of DuckDB: files, folders of files, databases, and tables in memory."""
+"""Sources as DuckDB tables: files, databases, tables in memory; loaded copies and Parquet files.
+
+DuckDB databases, in the memory of this process or in a file, which look for nothing on a network.
+
+The columns of a file by its header and its types alone: no row is looked at.
+
+Loaded copies of CSV files, kept in a folder of their user, so that the same file need not be read as text again.
+
+A copy is a database of DuckDB with the rows of the table as it was loaded: exact rows, readable by its user alone. It
+is attached, and read as far as questions need it: a question that was answered before needs none of it. Its name is
+made with a secret of the folder, of the path, of the content, of how cells are read, and of the copy itself. So a copy
+of another content or reading is not found, and one that was damaged, changed or put there by somebody else is noticed,
+removed and made anew. Whatever goes wrong with a copy, the file itself is read. A copy that is removed while it is
+attached can still be read: it is open.
+
+Columns of pandas that hold objects of any kind: read as texts, unless the custodian declares what they are.
+
+Tables as Parquet files, which DuckDB writes.
+
+Public tables as DuckDB reads them: their rows, their values, and which columns are unique.
+
+How sources become tables of DuckDB: files, folders of files, databases, and tables in memory.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +37,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+from giveortake.engines.duckdb import csv_files
 from giveortake.engines.duckdb.csv_files import cast_text, load_csv, require_distinct, separator_of
-from giveortake.engines.duckdb.database import open_database
-from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
-from giveortake.engines.duckdb.pandas_objects import without_objects
-from giveortake.engines.protocol import Source
-from giveortake.engines.registry import not_a_table
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.protocol import PublicColumn, PublicContent, PublicRows, Source, not_a_table
+from giveortake.engines.runtime import is_own
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
+from giveortake.engines.sql.printer import Printer
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, safe_text
 from giveortake.plan import Domain, Kind
 
@@ -28,6 +52,180 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import duckdb
+    import numpy as np
+    import numpy.typing as npt
+
+    from giveortake.engines.runtime import CacheFolder
+
+
+_NO_EXTENSIONS = dict.fromkeys(  # a file of another kind would have them looked for on a network
+    ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"), "false"
+)
+
+
+def open_database(folder: Path | None = None, *, file: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """An empty database, which uses files in the folder when memory is short; or the one in a file."""
+    import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
+
+    memory = {} if folder is None else {"temp_directory": str(folder)}
+    return duckdb.connect(":memory:" if file is None else str(file), config={**memory, **_NO_EXTENSIONS})
+
+
+def held(columns: Mapping[str, npt.NDArray[np.float64 | np.int64 | np.bool_ | np.str_]]) -> Any:
+    """A table of arrays (numbers, truth values or texts) in this process, which can be protected."""
+    arrays = dict(columns)  # by this name DuckDB finds them
+    connection = open_database()
+    connection.execute("SET threads = 1")
+    table = connection.sql("SELECT * FROM arrays")
+    assert arrays is not None  # noqa: S101 (it is read by its name, above)
+    return table
+
+
+def write_table(table: Any, path: Path, name: str) -> None:
+    """Write a table that offers an Arrow stream into a new DuckDB file."""
+    import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
+
+    if path.exists():
+        raise InvalidParameter("path", str(path), "already exists", hint="name a new file")
+    quoted = '"' + name.replace('"', '""') + '"'
+    with open_database() as connection:
+        connection.register("answer", table)
+        try:
+            connection.execute(f"ATTACH {single_quoted(str(path))} AS file")
+            connection.execute(f"CREATE TABLE file.{quoted} AS SELECT * FROM answer")
+            connection.execute("DETACH file")
+        except duckdb.IOException:
+            raise InvalidParameter("path", str(path), "cannot be written", hint="does its folder exist?") from None
+
+
+SMALLEST = 1 << 20  # bytes of a file that is worth a copy
+_RULES = 3  # raised whenever `csv_files` makes another table of the same file
+_CHUNK = 1 << 22
+_ROWS = "kept_rows"  # the table in a copy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a copy is made of: a file, its content by a digest, and how its cells are read."""
+
+    path: str
+    content: str
+    reading: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LoadedCopies:
+    """The copies in a folder. Several processes may use it at the same time."""
+
+    folder: CacheFolder
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> str | None:
+        """Attach the copy of a file and return the name of its table; None if there is no intact copy."""
+        import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+        with suppress(OSError, library.Error):  # somebody removed it, or it is none: then the file itself is read
+            for copy in self._copies(self._names(original)):
+                if self._is_whole(copy):
+                    connection.execute(f"ATTACH {single_quoted(str(copy))} AS {table}_copy (READ_ONLY)")
+                    os.utime(copy)
+                    return f"{table}_copy.{_ROWS}"
+                copy.unlink(missing_ok=True)
+        return None
+
+    def keep(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> None:
+        """Keep a copy of a table, and remove what it replaces and what nobody used for long.
+
+        A folder that cannot be written, or a full disk, means that there is no copy.
+        """
+        import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+        draft = self.folder.draft()
+        try:
+            self.folder.prepare()
+            _write(connection, table, draft)
+            same_path, same_content, same_reading = self._names(original)
+            name = f"{same_path}-{same_content}-{same_reading}-{self._seal(draft)}.duckdb"
+            older = [copy for copy in self._copies((same_path,)) if same_content not in copy.name]
+            draft.replace(self.folder.path / name)
+            for copy in (*older, *self.folder.unused(".duckdb")):
+                copy.unlink(missing_ok=True)
+        except (OSError, library.Error):
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _names(self, original: Original) -> tuple[str, str, str]:
+        import duckdb as library  # noqa: PLC0415 (it is there)
+
+        reading = f"{_RULES} {library.__version__} {original.reading}"
+        texts = (f"path {original.path}", f"content {original.content}", f"reading {original.content} {reading}")
+        path, content, read = map(self.folder.name_of, texts)
+        return path, content, read
+
+    def _copies(self, names: tuple[str, ...]) -> list[Path]:
+        return sorted(self.folder.path.glob(f"{'-'.join(names)}-*.duckdb"))
+
+    def _is_whole(self, copy: Path) -> bool:
+        """Whether a copy is this user's alone, and has the content that its name says."""
+        return is_own(copy) and hmac.compare_digest(copy.stem.rpartition("-")[2], self._seal(copy))
+
+    def _seal(self, copy: Path) -> str:
+        digest = hmac.new(self.folder.secret(), b"copy ", hashlib.sha256)
+        with copy.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, place: Path) -> None:
+    """Write the rows of a table to a new file, all of them or an error."""
+    connection.execute(f"ATTACH {single_quoted(str(place))} AS {table}_draft")
+    try:
+        place.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
+        connection.execute(f"CREATE TABLE {table}_draft.{_ROWS} AS SELECT * FROM {table}")
+    finally:
+        connection.execute(f"DETACH {table}_draft")  # which writes what is not written yet
+
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, dict[str, Kind]]:
+    """The table with texts in place of objects, and the kinds that are declared for those columns.
+
+    Guarantee: what a cell holds decides about that cell alone. DuckDB would look at all of them and choose the type of
+    the column, so that one row could change which rows of everybody count. Of a public table it may: `kinds` is None.
+    """
+    if kinds is None or not hasattr(frame, "isetitem"):  # it is public, or no table
+        return frame, {}
+    objects = [place for place, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
+    texts = frame.copy(deep=False)
+    for place in objects:
+        texts.isetitem(place, frame.iloc[:, place].map(_text).astype("string"))
+    names = [str(frame.columns[place]) for place in objects]
+    return texts, {name: kinds[name] for name in names if kinds.get(name, Kind.TEXT) is not Kind.TEXT}
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as text; None if it is missing, or cannot be converted.
+
+    1.0 is 1, because pandas writes it so beside 2.5. Halves of letters, which no file holds, are U+FFFD.
+    """
+    if isinstance(cell, float):
+        if cell != cell:  # noqa: PLR0124 (not a number)
+            return None
+        return str(int(cell)) if cell.is_integer() else repr(float(cell))
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    try:
+        text = str.__str__(cell) if isinstance(cell, str) else str(cell)
+    except Exception:  # noqa: BLE001 (objects raise what they please, and one of them must not decide about the others)
+        return None
+    return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)
+
 
 _KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Kind.INTEGER),
@@ -39,7 +237,6 @@ _KINDS = {
     "DATE": Kind.DATE,
 }
 _DECIMAL = re.compile(r"DECIMAL\(\d+, ?(\d+)\)")
-_CHUNK = 1 << 22
 _SUFFIXES = "CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db"
 Read = TypeVar("Read")
 
@@ -408,3 +605,85 @@ def _digest_files(paths: list[str], extra: str = "") -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
+    """The name and kind of every column that can be asked about; the kind is None where cells are untyped text.
+
+    Guarantee: nothing depends on any row. Of a CSV file the first record is read, of Parquet files and databases what
+    they say about their types.
+    """
+    if not path.is_file():
+        raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
+    separator = told_without_content(path, lambda: csv_files.separator_of(path))
+    if separator is not None:
+        return told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
+    with open_database() as connection:
+        found = told_without_content(path, lambda: typed_columns(connection, path, table))
+    if not found:
+        raise InvalidParameter("file", path.name, "has no column of a type that can be asked about")
+    return {name: domain.kind for name, domain in found}
+
+
+def write_parquet(table: Any, path: Path, told: str) -> None:
+    """Write a table that offers an Arrow stream to a Parquet file; `told` is its metadata `giveortake`."""
+    write_parquets([(path, table, told)])
+
+
+def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
+    """Write several Parquet files: the path, the table and the metadata of each."""
+    import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
+
+    with open_database() as connection:
+        for path, table, told in files:
+            connection.register("answer", table)
+            try:
+                known = f"KV_METADATA {{giveortake: {single_quoted(told)}}}"
+                connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {known})")
+            except duckdb.IOException:
+                raise InvalidParameter(
+                    "output", str(path), "cannot be written", hint="does its folder exist?"
+                ) from None
+            connection.unregister("answer")
+
+
+def without_metadata(paths: Iterable[Path]) -> Path | None:
+    """The first of some files that does not have this metadata; None if all have it."""
+    import duckdb  # noqa: PLC0415 (as above)
+
+    asked = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"
+    with open_database() as connection:
+        for path in paths:
+            try:
+                found = connection.execute(asked, [str(path)]).fetchone()
+            except duckdb.Error:
+                return path
+            if found is None:
+                return path
+    return None
+
+
+_printer = Printer(DuckDBDialect(), {})
+
+
+def content_of(connection: duckdb.DuckDBPyConnection, loaded: Loaded) -> PublicContent:
+    """What is in a public table that the connection can read."""
+    columns = {name: _column(connection, loaded, name, domain) for name, domain in loaded.source.columns}
+    return PublicContent(loaded.source, columns)
+
+
+def _column(connection: duckdb.DuckDBPyConnection, loaded: Loaded, name: str, domain: Domain) -> PublicColumn:
+    read = _printer.read(name, domain)  # unique as it is joined, not as it is stored
+    text = f"SELECT {read}, count(*) FROM {loaded.text} GROUP BY 1 ORDER BY 1 NULLS LAST"
+    rows = connection.execute(text).fetchall()
+    return PublicColumn(
+        tuple(value for value, _ in rows), all(count == 1 and value is not None for value, count in rows)
+    )
+
+
+def read_here(name: str, source: object, most: int) -> PublicRows:
+    """Read a public table, and at most `most` of its rows, in a database of its own."""
+    with open_database() as connection:
+        loaded = load(connection, name, source, None, None)
+        text = f"SELECT {_printer.read_all(loaded.source.columns)} FROM {loaded.text} AS t"
+        return PublicRows(content_of(connection, loaded), connection.execute(text).fetchmany(most))

@@ -1,18 +1,170 @@
-"""SQL as PostgreSQL reads it."""
+"""SQL as PostgreSQL reads it, with arithmetic that does not raise.
+
+What PostgreSQL cannot run, as far as the question alone shows.
+
+Arithmetic of doubles for PostgreSQL, which raises where others give infinity or zero.
+
+PostgreSQL refuses a sum, product or quotient that overflows, and a product or quotient that is rounded to zero. What is
+written here asks first whether that would happen, by multiplications with powers of two that are exact and in range
+for every pair of arguments, and gives what IEEE 754 says. One case is settled otherwise: a product above half of the
+least number, 2^-1075, by less than a part of 2^-53 is 0 here.
+
+Conditions are tested in the order of a CASE, also where arguments are constants that PostgreSQL computes beforehand.
+
+SQL as PostgreSQL reads it.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.postgres import arithmetic
-from giveortake.engines.postgres.arithmetic import double, once
-from giveortake.engines.postgres.limits import require_columns
+from giveortake.engines.questions import Tally, VectorSum
 from giveortake.engines.sql.dialect import Dialect, double_quoted, single_quoted
+from giveortake.errors import QueryRefused
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from fractions import Fraction
+
+    from giveortake.engines.questions import Asked
+
+
+_MOST_COLUMNS = 1664  # of one SELECT
+_LONGEST_NAME = 63  # bytes; the rest is cut off silently
+_OUR_OWN = 4  # columns that statements add
+
+
+def require_within_limits(asked: Asked) -> None:
+    """Refuse a question whose statement PostgreSQL would refuse or misread."""
+    numbers = 1
+    if isinstance(asked, Tally):
+        numbers = len(asked.summands)
+    elif isinstance(asked, VectorSum):
+        numbers = max(len(asked.values), 2 * len(asked.components))
+    _require_few(len(asked.keys.columns) + numbers)
+    schema = asked.relation.schema
+    for column in asked.keys.columns:
+        if column.values is not None and column.expression.domain(schema).kind is Kind.TEXT:
+            _require_texts(column.values)
+
+
+def require_columns(names: Collection[str]) -> None:
+    """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
+    _require_few(len(names))
+    if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
+        raise QueryRefused(
+            f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
+            hint="take shorter names",
+        )
+
+
+def _require_few(columns: int) -> None:
+    if columns + _OUR_OWN > _MOST_COLUMNS:
+        raise QueryRefused(
+            f"the question takes more than the {_MOST_COLUMNS:,} columns that a SELECT of PostgreSQL may have",
+            hint="ask for fewer numbers at once",
+        )
+
+
+def _require_texts(values: Collection[object]) -> None:
+    if "\0" in "".join(str(value) for value in values):
+        raise QueryRefused(
+            "a key is a text with a NUL character in it, which PostgreSQL does not have",
+            hint="declare only the column's other categories",
+        )
+
+
+_NAME = r'(?:\w+\.)?(?:"(?:[^"]|"")*"|\w+)'
+_TYPE = r"[A-Z ]+"
+_CONSTANT = re.compile(rf"NULL|CAST\('[^']*' AS {_TYPE}\)")
+_SIMPLE = re.compile(rf"{_CONSTANT.pattern}|{_NAME}|CAST\({_NAME} AS {_TYPE}\)")
+_LARGEST_EXPONENT, _LEAST_EXPONENT = 709.782712893384, -745.1332191019411  # e to these is finite, and not zero
+
+
+def once(printed: list[str], write: Callable[[list[str]], str]) -> str:
+    """SQL that `write` makes of arguments, each computed once however often it is needed.
+
+    OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed.
+    """
+    if all(_SIMPLE.fullmatch(text) for text in printed):
+        return write(printed)
+    names = [text if _CONSTANT.fullmatch(text) else f"v.a{index}" for index, text in enumerate(printed)]
+    bound = [f"{text} AS a{index}" for index, text in enumerate(printed) if not _CONSTANT.fullmatch(text)]
+    return f"(SELECT {write(names)} FROM (SELECT {', '.join(bound)} OFFSET 0) AS v)"
+
+
+def double(value: float) -> str:
+    """A double as SQL."""
+    return f"CAST('{value!r}' AS DOUBLE PRECISION)"
+
+
+def two_to(power: int) -> str:
+    """A power of two as SQL."""
+    return double(2.0**power)
+
+
+_INFINITY = double(float("inf"))
+
+
+def total(a: str, b: str) -> str:
+    """The sum. Halves of numbers that large are exact, and their sum is rounded as the sum is."""
+    halves = f"abs(trunc({a}) * {double(0.5)} + trunc({b}) * {double(0.5)})"
+    return (
+        f"CASE WHEN abs({a}) < {two_to(1022)} AND abs({b}) < {two_to(1022)} THEN {a} + {b} "
+        f"WHEN abs({a}) = {_INFINITY} OR abs({b}) = {_INFINITY} THEN {a} + {b} "
+        f"WHEN {halves} >= {two_to(1023)} THEN sign({a}) * {_INFINITY} ELSE {a} + {b} END"
+    )
+
+
+def _usual(a: str, b: str) -> str:
+    """Whether neither the product nor the quotient of two numbers can leave the doubles."""
+    return " AND ".join(f"abs({each}) BETWEEN {two_to(-500)} AND {two_to(500)}" for each in (a, b))
+
+
+def _special(a: str, b: str) -> str:
+    """Whether one of two numbers is zero or infinite: PostgreSQL does not raise then."""
+    return f"{a} = 0 OR {b} = 0 OR abs({a}) = {_INFINITY} OR abs({b}) = {_INFINITY}"
+
+
+def product(a: str, b: str) -> str:
+    """The product.
+
+    Too large: the larger is above 2^511 and the other above 1. Too small: the smaller is below 2^-537, none
+    above 1. Both conditions are tested on arguments that are moved to where they may hold.
+    """
+    larger, smaller = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
+    high = f"greatest({larger}, {two_to(511)}) * {two_to(-600)} * greatest(least({smaller}, {two_to(513)}), 1)"
+    low = f"least({smaller}, {two_to(-537)}) * {two_to(600)} * least(greatest({larger}, {two_to(-600)}), 1)"
+    return (
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} * {b} "
+        f"WHEN {high} >= {two_to(424)} THEN sign({a}) * sign({b}) * {_INFINITY} "
+        f"WHEN {low} <= {two_to(-475)} THEN {double(0.0)} ELSE {a} * {b} END"
+    )
+
+
+def quotient(a: str, b: str) -> str:
+    """The quotient.
+
+    Too large: |a| ≥ |b| · 2^1024, for no quotient of doubles lies halfway. Too small: |a| ≤ |b| · 2^-1075.
+    """
+    high = f"greatest(abs({a}), {two_to(-60)}) * {two_to(-512)} >= least(abs({b}), 1) * {two_to(512)}"
+    low = f"least(abs({a}), 1) * {two_to(512)} <= greatest(abs({b}), 1) * {two_to(-563)}"
+    return (
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL OR {b} = 0 THEN NULL "
+        f"WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} / {b} "
+        f"WHEN {high} THEN sign({a}) * sign({b}) * {_INFINITY} WHEN {low} THEN {double(0.0)} ELSE {a} / {b} END"
+    )
+
+
+def exponential(a: str) -> str:
+    """The exponential."""
+    return (
+        f"CASE WHEN {a} > {double(_LARGEST_EXPONENT)} THEN {_INFINITY} "
+        f"WHEN {a} < {double(_LEAST_EXPONENT)} THEN {double(0.0)} ELSE exp({a}) END"
+    )
+
 
 TYPES: Mapping[Kind, str] = {
     Kind.INTEGER: "BIGINT",
@@ -102,19 +254,19 @@ class PostgresDialect(Dialect):
         return False
 
     def add(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: arithmetic.total(v[0], v[1]))
+        return once([one, other], lambda v: total(v[0], v[1]))
 
     def subtract(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: arithmetic.total(v[0], f"(- {v[1]})"))
+        return once([one, other], lambda v: total(v[0], f"(- {v[1]})"))
 
     def multiply(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: arithmetic.product(v[0], v[1]))
+        return once([one, other], lambda v: product(v[0], v[1]))
 
     def divide(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: arithmetic.quotient(v[0], v[1]))
+        return once([one, other], lambda v: quotient(v[0], v[1]))
 
     def exp(self, real: str) -> str:
-        return once([real], lambda v: arithmetic.exponential(v[0]))
+        return once([real], lambda v: exponential(v[0]))
 
     def floor(self, real: str) -> str:
         return f"floor({real})"

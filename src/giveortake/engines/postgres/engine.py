@@ -1,7 +1,11 @@
-"""PostgreSQL, asked where the table is: by statements in read-only transactions, from which only integers come back.
+"""PostgreSQL, asked where the table is.
+
+PostgreSQL, asked where the table is: by statements in read-only transactions, from which only integers come back.
 
 Statements hold what the question says and nothing of any row, so that a server that logs them logs no data.
 psycopg is imported here alone, when a table of PostgreSQL is registered.
+
+The backend that opens PostgreSQL, for addresses of its servers.
 """
 
 from __future__ import annotations
@@ -15,20 +19,13 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines.failures import failure, out_of_time
-from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
-from giveortake.engines.postgres.limits import require_within_limits
+from giveortake.engines.postgres.dialect import TYPES, PostgresDialect, require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
+from giveortake.engines.runtime import failure, out_of_time
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused, extra
 from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
-
-try:
-    import psycopg
-    from psycopg.pq import TransactionStatus
-except ImportError:  # pragma: no cover (the tests install it)
-    raise NotFound("a table of PostgreSQL needs psycopg", hint=extra("postgres")) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,10 +33,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import Source
-    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.protocol import Engine, Limits, PublicContent, Source
     from giveortake.engines.questions import Asked
     from giveortake.plan import Domain, Scan, Value
+
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+except ImportError:  # pragma: no cover (the tests install it)
+    raise NotFound("a table of PostgreSQL needs psycopg", hint=extra("postgres")) from None
+
 
 _PATIENCE = 30  # seconds to connect
 _PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # operators and functions of others are not found
@@ -323,3 +327,21 @@ def _element(value: Value | Decimal | float) -> str:
             return f"{exact_decimal(value):f}"
         case _:
             return str(value)
+
+
+@final
+class PostgresBackend:
+    """The backend for tables that a URL of PostgreSQL names."""
+
+    name = "postgresql"
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
+
+    def claims(self, source: object) -> bool:
+        return False
+
+    def open(self, source: object, limits: Limits) -> Engine:
+
+        return PostgresEngine(str(source), seconds=limits.seconds)
+
+
+POSTGRES = PostgresBackend()

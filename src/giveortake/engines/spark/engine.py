@@ -1,24 +1,32 @@
-"""Spark, where its tables are: statements run on the cluster, and nothing but aggregates comes back."""
+"""Spark, asked where its tables are.
+
+Sessions of Spark: the one that a source belongs to, and one of our own beside it that no user's setting reaches.
+
+Spark, where its tables are: statements run on the cluster, and nothing but aggregates comes back.
+
+The backend that opens Spark, for its DataFrames, tables of its session and addresses of clusters.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import sys
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 from uuid import uuid4
 
 import numpy as np
 
-from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.protocol import Source
 from giveortake.engines.questions import Bins, Tally
-from giveortake.engines.spark import key_weights
-from giveortake.engines.spark.constants import arrow_table
+from giveortake.engines.runtime import failure, no_question, out_of_time
+from giveortake.engines.spark import groups
 from giveortake.engines.spark.dialect import SparkDialect
-from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
-from giveortake.engines.spark.sessions import session_beside, silent
+from giveortake.engines.spark.groups import KeysInDriver, KeysInFiles, arrow_table
 from giveortake.engines.spark.tables import (
     Files,
     connect,
@@ -31,8 +39,7 @@ from giveortake.engines.spark.tables import (
 )
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine, tallied
-from giveortake.engines.time_limits import no_question
-from giveortake.errors import NotFound, QueryFailed
+from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, extra
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 
@@ -43,11 +50,76 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from giveortake.engines.protocol import FoundUnits
-    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.protocol import Engine, FoundUnits, Limits, PublicContent
     from giveortake.engines.questions import Asked, Distinct, Keys, Persons
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Domain, Kind, Relation, Scan, Value
+
+
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # results are read once
+    "spark.sql.parser.manageParserCaches": "true",  # what the parser learns of each question would stay for ever,
+    "spark.sql.parser.parserDfaCacheFlushRatio": "5",  # gigabytes after many; it forgets at 5 % of the driver's memory
+}
+_FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
+_KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def session_of(source: object) -> SparkSession:
+    """The session that a source belongs to."""
+    if not isinstance(source, str):
+        return source.sparkSession  # type: ignore[attr-defined, no-any-return]  # (a DataFrame, of either kind)
+    try:
+        return connect(source)[0]
+    except GiveOrTakeError:
+        raise
+    except ImportError:
+        raise NotFound("a table of Spark needs pyspark", hint=extra("spark")) from None
+    except Exception:  # noqa: BLE001 (Spark raises whatever it pleases, with addresses in it)
+        raise NotFound(
+            "Spark cannot be started or reached",
+            hint="is Java 17 or newer installed (`java -version`, JAVA_HOME), and does the master answer?",
+        ) from None
+
+
+def session_beside(session: SparkSession) -> SparkSession:
+    """A session on the same cluster, with the settings under which integers are the same everywhere."""
+    beside = session.newSession()
+    for setting in list(beside.conf.getAll):
+        if setting.startswith(_FORGOTTEN):
+            beside.conf.unset(setting)
+    for setting in _KEPT:
+        beside.conf.set(setting, str(session.conf.get(setting)))
+    for setting, value in _SETTINGS.items():
+        beside.conf.set(setting, value)
+    return beside
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep pyspark from logging Spark's error messages."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 (a heavy library)
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
+
 
 Taken = TypeVar("Taken")
 _MANY_GROUPS = {
@@ -192,20 +264,20 @@ class SparkEngine(SQLEngine):
             return
         declared, table = self._declared(persons), str(self._weights(persons.weights))
         with self._heavy(persons, declared) as heavy:
-            yield key_weights.weighted_statement(self._printer, persons, declared, table, heavy)
+            yield groups.weighted_statement(self._printer, persons, declared, table, heavy)
 
     @contextmanager
     def _heavy(self, persons: Persons, declared: Mapping[int, str]) -> Iterator[str | None]:
         """A table of the persons with very many keys, on the cluster; None if there are none."""
         most = persons.relation.most_rows
-        if most is not None and most <= key_weights.FEW_ROWS:
+        if most is not None and most <= groups.FEW_ROWS:
             yield None
             return
         asked = (persons.relation, persons.keys)
         if asked in self._without_heavy:
             yield None
             return
-        with self._kept(key_weights.heavy_statement(self._printer, persons, declared)) as kept:
+        with self._kept(groups.heavy_statement(self._printer, persons, declared)) as kept:
             count = self._guarded(kept, _count)
             if not count:
                 self._without_heavy.add(asked)
@@ -382,3 +454,32 @@ def _persisted(frame: DataFrame) -> DataFrame:
     from pyspark import StorageLevel  # noqa: PLC0415 (a heavy library)
 
     return frame.persist(StorageLevel.DISK_ONLY)
+
+
+_TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
+
+
+@final
+class SparkBackend:
+    """The backend for tables of an active Spark session, or of one that a URL names."""
+
+    name = "spark"
+    schemes: tuple[str, ...] = ("spark", "sc")
+
+    def claims(self, source: object) -> bool:
+        """Whether it is a DataFrame, or names a table of the session that is active; a file of that name goes first."""
+        if type(source).__module__.partition(".")[0] == "pyspark":
+            return True
+        if not isinstance(source, str) or "pyspark" not in sys.modules:
+            return False
+        if not _TABLE_NAME.fullmatch(source) or Path(source).exists():
+            return False
+        session = sys.modules["pyspark.sql"].SparkSession.getActiveSession()
+        return session is not None and bool(session.catalog.tableExists(source))
+
+    def open(self, source: object, limits: Limits) -> Engine:
+
+        return SparkEngine(session_of(source), seconds=limits.seconds)
+
+
+SPARK = SparkBackend()

@@ -1,23 +1,27 @@
-"""An engine that speaks SQL: questions become statements of its dialect, and rows become arrays."""
+"""An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
+
+A cache of limited size, which drops what was not used for longest.
+
+An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import numpy as np
 
-from giveortake.engines.public_tables import read_public_table
-from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.protocol import read_public_table
+from giveortake.engines.questions import Bins, Tally, VectorSum
+from giveortake.engines.runtime import TimeLimit, no_question
 from giveortake.engines.sql import statements, vector_statements
-from giveortake.engines.sql.kept import Kept
-from giveortake.engines.sql.relations import Printer, bounded_name
+from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.engines.time_limits import TimeLimit, no_question
-from giveortake.engines.vector_sums import VectorSum
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -28,11 +32,54 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import FoundUnits, Source
-    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.protocol import FoundUnits, PublicContent, Source
     from giveortake.engines.questions import Asked, Distinct, Found, Keys, Persons
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Relation, Scan, Schema, Value
+
+
+Key = TypeVar("Key")
+Thing = TypeVar("Thing")
+
+
+@final
+class Kept(Generic[Key, Thing]):
+    """A cache of things by their keys, which keeps those that were used last.
+
+    `most` bounds the sum of their sizes after `trim`, so that whoever asks for much once fills nobody else's memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._things: OrderedDict[Key, tuple[Thing, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Key) -> Thing | None:
+        """Return a thing, and note that it was used; None if it is not there."""
+        found = self._things.get(key)
+        if found is None:
+            return None
+        self._things.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Key, thing: Thing, size: int) -> Thing:
+        """Keep a new thing, at least until the next `trim`."""
+        self._things[key] = thing, size
+        self._size += size
+        return thing
+
+    def trim(self, let_go: Callable[[Thing], None] = lambda _thing: None) -> None:
+        """Drop the least recently used things until the total size is at most `most`."""
+        while self._size > self._most:
+            thing, size = self._things.popitem(last=False)[1]
+            self._size -= size
+            let_go(thing)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._things.clear()
+        self._size = 0
+
 
 _MOST_REMEMBERED = 1 << 21  # integers and keys of exact results, so that another price does not read the rows again
 _LARGEST_REMEMBERED = 1 << 20  # of one of them

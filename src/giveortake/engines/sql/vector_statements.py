@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giveortake.engines.questions import MOST_OF_CELL
 from giveortake.engines.sql.statements import LESS, equal, named, quantised, select_rows, told_apart
-from giveortake.engines.vector_sums import MOST_OF_CELL
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from giveortake.engines.questions import Component, Sample, VectorSum
     from giveortake.engines.sql.dialect import Dialect
-    from giveortake.engines.sql.relations import Printer
-    from giveortake.engines.vector_sums import Component, Sample, VectorSum
+    from giveortake.engines.sql.printer import Printer
 
 _NARROW = 1 << 31
 _MANY = 7  # components, from where rows of the same keys are added up before they are unfolded

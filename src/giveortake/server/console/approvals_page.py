@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from giveortake.ledger.listings import minute
+from giveortake.ledger.rules.releases import minute
 from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
 from giveortake.server.console.pages import asking_for, at, page

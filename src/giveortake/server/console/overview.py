@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import accounting
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
-from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.privacy.interpretation import PRIORS, beliefs

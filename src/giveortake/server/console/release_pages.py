@@ -10,7 +10,7 @@ from urllib.parse import quote as in_address
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import shown as shown_fraction
-from giveortake.ledger.listings import asked_of, minute, price_of, without_repeats
+from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
 from giveortake.plot.svg.scales import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
@@ -344,7 +344,7 @@ def _row(record: ReleaseRecord, repeats: int) -> dict[str, Any]:
     return {
         "id": record.id,
         "short": short(record.id),
-        "asked": " ".join(asked_of(record).split()),
+        "asked": " ".join(request_text(record).split()),
         "at": minute(record.at),
         "by": record.analyst or "custodian",
         "repeats": f"asked again {'once' if repeats == 1 else f'{repeats:,} times'}, free" if repeats else "",

@@ -15,7 +15,7 @@ from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
 from giveortake.exact import shown as shown_fraction
-from giveortake.ledger.listings import stated
+from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
 from giveortake.plot.svg.scales import brief
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter

@@ -1,0 +1,463 @@
+"""Questions about long texts, answered in little memory.
+
+Which of a person's rows, keys or values count, chosen without sorting or comparing long texts.
+
+DuckDB writes to disk what does not fit into memory, but not well if lines are thousands of characters long: one person
+who has stored many of them would make a question fail. So lines are copied into a table once. From then on a line is
+represented by little: its person, the hash that orders a person's lines, and a short identity. Where the border between
+lines that count and others runs between two of the same hash, their whole content decides; then these lines are read
+one after another, and no more of them are held than may count.
+
+Keys in the order of their values, when there are too many of them to be sorted in memory.
+
+Relations with long texts that are grouped or ranked, made into tables before a question reads them.
+
+DuckDB cannot always group or rank rows of thousands of characters when memory is short. So rows are copied into a
+table, which spills; short substitutes for their texts are grouped or ranked, and the rows themselves are found by
+number.
+
+Questions about long texts, answered so that no person's texts are sorted, compared or held together.
+
+Nobody can tell by an answer that it was found this way: the same rows, keys and values count as by the statements of
+`giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
+
+from giveortake.engines.duckdb.dialect import parameters, sql_type
+from giveortake.engines.duckdb.tables import open_database
+from giveortake.engines.runtime import limit_of_question, out_of_time
+from giveortake.engines.sql.printer import hash_of, mark, unused
+from giveortake.engines.sql.statements import known_rows, rows_of, told_apart, total_weight
+from giveortake.plan import KeepParts, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from giveortake.engines.questions import Distinct, Persons
+    from giveortake.engines.sql.printer import Printer
+    from giveortake.engines.sql.statements import Coded
+    from giveortake.plan import Domain, Expression, PerPerson, Relation, Scan, Value
+
+
+Line: TypeAlias = "tuple[int, bytes | int, bytes]"  # the number of its border, its identity, its content
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A table of lines, made by `select`. For each value of `by` the first `most` count, by h and then by `content`.
+
+    It has the columns p, h, those of `by` and of `content`. Lines with an equal `identity` count once. If `groups` is
+    stated, p has at most so many codes, the first by the column g.
+    """
+
+    select: str
+    by: tuple[str, ...]
+    identity: str
+    content: tuple[str, ...]
+    most: int
+    groups: int | None = None
+    is_repeated: bool = True  # several lines may have one identity
+
+    def first(self, table: str) -> str:
+        """The lines that count, as far as hashes decide; `following` is the hash of the line that comes next."""
+        by = ", ".join(self.by)
+        grouped = "" if self.groups is None else ", g"
+        once = "DISTINCT " if self.is_repeated else ""
+        lines = f"SELECT {once}{by}{grouped}, h, {self.identity} AS id FROM {table}"
+        rank = "" if self.groups is None else ", dense_rank() OVER (PARTITION BY p ORDER BY g, code) AS place_of_group"
+        placed = (
+            f"SELECT {by}, h, id, row_number() OVER w AS place, lead(h) OVER w AS following{rank} FROM ({lines}) AS l "
+            f"WINDOW w AS (PARTITION BY {by} ORDER BY h, id)"
+        )
+        few = "" if self.groups is None else f" AND place_of_group <= {self.groups}"
+        return f"SELECT {by}, h, id, place, following FROM ({placed}) AS l WHERE place <= {self.most}{few}"
+
+    def borders(self, first: str) -> str:
+        """The hashes shared by lines that count and lines that do not, numbered, with how many of their lines count."""
+        by, same = ", ".join(self.by), self._same("b", "f")
+        torn = f"SELECT {by}, h FROM {first} WHERE place = {self.most} AND following = h"
+        lines = f"SELECT {by}, h FROM {first} AS f SEMI JOIN ({torn}) AS b ON {same}"
+        counted = f"SELECT {by}, h, count(*) AS most FROM ({lines}) AS l GROUP BY {by}, h"
+        return f"SELECT row_number() OVER () AS number, * FROM ({counted}) AS c"
+
+    def contents(self, table: str, borders: str) -> str:
+        """Every line with these hashes: the number of its border, its identity, and a sort key of its content."""
+        content = sort_key(self.content)
+        lines = f"SELECT {', '.join(self.by)}, h, {self.identity} AS id, {content} AS content FROM {table}"
+        return f"SELECT b.number, l.id, l.content FROM ({lines}) AS l JOIN {borders} AS b ON {self._same('b', 'l')}"
+
+    def without(self, first: str, borders: str) -> str:
+        """Leave out the lines of these hashes."""
+        return f"DELETE FROM {first} AS f USING {borders} AS b WHERE {self._same('b', 'f')}"
+
+    def chosen(self, borders: str) -> str:
+        """The lines with these hashes that count; parameters are the numbers of borders and the identities."""
+        by, kind = ", ".join(f"b.{each}" for each in self.by), "BLOB" if self.is_repeated else "BIGINT"
+        given = f"SELECT CAST(unnest(?) AS BIGINT) AS number, CAST(unnest(?) AS {kind}) AS id"
+        return f"SELECT {by}, b.h, c.id, 0, NULL FROM ({given}) AS c JOIN {borders} AS b ON b.number = c.number"
+
+    def _same(self, one: str, other: str) -> str:
+        return " AND ".join(f"{one}.{each} = {other}.{each}" for each in (*self.by, "h"))
+
+
+def least(lines: Iterable[Line], most: Mapping[int, int]) -> list[tuple[int, bytes | int]]:
+    """For each border the first lines by content, `most` of them. No more than these are held."""
+    held: dict[int, list[tuple[bytes, bytes | int]]] = {}
+    for number, identity, content in lines:
+        kept, line = held.setdefault(number, []), (content, identity)
+        place = bisect_left(kept, line)
+        if place < len(kept) and kept[place] == line:
+            continue
+        kept.insert(place, line)
+        del kept[most[number] :]
+    return [(number, identity) for number, kept in held.items() for _, identity in kept]
+
+
+def sort_key(columns: Sequence[str]) -> str:
+    """Several columns as one blob that sorts like them, missing values last; different values have different blobs."""
+    ordered = ", ".join(f"{each}, 'ASC NULLS LAST'" for each in columns)
+    return f"create_sort_key({ordered})"
+
+
+def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> Lines:
+    """The keys of each person, with the columns id and k0, k1 … of the keys."""
+    schema, dialect = persons.relation.schema, printer.dialect
+    kinds = [column.expression.domain(schema).kind for column in persons.keys.columns]
+    names = [f"k{index}" for index in range(len(kinds))]
+    person = schema[str(persons.relation.person)].kind
+    hashed = hash_of(
+        mark(dialect, "r.p", person), *(mark(dialect, f"r.{n}", k) for n, k in zip(names, kinds, strict=True))
+    )
+    columns = [
+        f"{told_apart(dialect, 'r.p', person)} AS p",
+        f"{hashed} AS h",
+        f"{sort_key([told_apart(dialect, f'r.{n}', k) for n, k in zip(names, kinds, strict=True)])} AS id",
+        *(f"r.{name} AS {name}" for name in names),
+    ]
+    select = f"SELECT {', '.join(columns)} FROM {known_rows(printer, persons, declared)}"
+    return Lines(select, ("p",), "id", tuple(names), persons.groups)
+
+
+def units_statement(printer: Printer, persons: Persons, first: str, weights: str | None) -> str:
+    """For the identity of each key, the number of persons that it counts for, or the sum of their weights."""
+    if weights is None:
+        return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
+    counted = f"SELECT id, count(*) OVER (PARTITION BY p) AS m FROM {first}"
+    given = f"SELECT c.id, x.w FROM ({counted}) AS c JOIN {weights} AS x ON c.m = x.m"
+    return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({given}) AS g GROUP BY id"
+
+
+def keys_statement(table: str, units: str, width: int) -> str:
+    """The keys that count for somebody, each with the number of persons or the sum of their weights."""
+    names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index in range(width))
+    return f"SELECT {names}, any_value(u.n) AS n FROM {table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
+
+
+def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
+    """The distinct values of each person in each group, with the columns code, id and v."""
+    assert distinct.bounding is not None  # noqa: S101 (asked only then)
+    schema, dialect = distinct.relation.schema, printer.dialect
+    person, kind = schema[str(distinct.relation.person)].kind, distinct.of.domain(schema).kind
+    found = f"({rows_of(printer, distinct)}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
+    lines = f"SELECT r.p AS p, {coded.code()} AS code, r.v0 AS v FROM {found}"
+    whose, group = mark(dialect, "p", person), mark(dialect, "code", Kind.INTEGER)
+    columns = [
+        f"{told_apart(dialect, 'p', person)} AS p",
+        "code",
+        f"{hash_of(whose, group)} AS g",
+        f"{hash_of(whose, group, mark(dialect, 'v', kind))} AS h",
+        f"{sort_key([told_apart(dialect, 'v', kind)])} AS id",
+        "v",
+    ]
+    select = f"SELECT {', '.join(columns)} FROM ({lines}) AS l"
+    return Lines(select, ("p", "code"), "id", ("v",), distinct.bounding.rows, distinct.bounding.groups)
+
+
+def numbers_statement(first: str) -> str:
+    """How many values count in each group."""
+    return f"SELECT code, count(DISTINCT id) AS n FROM {first} GROUP BY code"
+
+
+def row_lines(printer: Printer, scan: Scan) -> Lines:
+    """The rows of each person, with the columns c0, c1 … of the table."""
+    assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
+    dialect, named = printer.dialect, scan.table.columns
+    person = dialect.identifier(str(scan.table.person))
+    columns = [
+        f"{told_apart(dialect, person, scan.table.schema[str(scan.table.person)].kind)} AS p",
+        f"{printer.hash_of_row(scan)} AS h",
+        *(f"{dialect.identifier(name)} AS c{place}" for place, (name, _) in enumerate(named)),
+    ]
+    select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
+    content = tuple(f"c{place}" for place in range(len(named)))
+    return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
+
+
+def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
+    """The rows that count, under the names of the table."""
+    named = enumerate(name for name, _ in scan.table.columns)
+    columns = ", ".join(f"l.c{place} AS {printer.dialect.identifier(name)}" for place, name in named)
+    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
+
+
+Result = TypeVar("Result")
+
+_AT_ONCE = 1 << 15  # keys that are sent at once: nothing interrupts that
+
+
+def ordered(
+    lists: Iterable[list[tuple[Value, ...]]], domains: Sequence[Domain], folder: Path, size: int
+) -> Iterator[list[tuple[Value, ...]]]:
+    """Yield all keys in order, `size` at a time. DuckDB sorts them, with files in the folder when memory is short.
+
+    It is interrupted when the time of the question is over.
+    """
+    types = [sql_type(domain) for domain in domains]
+    with open_database(folder) as connection:
+        connection.execute("SET memory_limit = '256MB'")
+        named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
+        connection.execute(f"CREATE TABLE keys ({named})")
+        places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
+        for rows in lists:
+            for start in range(0, len(rows), _AT_ONCE):
+                sent = parameters(rows[start : start + _AT_ONCE])
+                _in_time(connection, lambda: connection.execute(f"INSERT INTO keys SELECT {places}", sent))  # noqa: B023 (called at once)
+        order = ", ".join(f"k{index} NULLS LAST" for index in range(len(types)))
+        _in_time(connection, lambda: connection.execute(f"SELECT * FROM keys ORDER BY {order}"))
+        while rows := _in_time(connection, lambda: connection.fetchmany(size)):
+            yield rows
+
+
+def _in_time(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
+    """Run work of the database within the time of the question."""
+    limit = limit_of_question()
+    with limit.interrupting(connection.interrupt):
+        try:
+            return work()
+        except Exception as error:
+            kind = type(error)
+            if not limit.is_over:
+                raise
+    raise out_of_time(kind)
+
+
+def part_lines(printer: Printer, relation: KeepParts) -> Lines:
+    """The rows of the source as lines; of each person, those in the first parts count."""
+    dialect, schema, names = printer.dialect, relation.schema, list(relation.schema)
+    person, column = dialect.identifier(str(relation.person)), dialect.identifier(relation.column)
+    whose, kind = schema[str(relation.person)].kind, schema[relation.column].kind
+    columns = [
+        f"{told_apart(dialect, person, whose)} AS p",
+        f"{hash_of(mark(dialect, person, whose), mark(dialect, column, kind))} AS h",
+        f"{sort_key([told_apart(dialect, column, kind)])} AS id",
+        *_numbered(printer, names),
+    ]
+    select = f"SELECT {', '.join(columns)} FROM ({printer.relation(relation.source)}) AS t"
+    return Lines(select, ("p",), "id", (f"c{names.index(relation.column)}",), relation.most)
+
+
+def parts_statement(printer: Printer, relation: KeepParts, table: str, first: str) -> str:
+    """The rows that count, under their column names."""
+    columns = ", ".join(_named(printer, list(relation.schema)))
+    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
+
+
+def _read(relation: PerPerson) -> list[str]:
+    """The columns of the source that are copied: the person, the keys and what features are made of."""
+    inside = {column for each in relation.computed() for column in each.columns()}
+    return [name for name in relation.source.schema if name in {str(relation.person), *relation.keys, *inside}]
+
+
+def person_rows_statement(printer: Printer, relation: PerPerson) -> str:
+    """The rows of the source, with the columns c0, c1 … of what is copied."""
+    names = _read(relation)
+    return f"SELECT {', '.join(_numbered(printer, names))} FROM ({printer.relation(relation.source, names)}) AS t"
+
+
+def groups_statement(printer: Printer, relation: PerPerson, table: str) -> str:
+    """For each person and their keys the number of one of their rows, and f0, f1 … of the features."""
+    dialect, schema, names = printer.dialect, relation.source.schema, _read(relation)
+    number = unused("row_number", names)
+    rows = f"SELECT {', '.join(_named(printer, names))}, rowid AS {number} FROM {table} AS l"
+    groups = (
+        told_apart(dialect, dialect.identifier(key), schema[key].kind) for key in (str(relation.person), *relation.keys)
+    )
+    features = [f"{printer.feature(each, schema)} AS f{place}" for place, (_, each) in enumerate(relation.features)]
+    listed = ", ".join([f"min({number}) AS number", *features])
+    return f"SELECT {listed} FROM ({rows}) AS t GROUP BY {', '.join(groups)}"
+
+
+def grouped_statement(printer: Printer, relation: PerPerson, table: str, groups: str) -> str:
+    """One row for each person and their keys, under the names of the relation."""
+    names, keys = _read(relation), (str(relation.person), *relation.keys)
+    columns = [column for name, column in zip(names, _named(printer, names), strict=True) if name in keys]
+    columns += [
+        f"g.f{place} AS {printer.dialect.identifier(name)}" for place, (name, _) in enumerate(relation.features)
+    ]
+    return f"SELECT {', '.join(columns)} FROM {table} AS l JOIN {groups} AS g ON l.rowid = g.number"
+
+
+def _numbered(printer: Printer, names: Sequence[str]) -> list[str]:
+    return [f"{printer.dialect.identifier(name)} AS c{place}" for place, name in enumerate(names)]
+
+
+def _named(printer: Printer, names: Sequence[str]) -> list[str]:
+    return [f"l.c{place} AS {printer.dialect.identifier(name)}" for place, name in enumerate(names)]
+
+
+NARROW = 255  # bytes of a line that DuckDB sorts and compares well when memory is short
+_NUMBER = 8  # bytes of a value that is no text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The calls by which an engine runs statements: it reads rows, all or one by one, and makes and drops tables."""
+
+    rows: Callable[[str], list[tuple[Any, ...]]]
+    one_by_one: Callable[[str, Callable[[Iterator[Any]], Any]], Any]
+    execute: Callable[[str, list[Any] | None], None]
+    make: Callable[[str, str], None]
+    drop: Callable[[str], None]
+
+
+@final
+class WideRows:
+    """Answers questions about rows that DuckDB may fail to sort or group when memory is short."""
+
+    def __init__(self, printer: Printer, tables: Tables) -> None:
+        self._printer = printer
+        self._tables = tables
+        self._numbers = count()
+
+    # -- whether rows are wide ----------------------------------------------------------------------------------
+
+    def has_wide_keys(self, persons: Persons) -> bool:
+        """Whether the keys of some person are long."""
+        keys = [column.expression for column in persons.keys.columns]
+        return persons.relation.person is not None and self._is_wide(persons, "k", keys)
+
+    def has_wide_values(self, distinct: Distinct) -> bool:
+        """Whether the values of some person are long."""
+        return distinct.bounding is not None and self._is_wide(distinct, "v", [distinct.of])
+
+    def has_wide_rows(self, scan: Scan) -> bool:
+        """Whether the rows of a table are long."""
+        columns = [(self._name(name), domain.kind) for name, domain in scan.table.columns]
+        return self._any_wide(self._printer.stored(scan), columns)
+
+    def is_wide(self, relation: KeepParts | PerPerson) -> bool:
+        """Whether the rows that a relation ranks are long, or what it groups by beside the person."""
+        schema = relation.source.schema
+        names = list(schema) if isinstance(relation, KeepParts) else [str(relation.person), *relation.keys]
+        columns = [(self._name(name), schema[name].kind) for name in names]
+        return len(names) > 1 and self._any_wide(self._printer.relation(relation.source, names), columns)
+
+    def _is_wide(self, asked: Persons | Distinct, letter: str, of: Sequence[Expression]) -> bool:
+        schema = asked.relation.schema
+        columns = [(f"{letter}{place}", each.domain(schema).kind) for place, each in enumerate(of)]
+        columns.append(("p", schema[str(asked.relation.person)].kind))
+        return self._any_wide(rows_of(self._printer, asked), columns)
+
+    def _any_wide(self, source: str, columns: Sequence[tuple[str, Kind]]) -> bool:
+        if _is_never_wide(columns):
+            return False
+        ((is_wide,),) = self._tables.rows(_is_wide_statement(source, columns))
+        return bool(is_wide)
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def keys(self, persons: Persons, declared: Mapping[int, str], weights: str | None) -> list[tuple[Any, ...]]:
+        """The keys that count for somebody, each with the number of persons, or the sum of their weights."""
+        lines = key_lines(self._printer, persons, declared)
+        with (
+            self._first(lines) as (table, first),
+            self._made(units_statement(self._printer, persons, first, weights)) as units,
+        ):
+            return self._tables.rows(keys_statement(table, units, len(persons.keys.columns)))
+
+    def numbers(self, distinct: Distinct, coded: Coded) -> list[tuple[Any, ...]]:
+        """Codes, each with the number of distinct values that count."""
+        with self._first(value_lines(self._printer, distinct, coded)) as (_, first):
+            return self._tables.rows(numbers_statement(first))
+
+    # -- relations ----------------------------------------------------------------------------------------------
+
+    def make_few_rows(self, scan: Scan, made: str) -> None:
+        """Make a table of the rows that count."""
+        with self._first(row_lines(self._printer, scan)) as (table, first):
+            self._tables.make(made, rows_statement(self._printer, scan, table, first))
+
+    def make_relation(self, relation: KeepParts | PerPerson, made: str) -> None:
+        """Make a table of a relation."""
+        if isinstance(relation, KeepParts):
+            with self._first(part_lines(self._printer, relation)) as (table, first):
+                self._tables.make(made, parts_statement(self._printer, relation, table, first))
+            return
+        with (
+            self._made(person_rows_statement(self._printer, relation)) as rows,
+            self._made(groups_statement(self._printer, relation, rows)) as groups,
+        ):
+            self._tables.make(made, grouped_statement(self._printer, relation, rows, groups))
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _first(self, lines: Lines) -> Iterator[tuple[str, str]]:
+        """Make a table of lines and one of those that count, for a while."""
+        with self._made(lines.select) as table, self._made(lines.first(table)) as first:
+            with self._made(lines.borders(first)) as borders:
+                most = dict(self._tables.rows(f"SELECT number, most FROM {borders}"))
+                if most:
+                    self._settle(lines, table, first, borders, most)
+            yield table, first
+
+    def _settle(self, lines: Lines, table: str, first: str, borders: str, most: Mapping[int, int]) -> None:
+        """Decide by content which lines count, where some lines of one hash do and others do not."""
+        found = self._tables.one_by_one(lines.contents(table, borders), lambda read: least(read, most))
+        numbers, identities = ([line[place] for line in found] for place in range(2))
+        self._tables.execute(lines.without(first, borders), None)
+        self._tables.execute(f"INSERT INTO {first} {lines.chosen(borders)}", [numbers, identities])
+
+    @contextmanager
+    def _made(self, select: str) -> Iterator[str]:
+        """Make a table by a SELECT, and drop it afterwards."""
+        table = f"passing_{next(self._numbers)}"
+        self._tables.make(table, select)
+        try:
+            yield table
+        finally:
+            self._tables.drop(table)
+
+    def _name(self, column: str) -> str:
+        return self._printer.dialect.identifier(column)
+
+
+def ranked_or_grouped(relation: Relation) -> Iterator[Relation]:
+    """Yield all relations inside of one, and itself, sources first."""
+    for source in relation.sources:
+        yield from ranked_or_grouped(source)
+    yield relation
+
+
+def _is_never_wide(columns: Sequence[tuple[str, Kind]]) -> bool:
+    """Whether rows of these columns are short, whatever is in them."""
+    return all(kind is not Kind.TEXT for _, kind in columns) and _NUMBER * len(columns) <= NARROW
+
+
+def _is_wide_statement(source: str, columns: Sequence[tuple[str, Kind]]) -> str:
+    """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
+    texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
+    numbers = _NUMBER * (len(columns) - len(texts))
+    return f"SELECT coalesce(max({' + '.join([str(numbers), *texts])}), 0) > {NARROW} FROM ({source}) AS r"

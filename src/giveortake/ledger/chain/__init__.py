@@ -1,0 +1,1 @@
+"""The chain of entries: stored, hashed, indexed, and protected against rollback by a high-water mark."""

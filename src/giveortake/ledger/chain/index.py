@@ -1,0 +1,292 @@
+"""Authenticated indexes: hashes that vouch for entries, and where in the chain something is.
+
+Hashes that vouch for every entry, without all entries in memory: those of the last ones, and of every sixteenth.
+
+Guarantee: an entry is given out only if a chain of hashes leads to it from one that is known: every entry holds the
+hash of the one before, so whoever knows the hash of a later one can check all on the way to it.
+
+Where in the chain something is: which entry has this key, asks this question, settles this reservation.
+
+What a ledger of a million charges has to look up does not fit into memory. It lies in a table of the database, as pairs
+of a name's hash and the number of an entry, in 65,536 buckets, and the chain commits to every bucket: a checkpoint
+holds, for each, the hash of all its pairs, one after the other.
+
+Guarantee: whoever looks something up reads its whole bucket and compares it with that hash. So nothing is found that
+the chain does not say, and nothing that it says is missed: a pair that was changed, moved, added or deleted is
+LedgerDamaged for whoever would have been misled. Pairs since the checkpoint are kept in memory, and are not read.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from struct import Struct
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import LedgerDamaged
+from giveortake.ledger.chain.entries import INDEX, NOTHING, RESTORE, canonical, read_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from giveortake.ledger.chain.entries import Entry, Json
+    from giveortake.ledger.chain.store import Transaction
+
+
+STRIDE = 16  # every so many entries one hash is kept for good
+_CHUNK = 256  # hashes that are stored, read and checked together
+_HASH = 32  # bytes
+_PREVIOUS = b',"previous":"'  # how the end of every body begins
+
+
+@final
+class Array:
+    """A long list of hashes in chunks that are read when needed; `top` holds the hash of each chunk.
+
+    Guarantee: what `get` returns is what was set when `top` was written down, or LedgerDamaged.
+    """
+
+    def __init__(self, name: str, top: list[str] | None = None, until: int = 0) -> None:
+        self.name = name
+        self.top = list(top or ())
+        self._until = until  # the checkpoint whose chunks are meant
+        self._chunks: dict[int, bytes | bytearray] = {}
+        self._changed: set[int] = set()
+
+    def copy(self) -> Array:
+        """A copy, which can be changed by itself."""
+        twin = Array(self.name, self.top, self._until)
+        twin._chunks = dict(self._chunks)
+        return twin
+
+    def get(self, place: int, reader: Transaction | None) -> bytes:
+        """The hash at a place; zeros where none was set."""
+        chunk, within = divmod(place, _CHUNK)
+        return bytes(self._chunk(chunk, reader)[within * _HASH : (within + 1) * _HASH])
+
+    def set(self, place: int, value: bytes, reader: Transaction | None) -> None:
+        """Set the hash at a place; call `seal` before reading `top` again."""
+        chunk, within = divmod(place, _CHUNK)
+        if chunk not in self._changed:
+            self._chunks[chunk] = bytearray(self._chunk(chunk, reader))
+            self._changed.add(chunk)
+        self._chunks[chunk][within * _HASH : (within + 1) * _HASH] = value  # type: ignore[index]  # (made one above)
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """The hashes in memory that were set, each with its place."""
+        for chunk, content in sorted(self._chunks.items()):
+            for within in range(_CHUNK):
+                value = bytes(content[within * _HASH : (within + 1) * _HASH])
+                if value != bytes(_HASH):
+                    yield chunk * _CHUNK + within, value
+
+    def seal(self) -> dict[int, bytes]:
+        """Put the hashes of the changed chunks into `top`, and return these chunks by their place."""
+        changed = {place: bytes(self._chunks[place]) for place in sorted(self._changed)}
+        for place, content in changed.items():
+            self.top += [""] * (place + 1 - len(self.top))
+            self.top[place] = sha256(content).hexdigest()
+        self._changed.clear()
+        return changed
+
+    def _chunk(self, place: int, reader: Transaction | None) -> bytes | bytearray:
+        found = self._chunks.get(place)
+        if found is None:
+            if place >= len(self.top) or not self.top[place]:
+                return bytes(_CHUNK * _HASH)
+            read = None if reader is None else reader.chunk(self.name, place, self._until)
+            if read is None or sha256(read).hexdigest() != self.top[place]:
+                raise LedgerDamaged(f"the {self.name} of a checkpoint are not what the chain says", hint=RESTORE)
+            found = self._chunks[place] = read
+        return found
+
+
+@final
+class Hashes:
+    """The hashes of a chain: in memory from entry `base` on, before that one of every sixteen, in chunks."""
+
+    def __init__(self, base: int = 0, last: str = NOTHING, anchors: Array | None = None) -> None:
+        self.base = base
+        self.anchors = anchors or Array("anchors")
+        self._tail = bytearray.fromhex(last)
+        self._sealed = base  # how far one of every sixteen is in the chunks
+
+    @property
+    def head(self) -> int:
+        """The number of the last entry."""
+        return self.base + len(self._tail) // _HASH - 1
+
+    def append(self, new: str) -> None:
+        """Add the hash of one more entry."""
+        self._tail += bytes.fromhex(new)
+
+    def of(self, number: int, reader: Transaction | None) -> str:
+        """The hash of an entry; for 0, the constant that the first entry follows."""
+        if number >= self.base:
+            place = (number - self.base) * _HASH
+            return self._tail[place : place + _HASH].hex()
+        if not number:
+            return NOTHING
+        return self.entry(number, reader).hash if number % STRIDE else self._anchor(number, reader)
+
+    def entry(self, number: int, reader: Transaction | None) -> Entry:
+        """One entry, checked against a hash that is known."""
+        return self.page(number, number, reader)[0]
+
+    def page(self, start: int, stop: int, reader: Transaction | None) -> list[Entry]:
+        """The entries from `start` to `stop`, each checked against a hash that is known."""
+        end = stop if stop >= self.base else min(-(-stop // STRIDE) * STRIDE, self.base)
+        rows = [] if reader is None else reader.between(start, end)
+        if [row[0] for row in rows] != list(range(start, end + 1)):
+            raise LedgerDamaged(f"an entry between {start} and {end} is missing", hint=RESTORE)
+        expected = self.of(end, reader) if end >= self.base else self._anchor(end, reader)
+        found = []
+        for number, body, stored in reversed(rows):
+            if number <= stop:
+                entry = read_entry(number, body, stored)
+                here, expected_before = entry.hash, entry.previous
+                found.append(entry)
+            else:
+                here, expected_before = _passed(body)
+            if here != expected:
+                raise LedgerDamaged(f"entry {number} was replaced", hint=RESTORE)
+            expected = expected_before
+        return found[::-1]
+
+    def sealed(self, reader: Transaction | None) -> Array:
+        """The list that holds one of every sixteen hashes so far."""
+        anchors = self.anchors.copy()
+        for place in range(self._sealed // STRIDE + 1, self.head // STRIDE + 1):
+            anchors.set(place - 1, bytes.fromhex(self.of(place * STRIDE, reader)), reader)
+        return anchors
+
+    def advance(self, anchors: Array, *, forget: bool) -> None:
+        """Go on with a list that was sealed; with `forget`, only the last hash stays in memory."""
+        self.anchors, self._sealed = anchors, self.head
+        if forget:
+            self.base, self._tail = self.head, self._tail[-_HASH:]
+
+    def _anchor(self, number: int, reader: Transaction | None) -> str:
+        return self.anchors.get(number // STRIDE - 1, reader).hex()
+
+
+def _passed(body: object) -> tuple[str, str]:
+    """The hash of an entry that is only on the way to another one, and the previous hash, which its body ends with."""
+    written = body.encode() if isinstance(body, str) else body
+    if not isinstance(written, bytes) or written[-79:-66] != _PREVIOUS:
+        raise LedgerDamaged("an entry is not stored as an entry is", hint=RESTORE)
+    return sha256(written).hexdigest(), written[-66:-2].decode("ascii", "replace")
+
+
+BUCKETS = 1 << 16
+_MOST_KEPT = 512  # buckets
+_NAME = 16  # bytes
+_PLACES = Struct(">4I")  # a name as four places in a sieve
+_BITS = 16  # of a sieve for every name: one in three hundred that it lets through was never added
+
+
+def name_of(kind: str, *parts: Json) -> bytes:
+    """The name under which an entry is found: 128 bits of a hash."""
+    return sha256(canonical([kind, *parts]).encode("ascii")).digest()[:_NAME]
+
+
+def bucket_of(name: bytes) -> int:
+    """The bucket that a name belongs to."""
+    return int.from_bytes(name[:2], "big")
+
+
+def chained(before: bytes, number: int, name: bytes) -> bytes:
+    """The hash of a bucket after one more pair."""
+    return sha256(before + number.to_bytes(8, "big") + name).digest()
+
+
+@final
+class Sieve:
+    """A Bloom filter of names, in two bytes each; a few that were not added pass it too [Blo70].
+
+    Guarantee: every name that was added is in it, however many there are; so whoever is not in it was never added.
+    """
+
+    def __init__(self, names: int) -> None:
+        self._mask = (1 << min(32, (_BITS * names).bit_length())) - 1
+        self._bits = bytearray((self._mask >> 3) + 1)
+
+    def add(self, name: bytes) -> None:
+        """Add a name."""
+        for place in _PLACES.unpack(name):
+            self._bits[(place & self._mask) >> 3] |= 1 << (place & 7)
+
+    def __contains__(self, name: bytes) -> bool:
+        bits, mask = self._bits, self._mask
+        return all(bits[(place & mask) >> 3] >> (place & 7) & 1 for place in _PLACES.unpack(name))
+
+
+@final
+class Finds:
+    """Entries by their names: those after entry `base` in memory, those before in the database.
+
+    With a `sieve`, which has to be there from the first name on, only what it lets through is looked up there.
+    """
+
+    def __init__(self, base: int = 0, buckets: Array | None = None, sieve: Sieve | None = None) -> None:
+        self.base = base
+        self._sieve = sieve
+        self.buckets = buckets or Array("finds")
+        self._pairs: list[tuple[int, int, bytes]] = []  # bucket, number, name: since the hashes of buckets were sealed
+        self._here: dict[bytes, list[int]] = {}
+        self._read: dict[int, dict[bytes, list[int]]] = {}
+
+    def add(self, number: int, name: bytes) -> tuple[int, int, bytes]:
+        """Note that an entry is found by a name, and return the row for the database."""
+        row = bucket_of(name), number, name
+        self._pairs.append(row)
+        self._here.setdefault(name, []).append(number)
+        if self._sieve is not None:
+            self._sieve.add(name)
+        return row
+
+    def numbers(self, name: bytes, reader: Transaction | None) -> list[int]:
+        """The entries that are found by a name, in order."""
+        here = self._here.get(name, [])
+        if not self.base or (self._sieve is not None and name not in self._sieve):
+            return here
+        bucket = bucket_of(name)
+        known = self._read.get(bucket)
+        if known is None:
+            known = self._bucket(bucket, reader)
+        return known.get(name, []) + here
+
+    def sealed(self, reader: Transaction | None) -> Array:
+        """The hashes of all buckets so far."""
+        buckets = self.buckets.copy()
+        for bucket, number, name in sorted(self._pairs):
+            buckets.set(bucket, chained(buckets.get(bucket, reader), number, name), reader)
+        return buckets
+
+    def advance(self, buckets: Array, base: int, *, forget: bool) -> None:
+        """Go on with the hashes that were sealed; with `forget`, pairs up to `base` are looked up from now on."""
+        self.buckets = buckets
+        self._pairs.clear()
+        if forget:
+            self.base = base
+            self._here.clear()
+            self._read.clear()
+
+    def _bucket(self, bucket: int, reader: Transaction | None) -> dict[bytes, list[int]]:
+        rows = () if reader is None else reader.finds(bucket, self.base)
+        hashed, found = folded(rows)
+        if hashed != self.buckets.get(bucket, reader):
+            raise LedgerDamaged(INDEX, hint=RESTORE)
+        if len(self._read) >= _MOST_KEPT:
+            self._read.clear()
+        self._read[bucket] = found
+        return found
+
+
+def folded(rows: Iterable[tuple[int, bytes]]) -> tuple[bytes, dict[bytes, list[int]]]:
+    """The chained hash of a bucket's pairs, and the numbers of entries by name."""
+    hashed = bytes(32)
+    found: dict[bytes, list[int]] = {}
+    for number, name in rows:
+        hashed = chained(hashed, number, name)
+        found.setdefault(name, []).append(number)
+    return hashed, found

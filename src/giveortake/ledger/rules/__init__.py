@@ -1,0 +1,1 @@
+"""What may enter the chain: registration, budgets, admission, reservations, approvals, releases."""

@@ -1,0 +1,326 @@
+"""Approvals and access tokens, and when they expire.
+
+Expiry of tokens and approvals: the only thing in a ledger that the clock decides.
+
+Approvals: large spends that wait for the custodian, what they would ask, and what was decided about them.
+
+A decision covers one question about one version of the data at one price. An approval lets it through once.
+
+Tokens: secrets that prove who is asking, each shown once; the ledger holds only its hash.
+
+A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove it. The ledger holds the SHA-256 of its
+text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets drawn by the operating system
+nobody guesses one however fast the hash is, so that a slow one would only make every request slower.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+from giveortake.advice import Advice
+from giveortake.errors import AccessDenied, AllowanceExceeded, ApprovalDenied, InvalidParameter, NotFound
+from giveortake.ledger.chain.entries import approval_digests, digest, event_from_dict
+from giveortake.ledger.rules.registration import named
+
+if TYPE_CHECKING:
+    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.entries import Json
+    from giveortake.ledger.state.state import Requested, Token
+    from giveortake.privacy.events import Event
+
+
+Expiry: TypeAlias = "datetime | timedelta | str"
+
+_HINT = Advice("{moment}")
+
+
+def expiry(said: Expiry, now: datetime) -> str:
+    """The moment of an expiry as an entry holds it, in UTC. A day alone means its end; the past is refused.
+
+    >>> expiry("2027-01-31", datetime(2026, 12, 1, tzinfo=UTC))
+    '2027-01-31T23:59:59.999999+00:00'
+    """
+    try:
+        found = _moment(said, now)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise InvalidParameter("expires", said, "is not a date or a time", hint=_HINT)
+    if found <= now:
+        raise InvalidParameter("expires", said, "is in the past", hint=_HINT)
+    return found.isoformat()
+
+
+def has_passed(expires: str | None, now: datetime) -> bool:
+    """Whether an expiry has passed; None never does."""
+    return expires is not None and datetime.fromisoformat(expires) <= now
+
+
+def _moment(said: object, now: datetime) -> datetime | None:
+    if isinstance(said, timedelta):
+        return now + said
+    if isinstance(said, str):
+        found = datetime.fromisoformat(said)
+        said = found.date() if len(said) <= len("2027-01-31") else found
+    if isinstance(said, datetime):
+        return None if said.tzinfo is None else said.astimezone(UTC)
+    return datetime.combine(said, time.max, UTC) if isinstance(said, date) else None
+
+
+State: TypeAlias = Literal["waiting", "approved", "denied", "expired", "used"]
+
+_REQUESTS = 1 << 47
+_WAITING = 100  # large spends of one analyst
+_TOLD = ("analyst", "dataset", "event", "key", "question", "request", "version")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A large spend that somebody asked for: what it asks, what it spends, by whom, and what became of it.
+
+    `asked` is the question in words, `record` the exact question if it is known (see `ReleaseRecord`). `event` is what
+    would be charged.
+    """
+
+    request: int
+    state: State
+    at: str
+    analyst: str | None
+    dataset: str
+    version: str
+    event: Event
+    asked: str | None
+    record: Any
+    reason: str | None = None
+    by: str | None = None
+    decided: str | None = None
+    expires: str | None = None
+
+
+def listed_approvals(draft: Draft, *, analyst: str | None, waiting: bool) -> list[Approval]:
+    """List the requests of everybody or of one analyst, oldest first; with `waiting`, only those that wait.
+
+    Of each analyst's closed requests, only the last two hundred are listed; the entries hold all.
+    """
+    return [
+        _approval(draft, each)
+        for each in draft.book.requests_by_id.values()
+        if (analyst is None or each.analyst == analyst) and (not waiting or each.state == "waiting")
+    ]
+
+
+def waiting(draft: Draft) -> list[int]:
+    """The numbers of the requests that wait."""
+    return sorted(each.id for each in draft.book.requests.values() if each.state == "waiting")
+
+
+def _approval(draft: Draft, request: Requested) -> Approval:
+    asked = draft.stored(request.number)
+    decided = None if request.decision is None else draft.stored(request.decision)
+    said: dict[str, Any] = {} if decided is None else dict(decided.content)
+    content = asked.content
+    return Approval(
+        request.id,
+        "expired" if _is_over(draft, request) else request.state,
+        asked.at,
+        content["analyst"],
+        content["dataset"],
+        content["version"],
+        event_from_dict(content["event"]),
+        content.get("asked"),
+        content.get("record"),
+        reason=said.get("reason"),
+        by=said.get("by"),
+        decided=None if decided is None else decided.at,
+        expires=request.expires,
+    )
+
+
+def _is_over(draft: Draft, request: Requested) -> bool:
+    return request.state == "approved" and has_passed(request.expires, draft.moment())
+
+
+def approve(draft: Draft, request: int, reason: str, expires: Expiry | None) -> None:
+    """Let one large spend through, once; also one that was denied before."""
+    known = _open(draft, request)
+    content = _decision(known, reason)
+    if expires is not None:
+        content["expires"] = expiry(expires, draft.moment())
+    draft.add("approved", content)
+
+
+def deny(draft: Draft, request: int, reason: str) -> None:
+    """Refuse one large spend, also if it was approved and not used yet. Its asker is told so, and why."""
+    known = _open(draft, request)
+    draft.add("denied", _decision(known, reason))
+
+
+def _decision(request: Requested, reason: str) -> dict[str, Json]:
+    return {"request": request.digest, "analyst": request.analyst, "reason": named("reason", reason)}
+
+
+def _open(draft: Draft, request: int) -> Requested:
+    known = draft.book.requests_by_id.get(request) if type(request) is int else None
+    if known is None or known.state == "used" or draft.book.requests.get(known.digest) is not known:
+        raise NotFound(f"no request {request} waits for approval", hint=f"waiting: {waiting(draft) or 'none'}")
+    return known
+
+
+def decide(draft: Draft, content: dict[str, Any]) -> int | None:
+    """Return None if a large spend is approved now; else the number of the request under which it waits.
+
+    ApprovalDenied if the custodian has refused it. An expired approval is requested again. An approval covers what is
+    asked, not its idempotency key: whoever asks again has another key. Only a question without a name is recognised by
+    its key.
+    """
+    known = _known(draft, content)
+    if known is not None and known.state == "denied":
+        assert known.decision is not None  # noqa: S101 (an entry says so)
+        reason = draft.stored(known.decision).content["reason"]
+        raise ApprovalDenied(
+            f"the custodian has denied this spend: {reason}; nothing was charged",
+            request=known.id,
+            reason=reason,
+            hint="ask for less, or talk to the custodian",
+        )
+    if known is not None and known.state == "approved" and not _is_over(draft, known):
+        return None
+    if known is not None and known.state == "waiting":
+        return known.id
+    _require_patience(draft, content["analyst"])
+    new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
+    told = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
+    any_key = {} if content["question"] is None else {"any_key": True}
+    draft.add("requested", {"id": new, **told, **any_key})
+    return new
+
+
+def is_approved(draft: Draft, content: dict[str, Any]) -> bool:
+    """Whether a large spend was approved and may go through now."""
+    known = _known(draft, content)
+    return known is not None and known.state == "approved" and not _is_over(draft, known)
+
+
+def _known(draft: Draft, content: dict[str, Any]) -> Requested | None:
+    names = approval_digests(content)
+    return next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
+
+
+def _require_patience(draft: Draft, analyst: str | None) -> None:
+    """Refuse another request of an analyst with many waiting ones: each is an entry, and stays in memory."""
+    if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
+        raise AllowanceExceeded(
+            f"{_WAITING} of your large spends already wait for approval; nothing was charged",
+            hint="wait until the custodian has decided about those, or ask for less at a time",
+        )
+
+
+Role: TypeAlias = Literal["custodian", "analyst"]
+
+_TEXT = re.compile(r"got_([0-9a-f]{16})_[0-9a-f]{64}")
+_USUAL = timedelta(days=90)
+_NOBODY = digest("got_")  # compared with unknown tokens, so that they take as long
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is asking: a custodian, or an analyst of that name. `token` is the id, which is no secret."""
+
+    token: str
+    role: Role
+    analyst: str | None = None
+    revoked: bool = False  # whether the analyst was revoked
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """A token as a custodian sees it, without its secret."""
+
+    id: str
+    role: Role
+    analyst: str | None
+    issued: str
+    by: str | None
+    expires: str
+    revoked: bool
+    expired: bool
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the token lets anybody in now."""
+        return not (self.revoked or self.expired)
+
+
+def issue(draft: Draft, role: Role, analyst: str | None, expires: Expiry | None) -> tuple[str, str]:
+    """Issue a token; return its id and its text. The text is not stored: whoever loses it needs another."""
+    if role not in {"custodian", "analyst"}:
+        raise InvalidParameter("role", role, "is unknown", hint='role="custodian", or role="analyst"')
+    if (role == "analyst") != (analyst is not None):
+        raise InvalidParameter("analyst", analyst, f"does not go with the role {role}", hint=Advice("{analyst_token}"))
+    if analyst is not None:
+        _require_analyst(draft, analyst)
+    name, secret = secrets.token_hex(8), secrets.token_hex(32)
+    text = f"got_{name}_{secret}"
+    until = expiry(_USUAL if expires is None else expires, draft.moment())
+    draft.add("token", {"id": name, "role": role, "analyst": analyst, "hash": digest(text), "expires": until})
+    return name, text
+
+
+def _require_analyst(draft: Draft, analyst: str) -> None:
+    if analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint=Advice("{readmit} takes that back"))
+    if not draft.book.grants_of(analyst):
+        raise NotFound(f"the ledger has no analyst {analyst!r}", hint=Advice("{admit} lets somebody ask"))
+
+
+def revoke(draft: Draft, token: str, reason: str) -> None:
+    """Revoke a token: it lets nobody in from now on. A second time changes nothing."""
+    known = draft.book.tokens.get(token)
+    if known is None:
+        raise NotFound("there is no such token", hint=Advice("{tokens} lists the ids"))
+    if not known.revoked:
+        draft.add("withdrawn", {"token": token, "reason": named("reason", reason)})
+
+
+def authenticate(draft: Draft, text: object) -> Principal | None:
+    """Whom a token lets in now, or None.
+
+    Guarantee: a text is compared by its SHA-256, in a time that does not depend on where it differs; whether a token
+    is unknown, revoked, expired or wrong cannot be told from the outcome. An analyst who was revoked is still known by
+    name, and told so by whatever they ask.
+    """
+    given = text if isinstance(text, str) and text.isascii() else ""
+    match = _TEXT.fullmatch(given)
+    known = None if match is None else draft.book.tokens.get(match[1])
+    matches = hmac.compare_digest(digest(given), _NOBODY if known is None else known.hash)
+    if known is None or not matches or known.revoked or has_passed(known.expires, draft.moment()):
+        return None
+    is_revoked = known.analyst in draft.book.revoked
+    return Principal(known.id, "custodian" if known.analyst is None else "analyst", known.analyst, is_revoked)
+
+
+def listed_tokens(draft: Draft) -> list[TokenRecord]:
+    """Every token, without secrets."""
+    return [_record(draft, each, draft.moment()) for each in draft.book.tokens.values()]
+
+
+def _record(draft: Draft, token: Token, now: datetime) -> TokenRecord:
+    issued = draft.stored(token.number)
+    return TokenRecord(
+        token.id,
+        "custodian" if token.analyst is None else "analyst",
+        token.analyst,
+        issued.at,
+        issued.content.get("by"),
+        token.expires,
+        token.revoked,
+        expired=has_passed(token.expires, now),
+    )

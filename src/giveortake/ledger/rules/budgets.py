@@ -1,0 +1,396 @@
+"""Budgets and allotments: promises restated for groups, grants, and changed budgets.
+
+Budgets as JSON and back, exactly; and events on rows, restated for people with several rows.
+
+Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
+
+Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
+custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,
+
+    pure: Σεᵢ + ε_R ≤ ε    (ε, δ): Σεᵢ + ε_R ≤ ε and Σδᵢ + δ_R ≤ δ    zCDP: Σρᵢ + ρ_R ≤ ρ    Gaussian: Σμᵢ² + μ_R² ≤ μ²
+
+then all answers together keep B, however the analysts collude and interleave: interactive mechanisms compose
+concurrently as they do one after the other ([VW21] for pure, [Lyu22] for (ε, δ) and Rényi, [VZ23] for f-DP promises),
+also when each Aᵢ is chosen after seeing earlier answers [HSTVVXZ23]. Each analyst's own promise is their allotment.
+
+There is no race above allotments. A race over the charges of everybody would admit more, but would refuse one analyst
+because of what another has asked, and so tell one about the other.
+
+The rest of an (ε, δ) budget is guarded by a race, whose δⱼ are fixed when it begins. As long as the custodian has
+charged nothing to it, an allotment begins it anew, with less. From the custodian's first charge on it stays as it is,
+and an allotment is charged to it like a question, as the one interactive mechanism that it is: dealing out a race's ε
+and δ anew after seeing how the loss grew would prove nothing. Nor is a raise charged by its difference d alone: an
+(ε + d)-DP mechanism is more than an ε-DP one and a d-DP one together (randomized response with ε + d tells the truth
+more often), so that only twice the race's δ could be promised.
+
+What a grant takes from the levels above it, worked out on a draft; the theorem is in `allotments`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from giveortake.accounting.filters import Race
+from giveortake.accounting.filters import filter as filter_of
+from giveortake.accounting.pricing import Epsilon
+from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, LedgerTooNew, Unprovable
+from giveortake.exact import shown, shown_down
+from giveortake.ledger.chain.entries import UPGRADE, Json, charges, event_from_dict, plain
+from giveortake.privacy import (
+    ROW,
+    ZCDP,
+    ApproxDP,
+    GaussianDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    RenyiDP,
+    Unit,
+    documents,
+    events,
+)
+from giveortake.privacy.documents import KINDS, promise_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.state.state import Book, Level
+    from giveortake.privacy.events import Event
+
+
+SomePromise = TypeVar("SomePromise", bound=Guarantee)
+
+
+def promise_from_json(content: dict[str, Any]) -> Guarantee:
+    """Read a promise that `promise_to_json` wrote; LedgerTooNew if its kind is unknown here."""
+    kind = content["promise"]
+    if kind not in KINDS:
+        raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
+    return documents.promise_from_json(content)
+
+
+def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
+    """Return a budget as a promise to `protected`; a budget without a unit takes this one."""
+    if not isinstance(promise, Guarantee):
+        raise InvalidParameter(name, promise, "is not a promise", hint='write, for example, PureDP("1")')
+    if promise.unit == protected:
+        return promise
+    if promise.unit == ROW:
+        return replace(promise, unit=protected)
+    raise LedgerMismatch(
+        f"the {name} protects {promise.unit}, but it is declared for {protected}",
+        hint="write the budget for the unit that is protected there",
+    )
+
+
+def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.Event:
+    """Restate an event on single rows for a person with at most `size` rows.
+
+    Guarantee (group privacy, [PDP21, L1.7], [Lal20, Prop. 6]): k rows are k steps of the neighbouring relation. Noise
+    that is calibrated to a sensitivity Δ faces at most kΔ; other events are restated by what they promise to groups.
+    Under change-one, a release from one part of the data is k steps, each with the weaker of its cases
+    (`InPart.cases`): the rows may lie in k parts, so it adds to the releases from the others.
+    """
+    if size == 1:
+        return event
+    match event:
+        case events.Laplace():
+            return events.Laplace(event.noise_multiplier / size)
+        case events.Gaussian():
+            return events.Gaussian(event.noise_multiplier / size)
+        case events.Geometric():
+            return events.Geometric(event.scale, event.sensitivity * size)
+        case events.DiscreteGaussian():
+            return events.DiscreteGaussian(event.sigma, event.sensitivity * size)
+        case events.Exponential():
+            return events.Exponential(event.epsilon * size)
+        case events.Composed():
+            return events.Composed([for_group(part, size, neighbours) for part in event.events])
+        case events.Repeated():
+            return events.Repeated(for_group(event.event, size, neighbours), event.times)
+    return restated(event.guarantee(neighbours=neighbours).group(size))
+
+
+def restated(promise: Guarantee) -> events.Event:
+    """An event that makes exactly this promise, and no better one."""
+    match promise:
+        case PureDP():
+            return events.Pure(promise.epsilon)
+        case ApproxDP():
+            return events.Approx(promise.epsilon, promise.delta)
+        case ZCDP():
+            return events.ZCDP(promise.rho)
+        case GaussianDP():
+            return events.Gaussian(1 / promise.mu)
+    raise Unprovable(
+        f"no event is known that makes the promise {promise!r}",
+        hint="bound what a person contributes, and declare the data set with the person as its unit",
+    )
+
+
+_ADDS: dict[type[Guarantee], tuple[type[Guarantee], ...]] = {
+    PureDP: (PureDP,),
+    ApproxDP: (PureDP, ApproxDP),
+    ZCDP: (ZCDP, PureDP),
+    GaussianDP: (GaussianDP,),
+    RenyiDP: (PureDP, ZCDP),
+}
+
+
+_TWO_PARTS = (PureDP, ApproxDP)
+_CURRENCIES: dict[type[Guarantee], str] = {
+    PureDP: "a pure ε",
+    ApproxDP: "ε and δ",
+    ZCDP: "ρ",
+    GaussianDP: "μ",
+    RenyiDP: "Rényi ε",
+}
+
+
+def _said(promise: Guarantee) -> str:
+    """The numbers of a promise, without the explanation in parentheses."""
+    return str(promise).partition(" (")[0]
+
+
+def require_addable(budget: Guarantee, promise: Guarantee) -> None:
+    """Refuse an allotment that does not add up in the currency of the budget it is taken from."""
+    kinds = _ADDS[type(budget)]
+    if not isinstance(promise, kinds):
+        raise LedgerMismatch(
+            f"an allotment of {_said(promise)} does not add up to {_said(budget)} by basic composition",
+            hint=f"grant {' or '.join(_CURRENCIES[kind] for kind in kinds)}",
+        )
+
+
+def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
+    """Refuse another kind of promise in the place of an allotment.
+
+    Neither a pure promise nor a zCDP one is always the larger: at Rényi order 32, ρ = 1.9 is 60.8 and ε = 2 is no more
+    than 2. Only one of the two is counted, so it has to be the larger in every currency that the people's budget has or
+    will have. A pure promise is an (ε, 0) one.
+    """
+    if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
+        return
+    raise LedgerMismatch(
+        f"an allotment of {_said(old)} cannot become one of {_said(new)}: neither is the larger in every currency",
+        hint=f"grant {_CURRENCIES[type(old)]} again, or revoke this analyst and let them in under another name",
+    )
+
+
+def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
+    """Return what counts for a changed allotment: the larger of old and new, since a grant is never taken back."""
+    if old is None:
+        return new
+    if isinstance(old, ApproxDP) or isinstance(new, ApproxDP):
+        (epsilon, delta), (later, more) = _parts(old), _parts(new)
+        return ApproxDP(max(epsilon, later), max(delta, more), unit=new.unit, neighbours=new.neighbours)
+    return max(old, new, key=_size)
+
+
+def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, Fraction]:
+    """Return the ε and δ of a budget that are not granted; BudgetExceeded if the allotments exceed it."""
+    granted = [_parts(each) for each in allotments]
+    epsilon = budget.epsilon - sum((each for each, _ in granted), Fraction(0))
+    delta = budget.delta - sum((each for _, each in granted), Fraction(0))
+    if epsilon < 0 or delta < 0:
+        raise BudgetExceeded(
+            f"the allotments would add up to ε = {shown(budget.epsilon - epsilon)}, δ = {shown(budget.delta - delta)}: "
+            "more than the whole budget",
+            hint="the whole allotment is taken from the population when it is granted, used or not",
+        )
+    return epsilon, delta
+
+
+def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
+    """A new filter for the part of a budget that is not granted."""
+    epsilon, delta = rest(budget, allotments)
+    if delta:
+        return filter_of(replace(budget, epsilon=epsilon, delta=delta))
+    if epsilon:
+        return filter_of(PureDP(epsilon, unit=budget.unit, neighbours=budget.neighbours))
+    return Race(replace(budget, epsilon=Fraction(0)), keys=0, contestants=[(Epsilon(), Fraction(0))])  # admits nothing
+
+
+def charged_for(level: Level) -> dict[int, Any]:
+    """Return the event that each grant is charged as, by its number, once no allotment is set aside any more.
+
+    Only an (ε, δ) budget sets allotments aside. Under any other budget, every allotment is charged to the filter.
+    """
+    set_aside = {number: each for number, each in level.allotments.items() if number not in level.granted}
+    return level.granted | {number: restated(each).to_dict() for number, each in set_aside.items()}
+
+
+def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], found: Filter) -> None:
+    """Check that the filter that an entry states for the rest starts with no more; LedgerDamaged if not."""
+    if not isinstance(budget, ApproxDP):
+        raise LedgerDamaged("an entry states a rest where allotments are charged one by one")
+    epsilon, delta = rest(budget, allotments)
+    accounts = [*found.accounts, *([found.pot] if found.pot else [])]
+    stated = sum((account.delta for account in accounts), Fraction(0))
+    if any(account.spent for account in accounts) or _parts(found.budget)[0] > epsilon or stated > delta:
+        raise LedgerDamaged("an allotment leaves more than there is")
+
+
+def _parts(promise: Guarantee) -> tuple[Fraction, Fraction]:
+    match promise:
+        case ApproxDP():
+            return promise.epsilon, promise.delta
+        case PureDP():
+            return promise.epsilon, Fraction(0)
+    raise LedgerDamaged(f"{promise!r} was counted in an (ε, δ) budget")
+
+
+def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
+    """The share of a budget that an allotment takes, in the budget's own currency: of ε, or of δ where ε is zero.
+
+    >>> part_of(gt.PureDP(4), gt.PureDP(1)), part_of(gt.GaussianDP(2), gt.GaussianDP(1))
+    (Fraction(1, 4), Fraction(1, 4))
+    """
+    match budget:
+        case PureDP() | ApproxDP():
+            parts = zip(_parts(allotment), _parts(budget), strict=True)
+            return next((part / whole for part, whole in parts if whole), Fraction(0))
+        case ZCDP():
+            return _size(allotment) / budget.rho
+        case GaussianDP():
+            return _size(allotment) ** 2 / budget.mu**2
+        case RenyiDP():
+            return max(_at_order(allotment, order) / limit for order, limit in budget.curve if limit)
+    raise LedgerDamaged(f"{budget!r} is not a budget that allotments can be taken from")
+
+
+def _at_order(promise: Guarantee, order: Fraction) -> Fraction:
+    found = order * _size(promise)
+    return min(found, promise.epsilon) if isinstance(promise, PureDP) else found
+
+
+def _size(promise: Guarantee) -> Fraction:
+    match promise:
+        case PureDP():
+            return promise.epsilon**2 / 2  # as zCDP, in which the two may meet
+        case ZCDP():
+            return promise.rho
+        case GaussianDP():
+            return promise.mu
+    raise LedgerDamaged(f"{promise!r} was counted as an allotment")
+
+
+def take(
+    draft: Draft, number: int, promise: Guarantee, above: Iterable[Level]
+) -> tuple[dict[str, Json], dict[int, Filter]]:
+    """What the grant of this number takes from the levels above it: as an entry says it, and their filters afterwards.
+
+    Guarantee: basic composition in the currency of each level above. BudgetExceeded, and nothing taken, if it does not
+    fit. A grant that is changed is taken anew where that is more, and never given back where it is less.
+    """
+    taken: dict[str, Json] = {}
+    filters: dict[int, Filter] = {}
+    for level in above:
+        assert level.budget is not None  # noqa: S101 (only levels with a cap are above)
+        require_addable(level.budget, promise)
+        require_same_kind(level.allotments.get(number), promise)
+        counted = larger(level.allotments.get(number), promise)
+        if counted == level.allotments.get(number):
+            continue
+        try:
+            content, filters[level.number] = _taken(draft, level, number, counted)
+        except BudgetExceeded as refusal:
+            raise BudgetExceeded(
+                f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
+                cost=refusal.cost,
+                remaining=refusal.remaining,
+                hint=_ways_out(draft, level, number, counted, refusal.remaining),
+            ) from None
+        taken[str(level.number)] = content
+    return taken, filters
+
+
+def require_ungranted(book: Book, level: Level) -> None:
+    """Refuse a first cap of a data set that analysts with allotments may ask already.
+
+    An allotment is counted by levels that have a cap when it is granted, and what analysts spend of it by their own
+    levels alone: a cap that comes later knows of neither.
+    """
+    if level.kind != "data set" or level.budget is not None:
+        return
+    grants = [grant for grant in book.grants.values() if level.name in grant.datasets]
+    if grants and book.populations[book.datasets[level.name].population].allotted:
+        raise LedgerMismatch(
+            f"the data set {level.name!r} has no cap, and {grants[0].analyst!r} was granted it without one",
+            hint="cap a data set before you let analysts ask it, or lower their budget or that of the people",
+        )
+
+
+def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left: object) -> str:
+    """A hint if a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
+    if number not in level.allotments and level.charged and isinstance(counted, ApproxDP):
+        fitting = _fitting(draft, level, number, counted, left)
+        if fitting is not None:
+            return (
+                "your own first question fixed how the rest of δ is used, and little of it can be granted since then: "
+                f"{fitting} fits; or raise the people's promise"
+            )
+    is_raise = number in level.allotments and number not in level.granted
+    if is_raise and level.charged and isinstance(level.budget, ApproxDP):
+        with suppress(BudgetExceeded):  # with which no other name helps
+            rest(level.budget, (level.allotments | {number: counted}).values())
+            return (
+                "after the custodian's first question a raise is charged whole, beside what was set aside: grant the "
+                "difference to another name, or raise the people's promise"
+            )
+    return "the whole allotment is taken from what is neither spent nor granted to others"
+
+
+def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
+    """What could be granted at the same ε: with the δ that is left, or without one; None if its ε does not fit."""
+    terms: Any = {"unit": counted.unit, "neighbours": counted.neighbours}
+    if isinstance(left, Fraction) and 0 < left < counted.delta:
+        with suppress(BudgetExceeded):
+            least = ApproxDP(counted.epsilon, shown_down(left), **terms)
+            _taken(draft, level, number, least)
+            return f"ε = {shown(least.epsilon)}, δ = {shown(least.delta)}"
+    with suppress(BudgetExceeded):
+        _taken(draft, level, number, PureDP(counted.epsilon, **terms))
+        return f"ε = {shown(counted.epsilon)} without a δ"
+    return None
+
+
+def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
+    all_counted = (level.allotments | {number: counted}).values()
+    if isinstance(level.budget, ApproxDP):
+        rest(level.budget, all_counted)
+        if not level.charged:
+            guard = filter_of_rest(level.budget, all_counted)
+            unspent = plain("filter", guard.snapshot())
+            return {"rest": promise_to_json(guard.budget), "filter": unspent}, guard
+    event = restated(counted)
+    if number in level.granted:
+        guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
+        for each in history(draft, level, instead={number: event}):
+            guard.charge(each)
+    else:
+        before = draft.filter_of(level)
+        assert before is not None  # noqa: S101 (it has a budget)
+        guard = before.copy()
+        guard.charge(event)
+    return {"event": plain("event", event.to_dict())}, guard
+
+
+def history(draft: Draft, level: Level, instead: dict[int, Event] | None = None) -> Iterator[Event]:
+    """Everything that was charged to a level: by entries, and by the grants that are charged like questions."""
+    granted: dict[int, Any] = {number: event_from_dict(event) for number, event in level.granted.items()}
+    yield from (granted | (instead or {})).values()
+    yield from own_history(draft, level)
+
+
+def own_history(draft: Draft, level: Level) -> Iterator[Event]:
+    """Everything that was charged to a level by entries."""
+    for entry in draft.history():
+        for charged, event in charges(entry):
+            if charged == level.number:
+                yield event_from_dict(event)

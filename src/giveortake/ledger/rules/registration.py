@@ -1,0 +1,613 @@
+"""Registration of populations, data sets, tables and analysts.
+
+What differs between two definitions of the same thing, in words.
+
+Populations, data sets and analysts: how they enter the chain, and why they cannot be redefined.
+
+Registering a table: which people it is about, and which version of it this is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from unicodedata import normalize
+
+from giveortake.advice import Advice
+from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
+from giveortake.exact import whole
+from giveortake.ledger.chain.chain import new_filter
+from giveortake.ledger.chain.entries import Json, asked_of, canonical, plain
+from giveortake.ledger.rules.budgets import promise_from_json, protecting, take
+from giveortake.ledger.state.state import FAILURES, DataSet
+from giveortake.privacy import ROW, Guarantee, Unit, unit
+from giveortake.privacy.documents import promise_to_json
+from giveortake.privacy.guarantee import checked_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.state.state import Book, Level
+
+
+_MOST_LISTED = 3  # columns that an error names
+
+
+def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
+    """The error about other domains than the ledger's: what differs, column by column, and what to do."""
+    kept, said = _columns(first["domains"]), _columns(domains)
+    differing = sorted(column for column in kept.keys() | said.keys() if kept.get(column) != said.get(column))
+    listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
+    more = len(differing) - len(listed)
+    hint = (
+        "domains cannot change once a question was charged: declare them as the ledger has them, or protect the table "
+        f'under another name of the same population: name="{name}_2", population="{first["population"]}"'
+    )
+    return LedgerMismatch(
+        f"the data set {name!r} is in the ledger with other domains: "
+        f"{'; '.join(listed) or 'other tables'}{f'; and {more} more' if more else ''}",
+        hint=hint,
+    )
+
+
+def _columns(domains: object) -> dict[str, Any]:
+    """Domains by column; by table and column if there are several tables."""
+    if not isinstance(domains, dict):
+        return {} if domains is None else {"all": domains}
+    tables = [each for each in domains.values() if isinstance(each, dict)]
+    if len(tables) < len(domains) or not all(isinstance(each, dict) for table in tables for each in table.values()):
+        return domains
+    return {
+        (f"{table}.{column}" if len(domains) > 1 else str(column)): domain
+        for table, columns in domains.items()
+        for column, domain in columns.items()
+    }
+
+
+def _difference(kept: Any, said: Any) -> str:
+    if kept is None or said is None:
+        return f"the ledger says {_domain(kept)}, you said {_domain(said)}"
+    if isinstance(kept, dict) and isinstance(said, dict):
+        ours, yours = kept.get("categories"), said.get("categories")
+        if isinstance(ours, list) and isinstance(yours, list):
+            gone, new = ([each for each in a if each not in b] for a, b in ((ours, yours), (yours, ours)))
+            told = [
+                *([f"you added {_listed(new)}; the ledger does not have {_them(new)}"] if new else ()),
+                *([f"you left out {_listed(gone)}; the ledger has {_them(gone)}"] if gone else ()),
+            ]
+            if told:
+                return "; ".join(told)
+            if ours != yours:
+                return "the categories have another order"
+    texts = _domain(kept), _domain(said)
+    if texts[0] == texts[1]:
+        texts = short(kept), short(said)
+    return f"the ledger says {texts[0]}, you said {texts[1]}"
+
+
+def _domain(domain: Any) -> str:
+    """A domain in words.
+
+    >>> _domain({"kind": "real", "nullable": True, "low": "0", "high": "500"})
+    'real, 0 to 500'
+    >>> _domain({"kind": "date", "nullable": False, "low": "738886", "high": "738887"})
+    'date, 2024-01-01 to 2024-01-02, never missing'
+    >>> _domain({"kind": "text", "nullable": True, "categories": ["north", "south"]})
+    'text, one of north, south'
+    """
+    if domain is None:
+        return "nothing"
+    if not isinstance(domain, dict) or "kind" not in domain:
+        return short(domain)
+    words = [str(domain["kind"])]
+    if "low" in domain and "high" in domain:
+        ends = [str(domain["low"]), str(domain["high"])]
+        if domain["kind"] == "date":
+            ends = [date.fromordinal(int(end)).isoformat() for end in ends]
+        words.append(" to ".join(ends))
+    if "categories" in domain:
+        words.append(f"one of {_listed(domain['categories'])}")
+    if "longest" in domain:
+        words.append(f"at most {domain['longest']} characters")
+    if "step" in domain:
+        words.append(f"in steps of {domain['step']}")
+    if not domain.get("nullable", True):
+        words.append("never missing")
+    return ", ".join(words)
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ["NULL" if value is None else str(value) for value in values[: 2 * _MOST_LISTED]]
+    return ", ".join(shown) + (", …" if len(values) > len(shown) else "") if shown else "nothing"
+
+
+def _them(values: list[Any]) -> str:
+    return "it" if len(values) == 1 else "them"
+
+
+def short(value: object, limit: int = 120) -> str:
+    """A value as an error quotes it, cut to `limit` characters."""
+    if isinstance(value, dict) and "promise" in value:
+        under = "" if value.get("neighbours") == "add-remove" else " under change-one"
+        return str(promise_from_json(value)).partition(" (")[0] + under
+    text = "none" if value is None else repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+Analysts: TypeAlias = Literal["allotted", "pooled"]
+
+_LONGEST = 200
+LONGEST_REASON = 1000
+_RESERVED = "custodian"  # whom no analyst may be taken for
+
+
+def population(
+    draft: Draft,
+    name: str,
+    budget: Guarantee | None,
+    protected: Unit | str | None,
+    approval_above: Guarantee | None,
+    *,
+    analysts: Analysts | None = None,
+    failures: int | None = None,
+    questions: int | None = None,
+) -> None:
+    """Register the people protected, or check that they are registered with these terms."""
+    known = draft.book.populations.get(named("population", name))
+    if known is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
+        return
+    if budget is None:
+        if known is None:
+            raise NotFound(f"the ledger has no population {name!r}", hint="pass budget= to register it")
+        budget = known.budget
+    _require_promise(budget)
+    assert budget is not None  # noqa: S101 (a population always has one)
+    whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
+    if analysts not in {None, "allotted", "pooled"}:
+        raise InvalidParameter("analysts", analysts, 'is neither "allotted" nor "pooled"')
+    content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
+    allowance = _allowance(failures, questions)
+    if known is not None:
+        said = {"analysts": analysts, **allowance}
+        _same(
+            draft, known, content | {field: value for field, value in said.items() if value is not None}, "population"
+        )
+    else:
+        content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
+        _add(draft, "population", content, budget, whom)
+
+
+def dataset(
+    draft: Draft,
+    name: str,
+    *,
+    population_name: str | None,
+    budget: Guarantee | None,
+    protected: Unit | str | None,
+    rows_per_person: int | None,
+    domains: object,
+    fingerprint: str | None,
+    version: str,
+    owner_confirms: str | None,
+    approval_above: Guarantee | None,
+    declared: bool = True,
+) -> str | None:
+    """Register a table of a population, or check that it is registered with these terms.
+
+    Domains that were not `declared` are not recorded. Declaring other ones while that is open makes a new version,
+    which is returned.
+    """
+    book = draft.book
+    known = book.datasets.get(named("data set", name))
+    if population_name is None:
+        if known is None:
+            raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
+        if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
+            return None
+        population_name = known.population
+    above = book.population(population_name)
+    whom = above.unit if protected is None else _unit(protected)
+    people = _rows_per_person(whom, above, rows_per_person)
+    content: dict[str, Json] = {
+        "name": name,
+        "population": population_name,
+        "rows_per_person": people,
+        "domains": plain("domains", domains) if declared else None,
+        "version": named("version", version),
+        "fingerprint": _keyed(draft, fingerprint),
+        **_capped(budget, approval_above, whom),
+    }
+    _same_neighbours(budget, above)
+    if known is not None:
+        open_yet = is_open(book, name)
+        ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
+        said = content["domains"] if open_yet and domains is not None else plain("domains", domains)
+        _same(draft, known, content | {"domains": said}, "data set", ignore=ignored)
+        _same_table(draft, known, name, fingerprint)
+        is_other = domains is not None and canonical(said) != canonical(known.domains)
+        return _declare(draft, known, said) if is_other else None
+    content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
+    _add(draft, "dataset", content, budget, whom)
+    return None
+
+
+def is_open(book: Book, name: str) -> bool:
+    """Whether the domains of a data set may change: none were declared, or no question was ever charged for it.
+
+    After a restoration nobody knows whether one was.
+    """
+    return book.dataset(name).domains is None or (asked_of(None, name) not in book.lists and not book.restored)
+
+
+def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
+    """Record domains that were declared while that was open; answers are about a new version from now on.
+
+    Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
+    later one.
+    """
+    version, fingerprint = next_version(known), known.versions[-1][1]
+    draft.add(
+        "declared",
+        {"name": known.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
+    )
+    return version
+
+
+def next_version(known: DataSet, *taken: str) -> str:
+    """A number that no version has: a name made of the content would tell neighbouring tables apart."""
+    names = {*taken, *(name for name, _ in known.versions)}
+    return next(str(number) for number in count(len(names) + 1) if str(number) not in names)
+
+
+def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
+    """The data changed: later answers are about the new version, and compose with the earlier ones."""
+    known = draft.book.dataset(named("data set", name))
+    if version == known.version and is_same(draft, known.versions[-1][1], fingerprint):
+        return
+    if version in {earlier for earlier, _ in known.versions}:
+        raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="choose another name")
+    draft.add(
+        "version",
+        {
+            "name": name,
+            "version": named("version", version),
+            "fingerprint": _keyed(draft, fingerprint),
+            "owner_confirms": _confirmed(draft, name, fingerprint, owner_confirms),
+        },
+    )
+
+
+def analyst(
+    draft: Draft,
+    name: str,
+    datasets: Iterable[str],
+    budget: Guarantee | None,
+    approval_above: Guarantee | None,
+    *,
+    failures: int | None = None,
+    questions: int | None = None,
+) -> tuple[str, ...]:
+    """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
+    book = draft.book
+    _require_distinct(book, named("analyst", name))
+    if name in book.revoked:
+        raise AccessDenied(f"the analyst {name!r} was revoked", hint=Advice("{readmit} takes that back"))
+    names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
+    if not names:
+        raise InvalidParameter("datasets", names, "is empty", hint="name the data sets that the analyst may ask")
+    populations = {book.dataset(dataset).population for dataset in names}
+    if len(populations) > 1:
+        raise LedgerMismatch(
+            f"one cap cannot span the populations {', '.join(sorted(populations))}: they are different people",
+            hint="register the analyst once for each population, under different names",
+        )
+    above = book.population(populations.pop())
+    _same_neighbours(budget, above)
+    content: dict[str, Json] = {
+        "name": name,
+        "datasets": list(names),
+        **_capped(budget, approval_above, above.unit),
+    }
+    allowance = _allowance(failures, questions)
+    known = book.grants.get((name, names))
+    if known is not None:
+        held = known.level.budget
+        if held is not None and content["budget"] != promise_to_json(held):
+            raise LedgerMismatch(
+                f"{name} already has an allotment of {str(held).partition(' (')[0]}",
+                hint=Advice("change it with {change_budget}, or choose another name"),
+            )
+        _same(draft, known.level, content | allowance, "analyst")
+        return names
+    content |= {"failures": FAILURES, **allowance}
+    filters: dict[int, Filter] = {}
+    if above.allotted:
+        content["above"], filters = _allotment(draft, budget, above, names)
+    _add(draft, "analyst", content, budget, above.unit, above=filters)
+    return names
+
+
+def _require_distinct(book: Book, name: str) -> None:
+    """Refuse a new name that people would take for that of the custodian or of another analyst."""
+    known = {whom for whom, _ in book.grants}
+    same = next((each for each in (_RESERVED, *known) if _folded(each) == _folded(name)), None)
+    if name not in known and same is not None:
+        raise InvalidParameter("analyst", name, f"reads as {same!r}, which is taken", hint="choose another name")
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: without case, blanks at its ends, and ways to write the same letter.
+
+    >>> _folded(" ＡＮＮ") == _folded("ann"), _folded("Straße") == _folded("STRASSE")
+    (True, True)
+    """
+    return normalize("NFKC", normalize("NFKC", name).casefold()).strip()
+
+
+def _allotment(
+    draft: Draft, budget: Guarantee | None, above: Level, datasets: tuple[str, ...]
+) -> tuple[dict[str, Json], dict[int, Filter]]:
+    if budget is None:
+        raise InvalidParameter(
+            "budget",
+            None,
+            f"is missing: the analysts of {above.name!r} have allotments of their own",
+            hint=Advice("{allotment}", "{pooled}", between="; or "),
+        )
+    givers = draft.book.capped_above(datasets)
+    for level in givers:
+        if level.unit != above.unit:
+            raise LedgerMismatch(
+                f"the data set {level.name!r} has a cap for {level.unit}, and an allotment protects {above.unit}",
+                hint="leave the cap of the data set out",
+            )
+    return take(draft, draft.next_number(), protecting("budget", budget, above.unit), givers)
+
+
+def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
+    said: dict[str, Json] = {}
+    if failures is not None:
+        said["failures"] = whole("failures", failures) if failures != 0 else 0
+    if questions is not None:
+        said["questions"] = whole("questions", questions)
+    return said
+
+
+def named(what: str, name: object) -> str:
+    """Return a name if it is printable, not blank and not too long."""
+    longest = LONGEST_REASON if what == "reason" else _LONGEST
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
+        raise InvalidParameter(what, name, f"is not a text of 1 to {longest} printable characters")
+    return name
+
+
+def _capped(budget: Guarantee | None, approval_above: Guarantee | None, whom: Unit) -> dict[str, Json]:
+    return {
+        "unit": whom.column,
+        "budget": None if budget is None else promise_to_json(protecting("budget", budget, whom)),
+        "approval_above": None
+        if approval_above is None
+        else promise_to_json(protecting("approval_above", approval_above, whom)),
+    }
+
+
+def _add(
+    draft: Draft,
+    kind: str,
+    content: dict[str, Json],
+    budget: Guarantee | None,
+    whom: Unit,
+    *,
+    above: Mapping[int, Filter] | None = None,
+) -> None:
+    filters = dict(above or {})
+    if budget is not None:
+        guard = new_filter(protecting("budget", budget, whom))
+        content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
+        filters[draft.next_number()] = guard
+    draft.add(kind, content, filters)
+
+
+def _same(
+    draft: Draft, found: Level | DataSet, content: dict[str, Json], what: str, ignore: tuple[str, ...] = ()
+) -> None:
+    """Refuse a second definition that differs from the first, naming what differs."""
+    known = found.level if isinstance(found, DataSet) else found
+    first: dict[str, Any] = dict(draft.stored(known.number).content)
+    if isinstance(found, DataSet):
+        first["domains"] = found.domains  # they may have been declared since
+    first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
+    for field, value in content.items():
+        if field not in ignore and canonical(first.get(field)) != canonical(value):
+            if field == "domains":
+                raise other_domains(known.name, first, value)
+            before, now = (
+                "single rows" if field == "unit" and said is None else short(said) for said in (first.get(field), value)
+            )
+            raise LedgerMismatch(
+                f"the {what} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
+                hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
+            )
+
+
+def is_same(draft: Draft, held: str | None, fingerprint: str | None) -> bool:
+    """Whether a fingerprint in the ledger is that of this content."""
+    if held is None or fingerprint is None:
+        return held is fingerprint
+    return held == draft.keyed(fingerprint)
+
+
+def holder(draft: Draft, fingerprint: str | None) -> str | None:
+    """The data set as which this content was first registered; None if it never was."""
+    keyed = None if fingerprint is None else draft.keyed(fingerprint)
+    return None if keyed is None else draft.book.fingerprints.get(keyed)
+
+
+def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
+    return None if fingerprint is None else draft.keyed(named("fingerprint", fingerprint))
+
+
+def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None) -> None:
+    if fingerprint is not None and not is_same(draft, known.versions[-1][1], fingerprint):
+        raise LedgerMismatch(
+            f"the table is not the one that {name!r} was registered with (version {known.version!r})",
+            hint=Advice("{new_version} says that the data changed"),
+        )
+
+
+def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
+    """Return the custodian's confirmation; SameTable if it is missing and the table has another name already."""
+    if owner_confirms is not None:
+        return named("owner_confirms", owner_confirms)
+    other = holder(draft, fingerprint)
+    if other is None or other == name:
+        return None
+    raise SameTable(
+        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
+        hint=Advice("use that name", "{confirm}"),
+    )
+
+
+def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> int | None:
+    if whom == above.unit:
+        if rows_per_person is not None:
+            raise InvalidParameter(
+                "rows_per_person",
+                rows_per_person,
+                f"is not needed: the data set and its population both protect {whom}",
+            )
+        return None
+    if above.unit == ROW:
+        raise LedgerMismatch(
+            f"the population {above.name!r} protects {above.unit}, the data set {whom}",
+            hint='register the population for people: ledger.population(…, unit="person_id")',
+        )
+    if rows_per_person is None:
+        raise LedgerMismatch(
+            f"the data set protects {whom}, but its population {above.name!r} protects {above.unit}",
+            hint=f"declare rows_per_person, the most that {above.unit} can have: each charge then counts as a group",
+        )
+    return whole("rows_per_person", rows_per_person)
+
+
+def _require_promise(budget: object) -> None:
+    if not isinstance(budget, Guarantee):
+        raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, PureDP("1")')
+
+
+def _same_neighbours(budget: Guarantee | None, above: Level) -> None:
+    if budget is not None:
+        _require_promise(budget)
+    if budget is not None and budget.neighbours != above.neighbours:
+        raise LedgerMismatch(
+            f"the budget counts neighbours as {budget.neighbours}, its population as {above.neighbours}"
+        )
+
+
+def _unit(value: Unit | str) -> Unit:
+    return unit(value) if isinstance(value, str) else checked_unit(value)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A table in the ledger: the people it is about, and its version."""
+
+    population: str
+    version: str
+
+
+def people_of(book: Book, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
+    """Return the population of a table. On a ledger that has people already, the custodian has to name it.
+
+    A table with one row fewer, a renamed column or another name is about the same people, but does not show it.
+    """
+    if population is not None and new_population is not None:
+        raise InvalidParameter(
+            "population", population, f"and new_population = {new_population!r} contradict each other"
+        )
+    known = book.datasets.get(name)
+    said = population or new_population
+    if known is not None:
+        if said not in {None, known.population}:
+            raise LedgerMismatch(
+                f"the data set {name!r} is in the ledger with another population: {known.population!r}, not {said!r}",
+                hint="leave it out, or register the table under another name",
+            )
+        return known.population
+    held = {each.population for each in book.datasets.values()}
+    if said is None:
+        if not book.populations or (first in book.populations and first not in held):
+            return first
+        raise SameTable(
+            f"the ledger knows people already, and {name!r} may be about the same ones",
+            hint=Advice(
+                "{population} says that it is; {new_population} is your word that they are other people",
+                "{people}",
+                between="; ",
+                population=next(iter(book.populations)),
+                new_population=first,
+            ),
+        )
+    if population is not None and book.populations and population not in book.populations:
+        raise NotFound(
+            f"the ledger has no population {population!r}",
+            hint=Advice(
+                "there are: {known}",
+                "{new_population} is your word that these are other people",
+                between="; ",
+                known=", ".join(book.populations),
+                new_population=population,
+            ),
+        )
+    if new_population is not None and new_population in held:
+        raise LedgerMismatch(
+            f"the population {new_population!r} is in the ledger already",
+            hint=Advice("{population} says that they are the same people", "{people}", population=new_population),
+        )
+    return said
+
+
+def put(
+    draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, said: dict[str, Any]
+) -> Registered:
+    """Register a table of known people, or check that it is registered so; other content is a new version."""
+    known = draft.book.datasets.get(name)
+    confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
+    said = {
+        "population_name": population,
+        "budget": None,
+        "rows_per_person": None,
+        "approval_above": None,
+        **said,
+    }
+    if known is None:
+        said |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
+        dataset(draft, name, **said)
+        return Registered(population, "1")
+    declared = dataset(  # as before, or refused
+        draft, name, fingerprint=None, version="1", owner_confirms=None, **said
+    )
+    if is_same(draft, known.versions[-1][1], fingerprint):
+        return Registered(population, declared or known.version)
+    version = next_version(known, *(() if declared is None else (declared,)))
+    new_version(draft, name, version, fingerprint, confirmed)
+    return Registered(population, version)
+
+
+def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
+    """A note if the same table of the same people has another name; SameTable if it is of other people."""
+    other = holder(draft, fingerprint)
+    if other is None or other == name:
+        return None
+    theirs = draft.book.dataset(other).population
+    if theirs == population:
+        return f"the same people: {population}"
+    raise SameTable(
+        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
+        hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=theirs),
+    )

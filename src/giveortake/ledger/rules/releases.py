@@ -1,0 +1,449 @@
+"""Releases and entries as people read them.
+
+Releases by their ids: what was asked, what it cost, and whether its answer is there.
+
+Lists for people: the entries of a ledger, and its releases.
+
+What one analyst may read of a ledger: their own entries, numbered among themselves, and nothing about others.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.advice import Advice
+from giveortake.answers.render import Listing
+from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
+from giveortake.exact import shown, whole
+from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict
+from giveortake.ledger.rules.budgets import promise_from_json
+from giveortake.ledger.state.state import OF_RESERVATIONS
+from giveortake.privacy.events import event_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.entries import Entry
+    from giveortake.ledger.chain.index import Hashes
+    from giveortake.ledger.chain.store import Transaction
+    from giveortake.ledger.state.state import Reserved
+    from giveortake.privacy import Neighbours
+    from giveortake.privacy.events import Event
+
+
+_PAGE = 100  # numbers that are read at once
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """One charge: what was asked and what became of it. It holds no answer and no row.
+
+    `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
+    front end wrote down of the question, its plan and its terms, or None if a program charged without one.
+    `request` identifies it. `settled` says whether its answer is there, `told` whether a counter has released a period,
+    `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
+    nobody was charged.
+    """
+
+    id: str
+    at: str
+    analyst: str | None
+    dataset: str
+    version: str
+    event: Event
+    asked: str | None
+    record: Any
+    request: Any
+    key: str | None
+    settled: bool
+    failed: bool
+    free: bool = False
+    told: bool = False
+
+    @property
+    def tables(self) -> int:
+        """How many tables can be read by its id: those of a question, batch or workload, or a counter's so far.
+
+        A run has none.
+        """
+        said = self.record if isinstance(self.record, dict) else {}
+        if "counter" in said:
+            return int(self.told)
+        if not self.settled:
+            return 0
+        return int(said["workload"]["count"]) if "workload" in said else len(said.get("questions", ()))
+
+    @property
+    def readable(self) -> bool:
+        """Whether it can be read by its id."""
+        return self.tables > 0
+
+
+def listed(
+    draft: Draft,
+    *,
+    analyst: str | None,
+    dataset: str | None,
+    after: str | None,
+    limit: int,
+    newest_first: bool,
+) -> list[ReleaseRecord]:
+    """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
+    require_admitted(draft, analyst)
+    start = None if after is None else number_of(draft, after, analyst)
+    numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
+    found = (draft.book.reservations.get(number) for number in numbers)
+    return [record_of(draft, _require_of(each, analyst, dataset)) for each in islice(found, whole("limit", limit))]
+
+
+def _numbers(
+    draft: Draft, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
+) -> Iterator[int]:
+    """The numbers of reservations before or after one of them, in either order."""
+    name = asked_of(analyst, dataset)
+    listed = draft.book.lists.get(name)
+    return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
+
+
+def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
+    """The same numbers, read page by page from a list in the database."""
+    places = range(1, count + 1)
+    if newest_first:
+        last = count if start is None else bisect_left(places, start, key=lambda place: _at(draft, name, place))
+        for stop in range(last, 0, -_PAGE):
+            yield from reversed(_page(draft, name, max(stop - _PAGE, 0), stop))
+    else:
+        first = 0 if start is None else bisect_right(places, start, key=lambda place: _at(draft, name, place))
+        for after in range(first, count, _PAGE):
+            yield from _page(draft, name, after, min(after + _PAGE, count))
+
+
+def _page(draft: Draft, name: str, after: int, stop: int) -> list[int]:
+    rows = draft.listed(name, after, stop)
+    if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    return [number for _, number in rows]
+
+
+def _at(draft: Draft, name: str, place: int) -> int:
+    return _page(draft, name, place - 1, place)[0]
+
+
+def _require_of(found: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
+    """Check that a listed release is of this analyst and data set: a wrong index shows nobody another's."""
+    if found is None or found.dataset != (dataset or found.dataset) or analyst not in {None, found.analyst}:
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    return found
+
+
+def number_of(draft: Draft, release: str, analyst: str | None) -> int:
+    """The number of the reservation with this release id; another analyst's is as unknown as a false one."""
+    require_admitted(draft, analyst)
+    number = draft.book.ids.get(release)
+    if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
+        raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
+    return number
+
+
+def require_admitted(draft: Draft, analyst: str | None) -> None:
+    """Refuse an analyst who was revoked."""
+    if analyst is not None and analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
+
+
+def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
+    """What the ledger says about one charge."""
+    entry = draft.stored(reserved.number)
+    content = entry.content
+    record = content.get("record")
+    is_counter = isinstance(record, dict) and "counter" in record
+    return ReleaseRecord(
+        reserved.id,
+        entry.at,
+        reserved.analyst,
+        reserved.dataset,
+        reserved.version,
+        event_from_dict(content["event"]),
+        content.get("asked"),
+        record,
+        content["request"],
+        content["key"],
+        settled=reserved.answer is not None,
+        failed=reserved.failed,
+        free=not content["levels"],
+        told=is_counter and draft.book.drawn(reserved.number, 0) is not None,
+    )
+
+
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
+
+
+@final
+class Releases(Listing["ReleaseRecord"]):
+    """Releases: what was asked and paid for, one line each."""
+
+    head = ("release", "when (UTC)", "price", "asked", "state")
+    nouns = ("release", "releases")
+
+    def cells(self, each: ReleaseRecord) -> tuple[str, ...]:
+        """The id of a release, its time, its price, what was asked, and its state."""
+        return (each.id, minute(each.at), price_of(each), request_text(each), state_of(each))
+
+
+@final
+class History(Listing["Entry"]):
+    """Entries: what happened, one line each."""
+
+    head = ("entry", "when (UTC)", "kind", "what")
+    nouns = ("entry", "entries")
+
+    def __init__(self, entries: Iterable[Entry] = (), neighbours: Neighbours = "add-remove") -> None:
+        super().__init__(entries)
+        self._neighbours = neighbours
+
+    def cells(self, each: Entry) -> tuple[str, ...]:
+        """The number of an entry, its time, its kind, and what it says."""
+        return (str(each.number), minute(each.at), each.kind, summary(each, self._neighbours))
+
+    def _like(self, things: list[Entry]) -> History:
+        return History(things, self._neighbours)
+
+
+def minute(moment: str) -> str:
+    """A moment of the ledger, to the minute; in UTC, as all of them are.
+
+    >>> minute("2027-01-31T12:34:56.789012+00:00"), minute("")
+    ('2027-01-31 12:34', '')
+    """
+    return str(moment)[:16].replace("T", " ")
+
+
+# -- releases ---------------------------------------------------------------------------------------------------------
+
+
+def request_text(record: ReleaseRecord) -> str:
+    """The question as it was written, or else in words; of a batch how many there are, and the first."""
+    questions = _questions(record)
+    first = questions[0].get("sql") if questions else None
+    if first is None:
+        return record.asked or "–"
+    return str(first) if len(questions) < 2 else f"{len(questions)} questions: {first}, …"
+
+
+def price_of(record: ReleaseRecord) -> str:
+    """What was spent, as it was stated; where nothing was stated, what was charged."""
+    spends = [each["spend"] for each in _questions(record) if each.get("spend")]
+    if record.free:
+        return "free: read again"
+    if not spends:
+        with suppress(GiveOrTakeError):
+            return promised(record.event.guarantee())
+        return "–"
+    if len(spends) > 1 and all(set(spend) == {"epsilon"} for spend in spends):
+        return stated({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
+    return stated(spends[0]) + (f", and {len(spends) - 1} more" if len(spends) > 1 else "")
+
+
+def without_repeats(records: Sequence[ReleaseRecord]) -> list[tuple[ReleaseRecord, int]]:
+    """Each answer once, and how often it was asked for again for free; in the order in which they stand.
+
+    The charge stands for its repeats where it is among the records, and else the first of them does.
+    """
+    found: dict[str, list[ReleaseRecord]] = {}
+    for each in records:
+        told = [each.analyst, each.version, each.request, each.event.to_dict()]
+        same = json.dumps(told, sort_keys=True) if each.settled and not each.failed else each.id
+        found.setdefault(same, []).append(each)
+    shown = {next((each for each in same if not each.free), same[0]).id: len(same) - 1 for same in found.values()}
+    return [(each, shown[each.id]) for each in records if each.id in shown]
+
+
+def state_of(record: ReleaseRecord) -> str:
+    """What became of a release, in one to three words."""
+    if record.failed:
+        return "failed"
+    if record.readable:
+        return "readable"
+    return "settled" if record.settled else "not answered yet"
+
+
+def stated(spend: Mapping[str, Any]) -> str:
+    """A spend as it was stated, in signs.
+
+    >>> stated({"epsilon": "1/10", "delta": "1/1000000"})
+    'ε = 0.1, δ = 0.000001'
+    """
+    told = [f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value]
+    return ", ".join(told) or "–"
+
+
+def _decimal(number: object) -> str:
+    try:
+        return shown(Fraction(str(number)))
+    except (ValueError, ZeroDivisionError):
+        return str(number)
+
+
+def _questions(record: ReleaseRecord) -> list[dict[str, Any]]:
+    found = record.record.get("questions") if isinstance(record.record, dict) else None
+    return list(found or ())
+
+
+# -- entries ----------------------------------------------------------------------------------------------------------
+
+
+def promised(budget: object) -> str:
+    """A budget's numbers, without the sentence around them.
+
+    >>> promised(gt.PureDP("0.5")), promised(gt.ApproxDP(1, "1e-6"))
+    ('ε = 0.5', 'ε = 1, δ = 1e-6')
+    """
+    return str(budget).partition(" (")[0]
+
+
+def summary(entry: Entry, neighbours: Neighbours) -> str:
+    """What an entry says, in a line."""
+    content = entry.content
+    match entry.kind:
+        case "ledger":
+            return "begun"
+        case "reserved":
+            who = "" if content.get("analyst") is None else f"{content['analyst']} asks "
+            asked = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
+            is_free = not content.get("levels", True)  # it was asked before, and nobody is charged
+            cost = "free, asked before" if is_free else price(content["event"], neighbours)
+            return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
+        case "settled":
+            return f"the answer to {_reserved(content)}"
+        case "drawn":
+            return f"draw {content['place'] + 1} for {_reserved(content)}" if "place" in content else _reserved(content)
+        case "population":
+            return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
+        case "dataset":
+            return f"{content['name']}, of the population {content['population']}"
+        case "analyst":
+            cap = "" if content.get("budget") is None else f", up to {promised(promise_from_json(content['budget']))}"
+            return f"{content.get('name', 'you')} may ask {', '.join(content['datasets'])}{cap}"
+        case "declared":
+            return f"{content['name']}: domains declared, version {content['version']}"
+        case "version":
+            return f"{content['name']}, version {content['version']}"
+        case "token":
+            return str(content.get("analyst") or "for the custodian")
+        case _:
+            release = f"release {content['release']} again, free" if "release" in content else ""
+            return str(content.get("reason") or release or content.get("analyst") or "")
+
+
+def _reserved(content: Mapping[str, Any]) -> str:
+    """The charge that an entry is about: by its number, or by its id where the chain's numbers are hidden."""
+    return f"entry {content['reservation']}" if "reservation" in content else f"release {content.get('id', '?')}"
+
+
+def price(event: dict[str, Any], neighbours: Neighbours) -> str:
+    """The promise of one charge, or the mechanism's name and parameters if that has no short form.
+
+    >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
+    'ε = 0.1'
+    """
+    with suppress(GiveOrTakeError):
+        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
+    return _event(event)
+
+
+def _event(event: dict[str, Any]) -> str:
+    """A mechanism and its parameters, in a few words.
+
+    >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    'laplace, noise multiplier 10'
+    """
+    words = [str(event["event"])]
+    for name, value in event.items():
+        if isinstance(value, list):
+            words.append(f"{len(value)} {name}")
+        elif isinstance(value, dict):
+            words.append(f"{name} {_event(value)}")
+        elif name not in {"event", "version"}:
+            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
+    return ", ".join(words)
+
+
+_SHOWN = {
+    "alias": ("key", "release"),
+    "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
+    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
+    "drawn": ("place", "drawn"),
+    "settled": ("answer",),
+    "defect": (),
+    "failed": (),
+    "repeated": (),
+    "forgiven": ("reason",),
+    "budget": ("budget", "reason"),
+    "revoked": ("reason",),
+    "readmitted": ("reason",),
+    "approved": ("reason", "expires"),
+    "denied": ("reason",),
+    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
+}
+
+PAGE = 1000  # entries that are read at once
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class View:
+    """A ledger up to an entry that the mark vouches for, as it is read without blocking writers.
+
+    Guarantee: every entry that it gives out is checked against the chain; an analyst is given entries of their own
+    alone, whatever the index says.
+    """
+
+    hashes: Hashes
+    head: int
+    levels: frozenset[int] = frozenset()  # of the analyst
+    owned: int = 0  # entries of the analyst
+
+    def entries(self, reader: Transaction, after: int, limit: int) -> list[Entry]:
+        """At most `limit` entries, at most a page of them, with numbers greater than `after`."""
+        stop = min(after + min(limit, PAGE), self.head)
+        return self.hashes.page(after + 1, stop, reader) if after < stop else []
+
+    def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
+        """The entries of one analyst. Numbers, hashes and levels of the chain would reveal how busy others are."""
+        stop = min(after + min(limit, PAGE), self.owned)
+        rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
+        if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+            raise LedgerDamaged(INDEX, hint=RESTORE)
+        return list(self._shown(rows, analyst, reader))
+
+    def _shown(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
+        for place, number in rows:
+            if not 0 < number <= self.head:
+                raise LedgerDamaged(INDEX, hint=RESTORE)
+            entry = self.hashes.entry(number, reader)
+            about = entry
+            if entry.kind in OF_RESERVATIONS:
+                about = self.hashes.entry(entry.content["reservation"], reader)
+            if not self._is_of(analyst, entry, about):
+                raise LedgerDamaged(INDEX, hint=RESTORE)
+            content: dict[str, Any] = {
+                name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
+            }
+            if about.kind == "reserved":
+                content["id"] = about.content["id"]
+            yield replace(entry, number=place, content=content, previous="", body="", hash="")
+
+    def _is_of(self, analyst: str, entry: Entry, about: Entry) -> bool:
+        if entry.kind not in _SHOWN:
+            return False
+        if entry.kind in {"budget", "forgiven"}:
+            return entry.content["level"] in self.levels
+        return bool(about.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)

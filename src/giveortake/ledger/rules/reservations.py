@@ -1,0 +1,688 @@
+"""Reservations: the only way in which a budget is spent and an answer is stored.
+
+Paces: entries about a charge are written at moments that do not depend on rows.
+
+The allowance of failures: a limit on what can be learnt by making questions fail, which no ε covers.
+
+Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
+Each step of a run or a counter may fail by itself, and is one of the N; so is each execution of a question after its
+first. Each failure also names one of six causes, up to log₂ 6 bits more. Analysts who collude add theirs up. A defect,
+an error of the program that no limit explains, ends the allowance at once: one row may decide it, so that three of them
+would tell of three people. It is a limit on a side channel, not a guarantee of differential privacy.
+
+Draws: several random results for one charge, each stored before it is used.
+
+A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
+before; so every draw is an entry of its own, and a resumed run begins with them.
+
+Reserving and settling: the only way in which a budget is spent and an answer is kept, and found again.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import count, takewhile
+from math import comb
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.advice import Advice
+from giveortake.errors import (
+    AccessDenied,
+    AllowanceExceeded,
+    BudgetExceeded,
+    IdempotencyConflict,
+    InvalidParameter,
+    LedgerMismatch,
+    MechanismSpent,
+    NotFound,
+    PopulationClosed,
+)
+from giveortake.ledger.chain.chain import new_filter
+from giveortake.ledger.chain.entries import plain, request_digest
+from giveortake.ledger.rules import approvals
+from giveortake.ledger.rules.budgets import for_group
+from giveortake.ledger.rules.releases import minute, number_of
+from giveortake.privacy.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.advice import Face
+    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.state.state import Book, DataSet, Level, Reserved
+
+
+@final
+class Pace:
+    """A beat that starts with a charge; what becomes of the charge is written on it.
+
+    Guarantee: an answer, a draw or a failure is written (k − ½)·t seconds after its charge, for a whole number k. So
+    whoever reads the ledger meanwhile, its times and the order of its entries, learns k alone, which is one unless the
+    question took longer than t/2. Whoever waits for the process that answers learns nothing else either, because it
+    is not free before. One process answers one question at a time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._begun: float | None = None
+
+    def begin(self) -> None:
+        """Start the beat: something was charged just now."""
+        self._begun = time.monotonic()
+
+    def wait(self, since: float | None = None) -> None:
+        """Wait for the next beat after the last charge, or after `since`, a moment of the same clock."""
+        now = time.monotonic()
+        begun = (now if self._begun is None else self._begun) if since is None else since
+        time.sleep(max(0.0, beat(begun, now, self.seconds) - now))
+
+
+def beat(begun: float, done: float, seconds: float) -> float:
+    """The first moment half-way between two multiples of `seconds` after `begun` that is not before `done`.
+
+    >>> beat(10.0, 10.3, 2.0), beat(10.0, 11.5, 2.0), beat(10.0, 13.0, 2.0)
+    (11.0, 13.0, 13.0)
+    """
+    turns = max(1, math.ceil((done - begun) / seconds + 0.5))
+    return begun + (turns - 0.5) * seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many failures one asker may observe and has observed, and what they can reveal.
+
+    `allowed` counts those that were reset as well; `questions` is what may be asked at most if that is bounded, else
+    what was asked so far. `steps` are those that runs and counters have taken, each of which might have failed. `bits`
+    is what they can reveal once the allowance is used up, and `revealed` what the `failed` ones among all `executions`
+    so far can have; both are rounded up to a tenth. `defects` are those that no limit explains.
+    """
+
+    level: int
+    kind: str
+    name: str
+    failed: int
+    left: int
+    allowed: int
+    questions: int
+    bits: Fraction
+    steps: int = 0
+    defects: int = 0
+    executions: int = 0
+    revealed: Fraction = Fraction(0)
+
+
+def allowance(level: Level) -> Allowance:
+    """The allowance of an analyst's level, or of the custodian's own questions to a population."""
+    questions = level.asked if level.questions is None else level.questions
+    allowed = level.failures_ever
+    executions = level.asked + level.steps + level.failed_ever  # of which some may be repetitions
+    so_far = bits_of(executions, level.failed_ever)
+    return Allowance(
+        *(level.number, level.kind, level.name, level.failed_ever, level.failures_left, allowed, questions),
+        max(bits_of(questions + level.steps, allowed), so_far),
+        level.steps,
+        level.defects,
+        executions,
+        so_far,
+    )
+
+
+def revealed(found: Iterable[Allowance]) -> Fraction:
+    """What all failures together can have revealed: k of all askers among the N executions of all askers, in bits."""
+    listed = list(found)
+    return bits_of(sum(each.executions for each in listed), sum(each.failed for each in listed))
+
+
+def bits_of(questions: int, failures: int) -> Fraction:
+    """log₂ Σ_{j ≤ k} C(N, j), rounded up to a tenth, in whole numbers alone.
+
+    >>> bits_of(10**6, 3), bits_of(10, 0), bits_of(3, 7)
+    (Fraction(573, 10), Fraction(0, 1), Fraction(3, 1))
+    """
+    outcomes = sum(comb(questions, failed) for failed in range(min(questions, failures) + 1))
+    return Fraction((outcomes**10 - 1).bit_length(), 10)
+
+
+_LONGEST_KEY = 500
+ALIASES = 8  # further keys of one asker that are remembered for a release
+_CLOCKS = timedelta(seconds=1)  # by which two clocks may differ
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A charge that is durably in the ledger, and its answer if that is there too.
+
+    `charged` names the levels that paid for it now; none did when every level had paid for a stored answer before.
+    `fresh` says that this call wrote it, and not an earlier one with the same idempotency key or the same question. One
+    that is neither fresh nor settled was begun before: `ledger.begin_again` comes before it is executed once more.
+    `id` is its public name. It is random: a number would reveal how much others have asked. `paid_at` is when the asker
+    was charged, if that was earlier, and `original` the release that was charged then, if it is another.
+    """
+
+    number: int
+    dataset: str
+    version: str
+    charged: tuple[str, ...]
+    fresh: bool
+    settled: bool
+    answer: Any = None
+    id: str = ""
+    paid_at: str = ""
+    original: str = ""
+
+    def paid_before(self, version: str) -> str | None:
+        """A note that nothing was charged now, and when it was; None if it was charged now.
+
+        `version` is that of the table now: a key that is remembered gives the same answer, also after the table has
+        changed.
+        """
+        if self.charged:
+            return None
+        on = f" and paid for on {minute(self.paid_at)} UTC" if self.paid_at else ""
+        about = f"; it is about version {self.version!r} of the table, which is at {version!r} now: a new key asks anew"
+        return f"asked before at this price{on}: nothing was charged again{about if version != self.version else ''}"
+
+    @property
+    def reference(self) -> str:
+        """Its name in files and in requests that refine it: its id.
+
+        If it was read again for free, it is the name of the release that was paid for, so that refining either one
+        refines the same, and is paid once.
+        """
+        return self.original or self.id
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A spend that the custodian has to approve first."""
+
+    request: int
+    level: str
+
+
+def reserve(
+    draft: Draft,
+    event: Event,
+    *,
+    dataset: str,
+    analyst: str | None,
+    key: str | None,
+    request: object,
+    question: str | None,
+    version: str | None,
+    said: str | None = None,
+    record: object = None,
+) -> Reservation | Waiting:
+    """Charge every level that has not paid yet, or none of them.
+
+    Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
+    leaves all levels as they were. The same key and request give the reservation that is there, at no cost; so does
+    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer. A question
+    that is paid and answered gives its reservation under any key, and at most a short entry remembers the key.
+    """
+    if not isinstance(event, Event):
+        raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
+    asked = draft.book.dataset_for(dataset, analyst)
+    levels = levels_of(draft.book, asked, analyst)
+    content = _content(event, asked, analyst, key, request=request, question=question)
+    if said is not None:
+        content["asked"] = plain("asked", said)
+    if record is not None:
+        content["record"] = plain("record", record)
+    earlier = None if key is None else of_key(draft, analyst, key)
+    if earlier is not None:
+        return _again(draft, *earlier, content)
+    if version is not None and version != asked.version:
+        raise LedgerMismatch(f"{dataset!r} is at version {asked.version!r} now, not {version!r}", hint="ask again")
+    found = draft.book.paid_key(content)
+    paid = None if found is None else draft.book.paid.get(found)
+    if paid is not None:
+        content["answered_by"] = paid.answer
+        levels = [level for level in levels if level.number not in paid.levels]
+    elif key is None and found is not None:
+        begun = draft.book.unsettled.get((analyst, found[1]))
+        if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
+            return _reservation(draft, begun, analyst)
+    waiting = _waiting(draft, _approving(draft.book, asked, levels), event, asked, content)
+    if waiting is not None:
+        return waiting
+    if paid is not None and not levels:
+        drawn = draft.stored(paid.answer).content["reservation"]
+        repeated = _reservation(draft, paid.by.get(analyst, drawn), analyst)
+        if key is not None:
+            _remember(draft, repeated, content)
+        return repeated
+    if paid is None:
+        _require_allowance(draft.book, asked, levels, analyst)
+    return _charge(draft, levels, event, asked, content)
+
+
+def knows(
+    draft: Draft,
+    event: Event,
+    *,
+    dataset: str,
+    analyst: str | None,
+    key: str | None,
+    request: object,
+    question: str | None,
+) -> bool:
+    """Whether this was reserved before: under this key, or as this question."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    content = _content(event, asked, analyst, key, request=request, question=question)
+    earlier = None if key is None else of_key(draft, analyst, key)
+    if earlier is not None:
+        return earlier[1] == request_digest(content)
+    found = draft.book.paid_key(content)
+    return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
+
+
+def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether all levels of the asker paid for this question. What others paid for is not revealed."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    if is_answered(draft, event, dataset=dataset, analyst=analyst, question=question):
+        return True
+    begun = _begun(draft, event, dataset, analyst, question)
+    levels = {level.number for level in levels_of(draft.book, asked, analyst)}
+    return begun is not None and levels <= set(draft.book.reservations[begun].levels)
+
+
+def is_answered(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
+    paid = None if found is None else draft.book.paid.get(found)
+    return paid is not None and {level.number for level in levels_of(draft.book, asked, analyst)} <= paid.levels
+
+
+def is_unsettled(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether the asker was charged for this question, and it has no answer yet."""
+    return _begun(draft, event, dataset, analyst, question) is not None
+
+
+def _begun(draft: Draft, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
+    asked = draft.book.dataset_for(dataset, analyst)
+    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
+    return None if found is None else draft.book.unsettled.get((analyst, found[1]))
+
+
+def _content(
+    event: Event, asked: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
+) -> dict[str, Any]:
+    """The content of a reservation's entry, without the levels that pay."""
+    return {
+        "analyst": analyst,
+        "dataset": asked.level.name,
+        "event": event.to_dict(),
+        "key": None if key is None else _checked_key(key),
+        "request": plain("request", request),
+        "question": None if question is None else plain("question", question),
+        "version": asked.version,
+        "answered_by": None,
+    }
+
+
+def settle(draft: Draft, number: int, answer: object) -> Any:
+    """Keep the answer of a reservation unless there is one already, and return the one that is kept."""
+    reserved = draft.book.reservations.get(number)
+    if reserved is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    if reserved.analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
+    if reserved.answer is None:
+        _require_known(reserved)
+        require_not_stopped(draft.book, reserved)
+        kept = plain("answer", answer)
+        draft.add("settled", {"reservation": number, "answer": kept})
+        return kept
+    return draft.stored(reserved.answer).content["answer"]
+
+
+def require_not_stopped(book: Book, reserved: Reserved) -> None:
+    """Refuse to store anything for an asker who has met a defect.
+
+    Sessions make the same failure of this as of a defect, so that questions which were under way at that moment look
+    alike: together they tell no more than the first one.
+    """
+    if any(book.levels[level].stopped for level in reserved.own):
+        raise MechanismSpent("a question of this asker has failed by a defect, and nothing more is stored")
+
+
+def fail(draft: Draft, number: int, *, since: datetime | None = None, defect: bool = False) -> None:
+    """Count a failure that the asker is about to observe, unless the answer was already there (before `since`)."""
+    answer = _reserved(draft, number).answer
+    if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
+        draft.add("defect" if defect else "failed", {"reservation": number})
+
+
+def begin_again(draft: Draft, number: int) -> None:
+    """Count another execution of a reservation that was begun before; refused if the allowance is used up."""
+    reserved = _unanswered(draft, number)
+    if reserved is not None:
+        _require_known(reserved)
+        for level in reserved.own:
+            _require_failures_left(draft.book.levels[level], reserved.analyst)
+        draft.add("repeated", {"reservation": number})
+
+
+def require_failures_left(draft: Draft, number: int) -> None:
+    """Refuse another draw for a reservation whose asker has used up the failure allowance."""
+    reserved = _unanswered(draft, number)
+    if reserved is not None:
+        for level in reserved.own:
+            _require_failures_left(draft.book.levels[level], reserved.analyst)
+
+
+def _unanswered(draft: Draft, number: int) -> Reserved | None:
+    reserved = _reserved(draft, number)
+    return reserved if reserved.answer is None else None
+
+
+def _reserved(draft: Draft, number: int) -> Reserved:
+    reserved = draft.book.reservations.get(number)
+    if reserved is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    return reserved
+
+
+def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst: str | None) -> None:
+    """Refuse an asker with too many failures or questions of their own; those of others do not count."""
+    kind = "population" if analyst is None else "analyst"
+    own = [level for level in levels if level.kind == kind] or [book.population(asked.population)]
+    for level in own:
+        _require_failures_left(level, analyst)
+        if level.questions is not None and level.asked >= level.questions:
+            raise AllowanceExceeded(
+                f"{level.questions} questions were allowed, and all of them were asked; nothing was charged",
+                hint="you can still ask for stored answers; the custodian can grant more questions",
+            )
+
+
+def _require_failures_left(level: Level, analyst: str | None) -> None:
+    if not level.failures_left:
+        who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
+        ways: dict[Face, str] = {
+            "python": "`ledger.reset_failures`",
+            "command": f"`giveortake admin failures reset{who} --reason WHY --ledger PATH`",
+            "console": "the button Reset",
+            "service": "POST /v1/failures/LEVEL/reset",
+        }
+        free = "you can still ask for stored answers; the custodian allows more failures with"
+        why = "a question has failed by a defect" if level.stopped else f"{level.failed} questions have failed, and "
+        only = "" if level.stopped else f"only {level.failures} may"
+        raise AllowanceExceeded(
+            f"{why}{only}: the custodian has to look into it first; nothing was charged",
+            hint=Advice.spoken({face: f"{free} {way}" for face, way in ways.items()}),
+        )
+
+
+def _approving(book: Book, asked: DataSet, levels: list[Level]) -> list[Level]:
+    """The levels whose approval thresholds apply: also those above, which depend on the spend alone."""
+    above = [book.population(asked.population), asked.level]
+    return [*(level for level in above if level not in levels), *levels] if levels else levels
+
+
+def level_event(event: Event, level: Level, asked: DataSet) -> Event:
+    """The event in the unit of a level: a person with several rows is a group of rows."""
+    if level.unit == asked.unit or asked.rows_per_person is None:
+        return event
+    return for_group(event, asked.rows_per_person, level.neighbours)
+
+
+def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
+    """The levels that have to admit a question of this analyst to this data set."""
+    above = [book.population(asked.population), asked.level]
+    if analyst is None:
+        return above
+    book.dataset_for(asked.level.name, analyst)
+    own = [grant.level for grant in book.grants_of(analyst, asked.level.name)]
+    return own if above[0].allotted else [*above, *own]
+
+
+def of_key(draft: Draft, analyst: str | None, key: str) -> tuple[int, str] | None:
+    """The reservation that an analyst's key stands for, and the digest of the key's request; None if it is new."""
+    number = draft.book.keys.get((analyst, key))
+    if number is not None:
+        return number, request_digest(draft.stored(number).content)
+    alias = draft.book.aliases.get((analyst, key))
+    if alias is None:
+        return None
+    content = draft.stored(alias).content
+    return draft.book.ids[content["release"]], content["request"]
+
+
+def _remember(draft: Draft, reservation: Reservation, content: dict[str, Any]) -> None:
+    """Note a further key of a release, while the asker has questions left and the release has few such keys.
+
+    It counts as a question. Any other key is not remembered: it finds the same answer by the question, as long as the
+    table has this version.
+    """
+    book, analyst = draft.book, content["analyst"]
+    askers = book.askers(analyst, reservation.dataset)
+    has_room = all(each.questions is None or each.asked < each.questions for each in askers)
+    if has_room and book.aliased(analyst, reservation.id) < ALIASES:
+        alias = {"analyst": analyst, "key": content["key"], "release": reservation.id}
+        draft.add("alias", {**alias, "request": request_digest(content)})
+
+
+def _again(draft: Draft, earlier: int, request: str, content: dict[str, Any]) -> Reservation:
+    if request != request_digest(content):
+        raise IdempotencyConflict(
+            f"the key {content['key']!r} was used for another request",
+            hint="use a new key for a new request",
+        )
+    _require_known(draft.book.reservations[earlier])
+    return _reservation(draft, earlier, content["analyst"])
+
+
+def _require_known(reserved: Reserved) -> None:
+    """Refuse a reservation whose answer may have been released and then lost."""
+    if reserved.answer is None and reserved.lost is not None:
+        raise LedgerMismatch(
+            "the ledger was restored and may have lost the answer; the charge stands",
+            hint="ask again with a new key: that is a new charge",
+        )
+
+
+def _waiting(
+    draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
+) -> Waiting | None:
+    """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
+    large = _finding_large(levels, event, asked)
+    request = None if large is None else approvals.decide(draft, content)
+    return None if large is None or request is None else Waiting(request, large.name)
+
+
+def _finding_large(levels: list[Level], event: Event, asked: DataSet) -> Level | None:
+    return next(
+        (
+            level
+            for level in levels
+            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked))
+        ),
+        None,
+    )
+
+
+def would_wait(
+    draft: Draft, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
+) -> bool:
+    """Whether some level finds this spend large, and it is not approved yet."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    levels = _approving(draft.book, asked, levels_of(draft.book, asked, analyst))
+    content = _content(event, asked, analyst, None, request=request, question=question)
+    return _finding_large(levels, event, asked) is not None and not approvals.is_approved(draft, content)
+
+
+def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:
+    charged: dict[int, Filter] = {}
+    content["levels"] = {}
+    for level in levels:
+        if level.closed is not None:
+            raise PopulationClosed(
+                f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
+                "not known",
+                hint=Advice("the custodian has to set a new budget, with {change_budget}"),
+            )
+        seen = level_event(event, level, asked)
+        content["levels"][str(level.number)] = None if seen == event else seen.to_dict()
+        guard = draft.filter_of(level)
+        if guard is not None:
+            charged[level.number] = _admitted(guard, level, seen)
+    content["id"] = secrets.token_hex(12)
+    new = draft.add("reserved", content, charged)
+    answer = content["answered_by"]
+    return Reservation(
+        new.number,
+        content["dataset"],
+        content["version"],
+        tuple(level.name for level in levels),
+        fresh=True,
+        settled=answer is not None,
+        answer=None if answer is None else draft.stored(answer).content["answer"],
+        id=content["id"],
+        **_paid(draft, content),
+    )
+
+
+def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
+    """Return a charged copy of a filter. The one given does not change, and nothing is committed yet."""
+    after = guard.copy()
+    try:
+        after.charge(event)
+    except BudgetExceeded as refusal:
+        raise type(refusal)(
+            f"the {level.kind} {level.name!r} refuses: {refusal.message}",
+            cost=refusal.cost,
+            remaining=refusal.remaining,
+            hint=Advice("{what_fits}"),
+        ) from None
+    return after
+
+
+def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
+    """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
+    found = None if content["answered_by"] is None else draft.book.paid_key(content)
+    paid = None if found is None else draft.book.paid.get(found)
+    own = None if paid is None else paid.by.get(content["analyst"])
+    if own is None:
+        return {}
+    first = draft.stored(own)
+    return {"paid_at": first.at, "original": first.content["id"]}
+
+
+def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
+    """An earlier reservation, as this asker may see it."""
+    reserved = draft.book.reservations[number]
+    answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
+    made = draft.stored(number)
+    free = not made.content["levels"] and made.content["answered_by"] is not None
+    own = {"paid_at": made.at} if reserved.analyst == analyst else {}
+    return Reservation(
+        number,
+        reserved.dataset,
+        reserved.version,
+        (),
+        fresh=False,
+        settled=reserved.answer is not None,
+        answer=answer,
+        id=reserved.id,
+        **(_paid(draft, made.content) if free else own),
+    )
+
+
+def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
+    """The reservation with this release id: an analyst's own; the custodian finds everybody's."""
+    return _reservation(draft, number_of(draft, release, analyst), analyst)
+
+
+def profiles(
+    draft: Draft, dataset: str, analyst: str | None, version: str, before: int | None = None
+) -> list[tuple[Any, str, Any]]:
+    """The request, the id and the stored answer of each profile of this version, the newest first.
+
+    With `before`, only those paid for before that entry.
+
+    Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
+    post-processing for those levels, and for no other.
+    """
+    book = draft.book
+    asked = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
+    if dataset not in book.profiles:
+        return []
+    own = {level.number for level in levels_of(book, asked, analyst)}
+    payer = analyst if book.population(asked.population).allotted else None
+    found: dict[int, tuple[Any, str, Any]] = {}
+    for number in reversed(book.profiles[dataset]):
+        reserved = book.reservations[number]
+        if analyst is not None and reserved.analyst != analyst:
+            continue  # nobody learns of another's reservation of the same profile
+        paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
+        is_early = before is None or (paid is not None and paid.answer < before)
+        if (
+            reserved.version == version
+            and paid is not None
+            and own <= paid.levels
+            and paid.answer not in found
+            and is_early
+        ):
+            request = draft.stored(number).content["request"]
+            found[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
+    return list(found.values())
+
+
+def _checked_key(key: object) -> str:
+    if isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY:
+        plain("key", key)
+        return key
+    raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")
+
+
+def keep(draft: Draft, number: int, place: int, content: object) -> Any:
+    """Keep the draw at a place, which has to be the next one.
+
+    Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
+    anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not
+    told of the last one adds to it.
+    """
+    reserved = _unsettled(draft, number)
+    if not draft.book.is_next(reserved.number, place):
+        raise LedgerMismatch(
+            "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
+        )
+    require_not_stopped(draft.book, reserved)
+    kept = plain("drawn", content)
+    draft.add("drawn", {"reservation": number, "place": place, "drawn": kept})
+    return kept
+
+
+def kept(draft: Draft, number: int) -> list[Any]:
+    """What was drawn for a reservation so far, in order."""
+    book, found = draft.book, _reservation_of_draws(draft, number).number
+    entries = takewhile(lambda entry: entry is not None, (book.drawn(found, place) for place in count()))
+    return [draft.stored(entry).content["drawn"] for entry in entries if entry is not None]
+
+
+def _unsettled(draft: Draft, number: int) -> Reserved:
+    reserved = _reservation_of_draws(draft, number)
+    if reserved.analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
+    if reserved.answer is not None or reserved.lost is not None:
+        raise LedgerMismatch("nothing more is drawn for what has an answer, or may have lost it")
+    return reserved
+
+
+def _reservation_of_draws(draft: Draft, number: int) -> Reserved:
+    found = draft.book.reservations.get(number)
+    if found is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    return found

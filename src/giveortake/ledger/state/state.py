@@ -1,0 +1,802 @@
+"""The state of a ledger: a pure fold over the entries of its chain.
+
+The records in a book: levels that are charged, data sets, grants, reservations and stored answers.
+
+The book: the state of a ledger in memory, a pure fold over the entries of its chain.
+
+What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
+up (`finds`), and read from the entries.
+
+What each kind of entry adds to a book: one function a kind, each given the entry's number and its content.
+
+They decide nothing: an entry that does not follow from those before it is LedgerDamaged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, final
+
+from giveortake.advice import Advice
+from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
+from giveortake.ledger.chain.entries import (
+    FORMAT,
+    NOTHING,
+    RESTORE,
+    UPGRADE,
+    Entry,
+    Point,
+    approval_digest,
+    approval_digests,
+    asked_of,
+    digest,
+    entries_of,
+    question_digest,
+)
+from giveortake.ledger.chain.index import Finds, Hashes, name_of
+from giveortake.ledger.rules.budgets import charged_for, larger, promise_from_json
+from giveortake.privacy import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from giveortake.ledger.chain.entries import Json
+    from giveortake.ledger.chain.store import Transaction
+    from giveortake.privacy import Guarantee, Neighbours
+
+
+FAILURES = 3  # that one analyst may observe, unless the custodian says otherwise
+
+
+@final
+@dataclass(slots=True)
+class Level:
+    """Something that charges are counted against. Its number is that of the entry that made it."""
+
+    number: int
+    kind: str
+    name: str
+    unit: Unit
+    neighbours: Neighbours
+    budget: Guarantee | None
+    approval: Guarantee | None
+    snapshot: str | None = None  # the hash of its filter's state
+    closed: int | None = None  # the entry that closed it
+    allotted: bool = False  # whether its analysts have allotments; else they draw from one pool
+    guarded: Guarantee | None = None  # what its own filter promises: the budget, or what allotments leave of it
+    initial: Any = None  # that filter's state before anything was charged
+    allotments: dict[int, Guarantee] = field(default_factory=dict)  # what is counted for the grant of that number
+    granted: dict[int, Any] = field(default_factory=dict)  # the event that was charged for it, if it was not set aside
+    charged: bool = False
+    failures: int = FAILURES  # that may be observed before the custodian has to look
+    questions: int | None = None  # that may be asked at all
+    failed: int = 0  # since the custodian looked
+    failed_ever: int = 0
+    defects: int = 0  # of those failures, the ones that no limit explains
+    stopped: bool = False  # by a defect, until the custodian has looked
+    asked: int = 0
+    steps: int = 0  # of runs and counters, each of which may fail by itself
+    used: str = NOTHING  # the hash of what was used after each charge, one after the other
+
+    @property
+    def failures_ever(self) -> int:
+        """How many failures the asker can have observed once the allowance is used up."""
+        return self.failed_ever + self.failures_left
+
+    @property
+    def failures_left(self) -> int:
+        """How many failures the asker may still observe."""
+        return 0 if self.stopped else max(0, self.failures - self.failed)
+
+
+@final
+@dataclass(slots=True)
+class DataSet:
+    """A table of a population, and the versions it has had."""
+
+    level: Level
+    population: str
+    unit: Unit
+    rows_per_person: int | None
+    domains: Any
+    versions: list[tuple[str, str | None]]  # name and fingerprint, oldest first
+
+    @property
+    def version(self) -> str:
+        """The version that questions are answered from now."""
+        return self.versions[-1][0]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The right of an analyst to ask some data sets of one population, together within one cap."""
+
+    level: Level
+    analyst: str
+    datasets: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """One reservation, and the entry that holds its answer, once there is one."""
+
+    number: int
+    analyst: str | None
+    dataset: str
+    version: str
+    question: str | None
+    levels: tuple[int, ...]
+    answer: int | None
+    id: str
+    own: tuple[int, ...] = ()  # the levels of the asker alone
+    failed: bool = False
+    lost: int | None = None  # the restoration after which nobody knows whether it was answered
+
+
+@final
+@dataclass(slots=True)
+class Paid:
+    """A stored answer, the levels that have paid for it, and the first reservation by which each asker did."""
+
+    answer: int
+    levels: set[int]
+    by: dict[str | None, int]
+
+
+@final
+@dataclass(slots=True)
+class Token:
+    """A secret that lets somebody in: a custodian, or an analyst. `hash` is the SHA-256 of its text."""
+
+    number: int
+    id: str
+    analyst: str | None  # None: a custodian
+    hash: str
+    expires: str
+    revoked: bool = False
+
+
+@final
+@dataclass(slots=True)
+class Requested:
+    """A large spend that somebody asked for, and what the custodian decided. `digest` says what was asked."""
+
+    number: int
+    id: int
+    digest: str
+    analyst: str | None
+    state: Literal["waiting", "approved", "denied", "used"] = "waiting"
+    decision: int | None = None  # the entry that says so
+    expires: str | None = None  # until when an approval may be used
+
+
+Content: TypeAlias = "Mapping[str, Any]"
+
+DONE = 200  # closed requests of each analyst that a book remembers
+
+
+def _ledger(book: Book, _number: int, content: Content) -> None:
+    if content["format"] != FORMAT:
+        raise LedgerTooNew(f"this giveortake does not know the format {content['format']!r}", hint=UPGRADE)
+    book.ledger = content["ledger"]
+
+
+def _population(book: Book, number: int, content: Content) -> None:
+    book.populations[content["name"]] = _level(book, number, "population", content, content["budget"]["neighbours"])
+
+
+def _dataset(book: Book, number: int, content: Content) -> None:
+    level = _level(book, number, "data set", content, book.populations[content["population"]].neighbours)
+    book.datasets[content["name"]] = DataSet(
+        level,
+        content["population"],
+        level.unit,
+        content["rows_per_person"],
+        content["domains"],
+        [],
+    )
+    _version(book, number, content)
+
+
+def _declared(book: Book, number: int, content: Content) -> None:
+    book.datasets[content["name"]].domains = content["domains"]
+    _version(book, number, content)
+
+
+def _version(book: Book, _number: int, content: Content) -> None:
+    book.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
+    if content["fingerprint"] is not None:
+        book.fingerprints.setdefault(content["fingerprint"], content["name"])
+
+
+def _analyst(book: Book, number: int, content: Content) -> None:
+    datasets = tuple(content["datasets"])
+    level = _level(book, number, "analyst", content, book.datasets[datasets[0]].level.neighbours)
+    book.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
+    _allot(book, level, content)
+
+
+def _allot(book: Book, level: Level, content: Content) -> None:
+    """Count what a grant takes from the levels above it."""
+    assert level.budget is not None or "above" not in content  # noqa: S101 (what takes nothing has no budget)
+    for above, taken in content.get("above", {}).items():
+        giver = book.levels[int(above)]
+        giver.allotments[level.number] = larger(giver.allotments.get(level.number), level.budget)  # type: ignore[arg-type]  # (see above)
+        if "rest" in taken:
+            giver.guarded, giver.initial = promise_from_json(taken["rest"]), taken["filter"]
+        else:
+            giver.granted[level.number] = taken["event"]
+            giver.charged = True
+
+
+def _revoked(book: Book, _number: int, content: Content) -> None:
+    book.revoked.add(content["analyst"])
+
+
+def _readmitted(book: Book, _number: int, content: Content) -> None:
+    book.revoked.discard(content["analyst"])
+
+
+def _reserved(book: Book, number: int, content: Content) -> None:
+    reserved = book.reserved_as(number, content)
+    if content["key"] is not None:
+        _note_key(book, number, "key", content)
+    book.remember(reserved)
+    book.note(number, "id", reserved.id)
+    book.asked += 1
+    for level in reserved.levels:
+        book.levels[level].charged = True
+    if reserved.answer is None:
+        for level in reserved.own:
+            book.levels[level].asked += 1
+        if reserved.question is not None:
+            book.note(number, "asked", content["analyst"], reserved.question)
+    elif reserved.question is not None:
+        payer = _payer(book, reserved)
+        if book.first("paid", payer, reserved.question) is None:
+            raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
+        if reserved.levels:
+            book.note(number, "paid", payer, reserved.question)
+    for name in approval_digests(content) if book.requests else ():
+        if (request := book.requests.pop(name, None)) is not None:
+            request.state = "used"
+            _forget_requests(book, request.analyst)
+    if isinstance(content["request"], dict) and "profile" in content["request"]:
+        book.note(number, "profile", content["dataset"])
+
+
+def _alias(book: Book, number: int, content: Content) -> None:
+    """Count a further key for a release that is paid and answered as one question; it charges nothing."""
+    analyst, reserved = content["analyst"], book.reservations[book.ids[content["release"]]]
+    if reserved.answer is None or _payer(book, reserved) not in {None, analyst}:
+        raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
+    _note_key(book, number, "alias", content)
+    book.note(number, "aliased", analyst, reserved.id)
+    for level in book.askers(analyst, reserved.dataset):
+        level.asked += 1
+
+
+def _note_key(book: Book, number: int, kind: str, content: Content) -> None:
+    name = content["analyst"], content["key"]
+    if name in book.keys or name in book.aliases:
+        raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
+    book.note(number, kind, *name)
+
+
+def _payer(book: Book, reserved: Reserved) -> str | None:
+    """Who may see a stored answer: where analysts have allotments, only who paid for it; else everybody."""
+    return reserved.analyst if book.populations[book.datasets[reserved.dataset].population].allotted else None
+
+
+def _settled(book: Book, number: int, content: Content) -> None:
+    reserved = book.reservations.get(content["reservation"])
+    if reserved is None or reserved.answer is not None:
+        raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
+    book.note(number, "settled", reserved.number)
+    book.remember_settlement(number, reserved.number)
+    if reserved.question is not None:
+        payer = _payer(book, reserved)
+        if book.first("paid", payer, reserved.question) is None:
+            book.note(number, "paid", payer, reserved.question)
+
+
+def _drawn(book: Book, number: int, content: Content) -> None:
+    reserved, place = book.reservations.get(content["reservation"]), content["place"]
+    if reserved is None or reserved.answer is not None or not book.is_next(reserved.number, place):
+        raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
+    book.note(number, "drawn", reserved.number, place)
+    for level in reserved.own:
+        book.levels[level].steps += 1
+
+
+def _failed(book: Book, number: int, content: Content) -> None:
+    reserved = book.reservations[content["reservation"]]
+    if not reserved.failed and reserved.answer is None:  # else it was answered, and its asker was told of a failure
+        book.note(number, "failed", reserved.number)
+    _count_failure(book, reserved)
+
+
+def _defect(book: Book, number: int, content: Content) -> None:
+    """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
+    _failed(book, number, content)
+    reserved = book.reservations[content["reservation"]]
+    for level in reserved.own:
+        book.levels[level].defects += 1
+        book.levels[level].stopped = True
+    for grant in () if reserved.analyst is None else book.grants_of(reserved.analyst):
+        grant.level.stopped = True  # of other data sets too: the mistake may tell of the same people there
+
+
+def _repeated(book: Book, _number: int, content: Content) -> None:
+    _count_failure(book, book.reservations[content["reservation"]])
+
+
+def _count_failure(book: Book, reserved: Reserved) -> None:
+    for level in reserved.own:
+        book.levels[level].failed += 1
+        book.levels[level].failed_ever += 1
+
+
+def _forgiven(book: Book, _number: int, content: Content) -> None:
+    book.levels[content["level"]].failed = 0
+    book.levels[content["level"]].stopped = False
+
+
+def _requested(book: Book, number: int, content: Content) -> None:
+    new = Requested(number, content["id"], approval_digest(content), content["analyst"])
+    book.requests[new.digest] = book.requests_by_id[new.id] = new
+    _forget_requests(book, new.analyst)
+
+
+def _forget_requests(book: Book, analyst: str | None) -> None:
+    """Keep an analyst's last closed requests (used, or asked for anew), however many others have."""
+    own = (each for each in book.requests_by_id.values() if each.analyst == analyst)
+    done = [each for each in own if book.requests.get(each.digest) is not each]
+    if len(done) > DONE:
+        del book.requests_by_id[done[0].id]
+
+
+def _approved(book: Book, number: int, content: Content) -> None:
+    request = book.requests[content["request"]]
+    request.state, request.decision, request.expires = "approved", number, content.get("expires")
+
+
+def _denied(book: Book, number: int, content: Content) -> None:
+    request = book.requests[content["request"]]
+    request.state, request.decision, request.expires = "denied", number, None
+
+
+def _token(book: Book, number: int, content: Content) -> None:
+    if content["id"] in book.tokens:
+        raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
+    book.tokens[content["id"]] = Token(number, content["id"], content["analyst"], content["hash"], content["expires"])
+
+
+def _withdrawn(book: Book, _number: int, content: Content) -> None:
+    book.tokens[content["token"]].revoked = True
+
+
+def _budget(book: Book, _number: int, content: Content) -> None:
+    level = book.levels[content["level"]]
+    level.budget = promise_from_json(content["budget"])
+    level.guarded, level.initial = level.budget, content["filter"]
+    level.closed = None
+    if "rest" in content:
+        level.guarded, level.granted = promise_from_json(content["rest"]), {}
+    else:
+        level.granted = charged_for(level)
+        level.charged |= bool(level.granted)
+    _allot(book, level, content)
+
+
+def _checkpoint(book: Book, _number: int, _content: Content) -> None:
+    """Add nothing: a checkpoint repeats what the entries before it say (see `checkpoints`)."""
+
+
+def _moved(_book: Book, _number: int, _content: Content) -> None:
+    """Add nothing: the state folder says where the ledger lies."""
+
+
+def _restored(book: Book, number: int, content: Content) -> None:
+    for level in content["closed"]:
+        book.levels[level].closed = number
+    book.restored = number
+    for charged in map(int, content["levels"]):
+        book.levels[charged].charged = True
+    if content["event"] is None:
+        book.lost = number
+
+
+def _level(book: Book, number: int, kind: str, content: Content, neighbours: Neighbours) -> Level:
+    budget, approval = content["budget"], content["approval_above"]
+    level = Level(
+        number,
+        kind,
+        content["name"],
+        Unit(content["unit"]),
+        neighbours,
+        None if budget is None else promise_from_json(budget),
+        None if approval is None else promise_from_json(approval),
+        closed=None if budget is None else book.lost,
+        allotted=content.get("analysts") == "allotted",
+        initial=content.get("filter"),
+        failures=content.get("failures", FAILURES),
+        questions=content.get("questions"),
+    )
+    level.guarded = level.budget
+    book.levels[number] = level
+    return level
+
+
+KINDS: dict[str, Callable[[Book, int, Content], None]] = {
+    "alias": _alias,
+    "analyst": _analyst,
+    "approved": _approved,
+    "budget": _budget,
+    "checkpoint": _checkpoint,
+    "dataset": _dataset,
+    "declared": _declared,
+    "defect": _defect,
+    "denied": _denied,
+    "drawn": _drawn,
+    "failed": _failed,
+    "forgiven": _forgiven,
+    "ledger": _ledger,
+    "moved": _moved,
+    "population": _population,
+    "readmitted": _readmitted,
+    "repeated": _repeated,
+    "requested": _requested,
+    "reserved": _reserved,
+    "restored": _restored,
+    "revoked": _revoked,
+    "settled": _settled,
+    "token": _token,
+    "version": _version,
+    "withdrawn": _withdrawn,
+}
+
+
+Found = TypeVar("Found")
+Asked = TypeVar("Asked")
+
+_OF_ANALYSTS = frozenset({"alias", "reserved", "requested", "approved", "denied", "revoked", "readmitted"})
+OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lookup(Generic[Asked, Found]):
+    """A read-only mapping that looks up each value when it is asked for."""
+
+    get: Callable[[Asked], Found | None]
+
+    def __getitem__(self, asked: Asked) -> Found:
+        found = self.get(asked)
+        if found is None:
+            raise KeyError(asked)
+        return found
+
+    def __contains__(self, asked: Asked) -> bool:
+        return self.get(asked) is not None
+
+
+@final
+@dataclass(slots=True)
+class Rows:
+    """Rows of the index tables, which follow from entries and are stored beside them."""
+
+    finds: list[tuple[int, int, bytes]] = field(default_factory=list)  # bucket, number, name
+    lists: list[tuple[str, int, int]] = field(default_factory=list)  # name, place, number
+    used: list[tuple[int, int, str]] = field(default_factory=list)  # level, number, share
+
+
+@final
+@dataclass(slots=True)
+class Listed:
+    """The length of a list of entries, and a chained hash of their numbers."""
+
+    count: int = 0
+    numbers: str = NOTHING
+
+
+@final
+@dataclass(slots=True)
+class Book:
+    """The state of a ledger after its last entry."""
+
+    ledger: str = ""
+    populations: dict[str, Level] = field(default_factory=dict)
+    datasets: dict[str, DataSet] = field(default_factory=dict)
+    grants: dict[tuple[str, tuple[str, ...]], Grant] = field(default_factory=dict)
+    levels: dict[int, Level] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
+    tokens: dict[str, Token] = field(default_factory=dict)
+    lost: int | None = None  # the last restoration after which nobody knows what was spent
+    restored: int = 0  # the last restoration: what had no answer then will never have one
+    asked: int = 0  # reservations
+    lists: dict[str, Listed] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
+    # -- beside what a checkpoint writes down
+    hashes: Hashes = field(default_factory=Hashes)
+    finds: Finds = field(default_factory=Finds)
+    reader: Transaction | None = None  # reads what is not in memory
+    rows: Rows = field(default_factory=Rows)  # of the entries taken since they were last kept
+    _recent: dict[int, Reserved] = field(default_factory=dict)  # reservations since the last checkpoint
+    _settlements: dict[int, int] = field(default_factory=dict)  # which reservations were settled since then, and where
+
+    @property
+    def head(self) -> Point:
+        """The last entry."""
+        number = self.hashes.head
+        return Point(self.ledger, number, self.hash_of(number))
+
+    def hash_of(self, number: int) -> str:
+        """The hash of one entry."""
+        return self.hashes.of(number, self.reader)
+
+    def take_rows(self) -> Rows:
+        """Return the index rows of the entries applied since the last call, to be stored beside them."""
+        rows, self.rows = self.rows, Rows()
+        return rows
+
+    def remember(self, reserved: Reserved) -> None:
+        """Keep a reservation in memory until the next checkpoint."""
+        self._recent[reserved.number] = reserved
+
+    def remember_settlement(self, number: int, reservation: int) -> None:
+        """Keep in memory until the next checkpoint which reservation an entry settles."""
+        self._settlements[number] = reservation
+
+    def forget_recent(self) -> None:
+        """Drop recent reservations and settlements from memory; from now on they are looked up."""
+        self._recent.clear()
+        self._settlements.clear()
+
+    def apply(self, entry: Entry) -> None:
+        """Take one more entry into account."""
+        head = self.hashes.head
+        if entry.number != head + 1 or entry.previous != self.hash_of(head):
+            raise LedgerDamaged(f"entry {entry.number} does not follow entry {head}", hint=RESTORE)
+        if (entry.number == 1) != (entry.kind == "ledger"):
+            raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
+        handler = KINDS.get(entry.kind)
+        if handler is None:  # its hash is right, so a later version wrote it
+            raise LedgerTooNew(
+                f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
+            )
+        try:
+            handler(self, entry.number, entry.content)
+            self._count_used(entry)
+            self._list(entry)
+        except (LookupError, TypeError, ValueError) as error:
+            raise LedgerDamaged(f"entry {entry.number} does not fit the entries before it", hint=RESTORE) from error
+        self.hashes.append(entry.hash)
+
+    def _count_used(self, entry: Entry) -> None:
+        """Note the filter states that an entry leaves, and how much of their budgets is used."""
+        for level, snapshot in entry.content.get("snapshots", {}).items():
+            found, share = self.levels[int(level)], entry.content["used"][level]
+            found.snapshot = snapshot
+            found.used = digest(f"{found.used} {entry.number} {share}")
+            self.rows.used.append((found.number, entry.number, share))
+
+    def _list(self, entry: Entry) -> None:
+        """Add an entry to the list of its analyst, and a reservation to the lists of what was asked."""
+        owner = self.owner(entry)
+        names = [] if owner is None else [entries_of(owner)]
+        if entry.kind == "reserved":
+            asker = entry.content["analyst"]
+            askers = (None,) if asker is None else (None, asker)  # in one order, which checkpoints keep
+            names += [asked_of(who, what) for who in askers for what in (None, entry.content["dataset"])]
+        for name in names:
+            known = self.lists.setdefault(name, Listed())
+            known.count += 1
+            known.numbers = digest(f"{known.numbers} {entry.number}")
+            self.rows.lists.append((name, known.count, entry.number))
+
+    def owner(self, entry: Entry) -> str | None:
+        """Return the analyst who may read an entry, as it is about them or what they asked; None if nobody."""
+        content = entry.content
+        if entry.kind == "analyst":
+            return str(content["name"])
+        if entry.kind in _OF_ANALYSTS:
+            return None if content.get("analyst") is None else str(content["analyst"])
+        if entry.kind in OF_RESERVATIONS:
+            found = self._as_reserved(content["reservation"])
+            return None if found is None else found.analyst
+        if entry.kind in {"budget", "forgiven"}:
+            level = self.levels[content["level"]]
+            return level.name if level.kind == "analyst" else None
+        return None
+
+    def agrees_with(self, mark: Point) -> bool:
+        """Whether the mark is at the head; LedgerRolledBack if the ledger has lost what the mark remembers."""
+        head = self.head
+        if head.number < mark.number:
+            raise LedgerRolledBack(
+                f"the ledger ends at entry {head.number}, but its mark remembers entry {mark.number}: it is an old "
+                "copy, or it has lost its end",
+                hint=RESTORE,
+            )
+        if self.hash_of(mark.number) != mark.hash:
+            raise LedgerRolledBack(
+                f"entry {mark.number} is not the one that the mark remembers: this is another history", hint=RESTORE
+            )
+        return head.number == mark.number
+
+    # -- looking things up ------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> Lookup[tuple[str | None, str], int]:
+        """The reservation made under an analyst's idempotency key."""
+        return Lookup(lambda asked: self.first("key", *asked))
+
+    @property
+    def aliases(self) -> Lookup[tuple[str | None, str], int]:
+        """The entry that remembers a further key of an analyst, for a release that was paid before."""
+        return Lookup(lambda asked: self.first("alias", *asked))
+
+    @property
+    def ids(self) -> Lookup[str, int]:
+        """The reservation with this release id."""
+        return Lookup(lambda asked: self.first("id", asked))
+
+    @property
+    def profiles(self) -> Lookup[str, list[int]]:
+        """The reservations of profiles of a data set."""
+        return Lookup(lambda dataset: self._numbers("profile", dataset) or None)
+
+    @property
+    def reservations(self) -> Lookup[int, Reserved]:
+        """Reservations by their number."""
+        return Lookup(self._reservation)
+
+    @property
+    def paid(self) -> Lookup[tuple[str | None, str], Paid]:
+        """Stored answers, by who may see them and the digest of the question."""
+        return Lookup(lambda asked: self._paid(*asked))
+
+    @property
+    def unsettled(self) -> Lookup[tuple[str | None, str], int]:
+        """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
+        return Lookup(lambda asked: self._unsettled(*asked))
+
+    def drawn(self, number: int, place: int) -> int | None:
+        """The entry that holds a reservation's draw at a place; None if there is none."""
+        return self.first("drawn", number, place)
+
+    def _numbers(self, kind: str, *parts: Json) -> list[int]:
+        return self.finds.numbers(name_of(kind, *parts), self.reader)
+
+    def aliased(self, analyst: str | None, release: str) -> int:
+        """How many further keys an asker has for a release."""
+        return len(self._numbers("aliased", analyst, release))
+
+    def askers(self, analyst: str | None, dataset: str) -> list[Level]:
+        """The levels that count what somebody asks: an analyst's own, or the population's for the custodian."""
+        if analyst is None:
+            return [self.populations[self.datasets[dataset].population]]
+        return [grant.level for grant in self.grants_of(analyst, dataset)]
+
+    def first(self, kind: str, *parts: Json) -> int | None:
+        """The first entry noted under this kind and these parts; None if there is none."""
+        return next(iter(self._numbers(kind, *parts)), None)
+
+    def note(self, number: int, kind: str, *parts: Json) -> None:
+        """Note the kind and the parts by which an entry is found."""
+        self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
+
+    def _as_reserved(self, number: int) -> Reserved | None:
+        """A reservation as its own entry states it, without what came later; None if it is none."""
+        found = self._recent.get(number)
+        if found is not None or not 0 < number <= self.hashes.base:
+            return found
+        entry = self.hashes.entry(number, self.reader)
+        return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
+
+    def _reservation(self, number: int) -> Reserved | None:
+        found = self._as_reserved(number)
+        if found is None or found.answer is not None:
+            return found
+        answer, failed = self.first("settled", number), self.first("failed", number) is not None
+        return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
+
+    def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
+        """Build a reservation from the content of its entry."""
+        levels = tuple(map(int, content["levels"]))
+        kind = "population" if content["analyst"] is None else "analyst"
+        return Reserved(
+            number,
+            content["analyst"],
+            content["dataset"],
+            content["version"],
+            question_digest(content),
+            levels,
+            content["answered_by"],
+            content["id"],
+            tuple(level for level in levels if self.levels[level].kind == kind),
+        )
+
+    def _paid(self, payer: str | None, question: str) -> Paid | None:
+        """A stored answer: the first entry found settled the question, the later ones paid for that answer too."""
+        found = self._numbers("paid", payer, question)
+        if not found:
+            return None
+        payers = [self.reservations[number] for number in (self._settles(found[0]), *found[1:])]
+        by = {each.analyst: each.number for each in reversed(payers)}  # the first of each
+        return Paid(found[0], {level for each in payers for level in each.levels}, by)
+
+    def _settles(self, number: int) -> int:
+        if number in self._settlements:
+            return self._settlements[number]
+        return int(self.hashes.entry(number, self.reader).content["reservation"])
+
+    def _unsettled(self, analyst: str | None, question: str) -> int | None:
+        found = self._numbers("asked", analyst, question)
+        if not found or found[-1] < self.restored or self.reservations[found[-1]].answer is not None:
+            return None
+        return found[-1]
+
+    def grant_of(self, level: Level) -> Grant | None:
+        """The grant that a level belongs to, if it is an analyst's."""
+        return next((grant for grant in self.grants.values() if grant.level is level), None)
+
+    def is_next(self, number: int, place: int) -> bool:
+        """Whether exactly `place` draws are stored for a reservation so far."""
+        if type(place) is not int or place < 0:  # True would be another place than 1
+            return False
+        return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
+
+    def population(self, name: str) -> Level:
+        """The level of a population."""
+        return self._found("population", name, self.populations)
+
+    def dataset(self, name: str) -> DataSet:
+        """The data set of this name."""
+        return self._found("data set", name, self.datasets)
+
+    def dataset_for(self, name: str, analyst: str | None) -> DataSet:
+        """A data set that an analyst may ask; any other is as unknown as one that never existed."""
+        if analyst is None:
+            return self.dataset(name)
+        if analyst in self.revoked:
+            raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
+        if not self.grants_of(analyst, name):
+            own = sorted({each for grant in self.grants_of(analyst) for each in grant.datasets})
+            raise NotFound(
+                f"there is no data set {name!r} for the analyst {analyst!r}",
+                hint=f"there are: {', '.join(own)}" if own else Advice("the custodian lets them ask: {admit}"),
+            )
+        return self.dataset(name)
+
+    def capped_above(self, datasets: Iterable[str]) -> list[Level]:
+        """The levels that an allotment is taken from: its population, and those of its data sets that have a cap."""
+        sets = [self.datasets[name] for name in datasets]
+        return [self.populations[sets[0].population], *(each.level for each in sets if each.level.budget is not None)]
+
+    def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
+        """The key of a stored answer: where analysts have allotments, only whoever paid finds it."""
+        question = question_digest(content)
+        if question is None:
+            return None
+        above = self.populations[self.datasets[content["dataset"]].population]
+        return content["analyst"] if above.allotted else None, question
+
+    def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
+        """The grants of an analyst, for one data set or for any."""
+        return [
+            grant
+            for (name, datasets), grant in self.grants.items()
+            if name == analyst and (dataset is None or dataset in datasets)
+        ]
+
+    def _found(self, what: str, name: str, among: dict[str, Found]) -> Found:
+        if name not in among:
+            there = ", ".join(among) or "none"
+            raise NotFound(f"the ledger has no {what} {name!r}", hint=f"there are: {there}")
+        return among[name]
