@@ -120,7 +120,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a counter's noise forgets that people change",
-        "mechanisms/bounded_integers.py",
+        "mechanisms/prefix_sums.py",
         'return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))',
         "return once",
         "session/test_counters",

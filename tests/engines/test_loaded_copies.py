@@ -19,6 +19,7 @@ from giveortake.engines.duckdb.tables import LoadedCopies, open_database
 from giveortake.engines.runtime import CacheFolder
 from giveortake.plan import Kind
 
+LARGE = tables.SMALLEST
 KINDS = {"amount": Kind.REAL, "day": Kind.DATE, "late": Kind.BOOLEAN, "n": Kind.INTEGER}
 ROWS = 'who,amount,day,late,n\nana,1.5,2013-01-01,true,9007199254740993\n"b,""o",nan,never,,\n,-inf,2013-12-31,no,x\n'
 
@@ -197,7 +198,7 @@ def test_a_session_asks_a_copy_that_is_removed_meanwhile(table: Path, tmp_path: 
 
 
 def test_a_small_file_is_not_worth_a_copy(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SMALLEST", tables.SMALLEST)
+    monkeypatch.setattr(tables, "SMALLEST", LARGE)
     content(table, tmp_path / "c")
     assert not (tmp_path / "c").exists()
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final, runtime_checkable
 from urllib.parse import parse_qs
 
+from giveortake.engines.backends import BUILT_IN
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 
 if TYPE_CHECKING:
@@ -207,11 +207,6 @@ def read_public_table(name: str, source: object) -> PublicRows:
 GROUP = "giveortake.engines"  # of entry points, by which other packages register a `Backend`
 HERE = "here"
 _ADDRESS = re.compile(r"\s*(jdbc:|[^/\\]*://)", re.IGNORECASE)
-_BUILT_IN = (
-    "giveortake.engines.postgres.engine:POSTGRES",
-    "giveortake.engines.spark.engine:SPARK",
-    "giveortake.engines.duckdb.engine:DUCKDB",
-)
 
 
 def open_engine(
@@ -254,7 +249,7 @@ def place_of(source: object) -> str:
 
 def backend_of(source: object) -> Backend:
     """The backend of a source: one of our own if it knows it, or else the one other package that does."""
-    *others, here = (_load(place) for place in _BUILT_IN)
+    *others, here = BUILT_IN
     for backend in (*others, here):
         if _knows(backend, source):
             return backend
@@ -292,12 +287,6 @@ def _knows(backend: Backend, source: object) -> bool:
     if isinstance(source, str) and is_address(source):
         return source.partition("://")[0].strip().lower() in backend.schemes
     return backend.claims(source)
-
-
-def _load(place: str) -> Backend:
-    module, _, name = place.partition(":")
-    backend: Backend = getattr(import_module(module), name)
-    return backend
 
 
 def _registered() -> Iterator[Backend]:

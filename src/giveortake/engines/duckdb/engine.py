@@ -3,17 +3,13 @@
 Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
 
 DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
-
-The backend that opens DuckDB, for files and for tables in this process.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from itertools import chain, count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -35,12 +31,13 @@ from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import duckdb
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import Engine, FoundUnits, Limits, PublicContent, Source
+    from giveortake.engines.protocol import FoundUnits, PublicContent, Source
     from giveortake.engines.questions import Asked, Distinct, Persons, Tally, VectorSum
     from giveortake.engines.sql.printer import Printer
     from giveortake.plan import Domain, Expression, Relation, Scan, Value
@@ -472,23 +469,3 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
         columns.append(held[codes - rest * held.size].tolist())
         codes = rest
     return list(zip(*reversed(columns), strict=True))
-
-
-@final
-class DuckDBBackend:
-    """The backend for files, and for tables of pandas, Polars or Arrow in memory."""
-
-    name = "here"
-    schemes: tuple[str, ...] = ()
-
-    def claims(self, source: object) -> bool:
-        if isinstance(source, str | Path | Sequence) or type(source).__module__.partition(".")[0] == "pandas":
-            return True
-        return hasattr(source, "__arrow_c_stream__") or type(source).__name__ == "LazyFrame"
-
-    def open(self, source: object, limits: Limits) -> Engine:
-
-        return DuckDBEngine(memory=limits.memory, threads=limits.threads, seconds=limits.seconds, cache=limits.cache)
-
-
-DUCKDB = DuckDBBackend()

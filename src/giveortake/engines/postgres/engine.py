@@ -4,8 +4,6 @@ PostgreSQL, asked where the table is: by statements in read-only transactions, f
 
 Statements hold what the question says and nothing of any row, so that a server that logs them logs no data.
 psycopg is imported here alone, when a table of PostgreSQL is registered.
-
-The backend that opens PostgreSQL, for addresses of its servers.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import Engine, Limits, PublicContent, Source
+    from giveortake.engines.protocol import PublicContent, Source
     from giveortake.engines.questions import Asked
     from giveortake.plan import Domain, Scan, Value
 
@@ -327,21 +325,3 @@ def _element(value: Value | Decimal | float) -> str:
             return f"{exact_decimal(value):f}"
         case _:
             return str(value)
-
-
-@final
-class PostgresBackend:
-    """The backend for tables that a URL of PostgreSQL names."""
-
-    name = "postgresql"
-    schemes: tuple[str, ...] = ("postgresql", "postgres")
-
-    def claims(self, source: object) -> bool:
-        return False
-
-    def open(self, source: object, limits: Limits) -> Engine:
-
-        return PostgresEngine(str(source), seconds=limits.seconds)
-
-
-POSTGRES = PostgresBackend()

@@ -3,19 +3,15 @@
 Sessions of Spark: the one that a source belongs to, and one of our own beside it that no user's setting reaches.
 
 Spark, where its tables are: statements run on the cluster, and nothing but aggregates comes back.
-
-The backend that opens Spark, for its DataFrames, tables of its session and addresses of clusters.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 from uuid import uuid4
 
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from giveortake.engines.protocol import Engine, FoundUnits, Limits, PublicContent
+    from giveortake.engines.protocol import FoundUnits, PublicContent
     from giveortake.engines.questions import Asked, Distinct, Keys, Persons
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Domain, Kind, Relation, Scan, Value
@@ -457,29 +453,3 @@ def _persisted(frame: DataFrame) -> DataFrame:
 
 
 _TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
-
-
-@final
-class SparkBackend:
-    """The backend for tables of an active Spark session, or of one that a URL names."""
-
-    name = "spark"
-    schemes: tuple[str, ...] = ("spark", "sc")
-
-    def claims(self, source: object) -> bool:
-        """Whether it is a DataFrame, or names a table of the session that is active; a file of that name goes first."""
-        if type(source).__module__.partition(".")[0] == "pyspark":
-            return True
-        if not isinstance(source, str) or "pyspark" not in sys.modules:
-            return False
-        if not _TABLE_NAME.fullmatch(source) or Path(source).exists():
-            return False
-        session = sys.modules["pyspark.sql"].SparkSession.getActiveSession()
-        return session is not None and bool(session.catalog.tableExists(source))
-
-    def open(self, source: object, limits: Limits) -> Engine:
-
-        return SparkEngine(session_of(source), seconds=limits.seconds)
-
-
-SPARK = SparkBackend()
