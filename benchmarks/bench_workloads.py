@@ -25,7 +25,7 @@ from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
     from giveortake.session import Session
-    from giveortake.session.workload_quotes import WorkloadQuote
+    from giveortake.session.quotes import WorkloadQuote
     from harness.report import Report
 
 RHO = "0.01497"  # what (1, 1e-9) converts to

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.learn.passes import Released
+from giveortake.learn.noisy_sums import Released
 from giveortake.plan import Call, ColumnReference, Derive, Filter, Literal
 
 if TYPE_CHECKING:

@@ -580,7 +580,7 @@ _CHAIN = (
     ),
     _mutant(
         "the file of an answer is not compared with the ledger",
-        "session/spool.py",
+        "session/storage.py",
         'if digest.hexdigest() != kept["sha256"]:',
         'if not kept["sha256"]:',
         "session/test_streams",
@@ -730,7 +730,7 @@ _NOISE = (
     ),
     _mutant(
         "randomized response tells the truth too often",
-        "local/randomized_response.py",
+        "local/categories.py",
         "bernoulli(1 - categories * false, codes.size, coins)",
         "bernoulli(1 - (categories - 1) * false, codes.size, coins)",
         "local/test_exact_laws",
@@ -741,7 +741,7 @@ _NOISE = (
 _FAILURES = (
     _mutant(
         "the traceback of a failure shows what was drawn",
-        "session/sealed_draws.py",
+        "session/mechanism.py",
         "    failed.__context__ = None\n    raise failed.with_traceback(None) from None",
         "    raise failed",
         "session/test_crashes",
@@ -749,7 +749,7 @@ _FAILURES = (
     ),
     _mutant(
         "an error of a value reaches the asker as it is",
-        "session/sealed_draws.py",
+        "session/mechanism.py",
         "except (QueryFailed, LedgerError) as error:",
         "except (QueryFailed, LedgerError, ValueError) as error:",
         "session/test_sealed",

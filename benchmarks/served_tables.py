@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from giveortake import ledger as ledgers
+from giveortake.configuration import from_toml
 from giveortake.privacy import PureDP
-from giveortake.session.configuration import from_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from forked_fronts import LONGEST, begun, children, end, front, reply_of, warm
 from giveortake import ledger as ledgers
+from giveortake.configuration import from_toml
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.server.settings import Settings
-from giveortake.session.configuration import from_toml
 from kill_findings import Found, arguments, released_lines
 
 if TYPE_CHECKING:

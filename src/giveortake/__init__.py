@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     )
     from giveortake.mechanisms.functions import exponential, gaussian, histogram, laplace, margin, randomized_response
     from giveortake.publication import publish, report
-    from giveortake.session import protect
+    from giveortake.session.protection import protect
 
 __version__ = "0.2.0"
 
@@ -141,8 +141,8 @@ __all__ = [
     "workload",
 ]
 
-# Rooms that are imported when first used; other names are found in the room that has them.
-_ROOMS = frozenset(
+# Packages that are imported when first used; other names are found in the package that has them.
+_PACKAGES = frozenset(
     {
         "accounting",
         "answers",
@@ -161,7 +161,7 @@ _ROOMS = frozenset(
         "workload",
     }
 )
-_ROOM_OF = {
+_PACKAGE_OF = {
     "compose": "accounting",
     "connect": "client",
     "exponential": "mechanisms",
@@ -177,10 +177,10 @@ _ROOM_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"giveortake.{name}")
     if name in __all__:
-        return getattr(import_module(f"giveortake.{_ROOM_OF.get(name, 'frame')}"), name)
+        return getattr(import_module(f"giveortake.{_PACKAGE_OF.get(name, 'frame')}"), name)
     from giveortake.frame.habits import instead_in_module  # noqa: PLC0415 (of a wrong name alone)
 
     hint = None if name.startswith("_") else instead_in_module(name)

@@ -17,9 +17,8 @@ from scipy import stats
 import giveortake as gt
 from cases import all_cases, some_examples
 from giveortake import audit
-from giveortake.audit.binomial import beta_cdf, greatest_probability, least_probability
-from giveortake.audit.features import distinct, label, layout, view
-from giveortake.audit.findings import figure
+from giveortake.audit.attacks import distinct, label, layout, view
+from giveortake.audit.bounds import beta_cdf, figure, greatest_probability, least_probability
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
 from statistics_of_draws import ALPHA

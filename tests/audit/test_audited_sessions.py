@@ -11,7 +11,7 @@ import pytest
 
 import giveortake as gt
 from giveortake import audit
-from giveortake.audit import shapes
+from giveortake.audit import sessions
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.spend import Stability
 from giveortake.engines import Bounding
@@ -32,23 +32,23 @@ SUSPECTS = ["declared keys", "sum", "number of rows", "found keys", "median", "d
 
 
 def _replayed(mode: str, names: list[str] = SUSPECTS, *, pairs: int = 3, seed: int = 0) -> audit.Replay:
-    made = shapes.DECLARATIONS[mode]
-    every = {**shapes.OF_ROWS, **shapes.OF_PERSONS}
-    tables = shapes.generated_neighbours(made, pairs, seed=seed)
+    made = sessions.DECLARATIONS[mode]
+    every = {**sessions.OF_ROWS, **sessions.OF_PERSONS}
+    tables = sessions.generated_neighbours(made, pairs, seed=seed)
     return audit.replay(made, [every[name] for name in names], tables=tables, neighbours=made.neighbours)
 
 
 def _observed(mode: str, names: list[str], pairs: int = 4) -> audit.Observations:
-    made = shapes.DECLARATIONS[mode]
-    every = {**shapes.OF_ROWS, **shapes.OF_PERSONS, **shapes.REFUSED}
-    tables = shapes.generated_neighbours(made, pairs)
+    made = sessions.DECLARATIONS[mode]
+    every = {**sessions.OF_ROWS, **sessions.OF_PERSONS, **sessions.REFUSED}
+    tables = sessions.generated_neighbours(made, pairs)
     return audit.observations(made, [every[name] for name in names], tables=tables, neighbours=made.neighbours)
 
 
-@pytest.mark.parametrize("mode", shapes.DECLARATIONS)
+@pytest.mark.parametrize("mode", sessions.DECLARATIONS)
 def test_every_shape_moves_by_no_more_than_is_declared(mode: str) -> None:
-    persons = list(shapes.OF_PERSONS) if shapes.DECLARATIONS[mode].by_person else []
-    names = [*shapes.OF_ROWS, *persons]
+    persons = list(sessions.OF_PERSONS) if sessions.DECLARATIONS[mode].by_person else []
+    names = [*sessions.OF_ROWS, *persons]
     assert len(names) >= 35
     report = _replayed(mode, names, pairs=tiered(1, 2), seed=7)
     assert report.excesses == ()
@@ -56,42 +56,42 @@ def test_every_shape_moves_by_no_more_than_is_declared(mode: str) -> None:
     assert max(report.nearest.values()) == 1  # and some reach it
 
 
-@pytest.mark.parametrize("mode", shapes.DECLARATIONS)
+@pytest.mark.parametrize("mode", sessions.DECLARATIONS)
 def test_status_text_charge_and_shape_are_equal_on_neighbours(mode: str) -> None:
     pairs = tiered(1, 2)
-    report = _observed(mode, [*SUSPECTS, *shapes.REFUSED], pairs=pairs)
+    report = _observed(mode, [*SUSPECTS, *sessions.REFUSED], pairs=pairs)
     assert report.differences == ()
-    assert report.asked == pairs * (len(SUSPECTS) + len(shapes.REFUSED))
+    assert report.asked == pairs * (len(SUSPECTS) + len(sessions.REFUSED))
 
 
 def test_a_missing_key_that_noise_may_hide_is_no_difference_between_neighbours() -> None:
     base = [{"user_id": row, "group": None if row < 12 else "a", "value": 1.0} for row in range(60)]
-    pairs = [audit.Neighbours(base, base[1:], "one person more")] * tiered(4, 12)
+    pairs = [audit.NeighbouringTables(base, base[1:], "one person more")] * tiered(4, 12)
     made = Sessions(caps={"groups_per_person": 1, "rows_per_group": 1})
     seen = audit.observations(made, ['SELECT "group", COUNT(*) AS n FROM data GROUP BY "group"'], tables=pairs)
     assert not seen.differences
 
 
 def test_observations_tell_what_was_seen() -> None:
-    subject = shapes.DECLARATIONS["persons, add-remove"]([{"p": 1, "x": 2.0, "r": "north"}])
-    answered = subject.observe(shapes.OF_ROWS["declared keys"])
+    subject = sessions.DECLARATIONS["persons, add-remove"]([{"p": 1, "x": 2.0, "r": "north"}])
+    answered = subject.observe(sessions.OF_ROWS["declared keys"])
     assert answered.status == "answered"
     assert answered.shape == [("r", "text", False), ("a", "integer", True), ("s", "float", True), 3]
     assert "laplace" in repr(answered.charge)
-    refused = subject.observe(shapes.REFUSED["refused: unknown column"])
+    refused = subject.observe(sessions.REFUSED["refused: unknown column"])
     assert refused.status == "refused: QueryRefused"
     assert refused.charge[0] == []
     subject.close()
 
 
 def test_trees_are_recorded_level_by_level_and_found_keys_with_their_units() -> None:
-    subject = shapes.DECLARATIONS["persons, add-remove"](
+    subject = sessions.DECLARATIONS["persons, add-remove"](
         [{"p": 1, "x": 2.0, "y": 11.0, "q": "q0"}, {"p": 2, "y": 11.0, "q": "q0"}]
     )
-    levels = [each for each in subject.run(shapes.OF_ROWS["median"]) if each.norm == "l1"]
+    levels = [each for each in subject.run(sessions.OF_ROWS["median"]) if each.norm == "l1"]
     assert len(levels) == 3
     assert all(sum(each.exact.values()) == 64 * 1024 for each in levels)  # one value of one person, in parts
-    units = next(iter(subject.run(shapes.OF_ROWS["found keys"])))
+    units = next(iter(subject.run(sessions.OF_ROWS["found keys"])))
     assert units.exact == {("q0",): 2}
     subject.close()
 

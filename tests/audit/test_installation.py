@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from giveortake import cli, mechanisms
-from giveortake.audit import installation, shapes
-from giveortake.audit.installation import Check, Outcome, checks
+from giveortake.audit import self_check, sessions
+from giveortake.audit.self_check import Check, Outcome, checks
 from giveortake.compile.spend import Stability
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.privacy import PureDP
@@ -25,13 +25,13 @@ def test_every_mechanism_is_looked_at() -> None:
 def test_every_group_is_there_and_so_is_every_query_shape() -> None:
     groups = [*dict.fromkeys(check.group for check in checks())]
     assert groups == ["mechanisms", "samplers", "traces", "filters", "queries"]
-    assert len(installation.query_shapes()) >= 40
+    assert len(self_check.query_shapes()) >= 40
 
 
 def some_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave few: all of them are replayed in test_audited_sessions.py."""
     for kind, names in {"OF_ROWS": ["number of rows", "sum"], "OF_PERSONS": ["number of persons"]}.items():
-        monkeypatch.setattr(shapes, kind, {name: getattr(shapes, kind)[name] for name in names})
+        monkeypatch.setattr(sessions, kind, {name: getattr(sessions, kind)[name] for name in names})
 
 
 def test_a_quick_audit_of_the_query_shapes_suspects_nothing(
@@ -39,7 +39,7 @@ def test_a_quick_audit_of_the_query_shapes_suspects_nothing(
 ) -> None:
     if not is_long():
         some_shapes(monkeypatch)
-    count = len(installation.query_shapes())
+    count = len(self_check.query_shapes())
     assert cli.main(["audit", "queries", "--quick"]) == 0
     out = capsys.readouterr().out
     assert f"{count} of {count}" in out
@@ -50,9 +50,9 @@ def test_an_audit_names_the_query_shapes_that_a_mistake_breaks(monkeypatch: pyte
     sound = Stability.sensitivity
     monkeypatch.setattr(Stability, "sensitivity", lambda *a, **k: tuple(each / 2 for each in sound(*a, **k)))
     some_shapes(monkeypatch)
-    sound_shapes = {check.name: check.run(0.05, 1e-9).sound for check in installation.query_shapes()}
+    sound_shapes = {check.name: check.run(0.05, 1e-9).sound for check in self_check.query_shapes()}
     assert [sound_shapes[name] for name in ("number of rows", "number of persons")] == [False, True]
-    assert all(verdict for name, verdict in sound_shapes.items() if name in shapes.REFUSED)
+    assert all(verdict for name, verdict in sound_shapes.items() if name in sessions.REFUSED)
 
 
 def test_an_installation_that_raises_is_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_an_installation_that_raises_is_suspected(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("no such library")
 
     monkeypatch.setattr(DuckDBEngine, "_tally", broken)
-    assert "raised RuntimeError" in installation.query_shapes()[0].run(0.05, 1e-9).found
+    assert "raised RuntimeError" in self_check.query_shapes()[0].run(0.05, 1e-9).found
 
 
 @pytest.mark.statistical
@@ -74,14 +74,14 @@ def test_a_quick_audit_of_this_installation_suspects_nothing(capsys: pytest.Capt
 
 @pytest.mark.statistical
 def test_a_wrong_scale_and_a_wrong_law_are_suspected() -> None:
-    halved = installation._promise("mechanisms", "halved", mechanisms.Laplace(1), 0, 2, PureDP(1), 100_000)
+    halved = self_check._promise("mechanisms", "halved", mechanisms.Laplace(1), 0, 2, PureDP(1), 100_000)
     assert not halved.run(1.0, 1e-9).sound
     dice = np.random.default_rng(5)
-    loaded = installation._law(
+    loaded = self_check._law(
         lambda n: (dice.random(n) < 0.35).astype(np.int64), lambda k: {0: 2 / 3, 1: 1 / 3}.get(k, 0.0)
     )
     assert not loaded(0.1, 1e-9).sound
-    holes = installation._law(lambda n: 2 * dice.integers(0, 3, n), lambda k: 1 / 6 if 0 <= k < 6 else 0.0)
+    holes = self_check._law(lambda n: 2 * dice.integers(0, 3, n), lambda k: 1 / 6 if 0 <= k < 6 else 0.0)
     assert not holes(0.1, 1e-9).sound
 
 

@@ -11,8 +11,8 @@ import pytest
 import giveortake as gt
 from giveortake import cli
 from giveortake.cli import doctor_findings
+from giveortake.configuration import from_toml
 from giveortake.errors import GiveOrTakeError
-from giveortake.session import from_toml
 
 TOML = '[stays]\nsource = "stays.csv"\nunit = "who"\nbudget = { epsilon = "1" }\nledger = "stays.ledger"\n'
 TOML += 'population = "people"\n'

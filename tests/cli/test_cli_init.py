@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake import cli
-from giveortake.session import configuration
+from giveortake import cli, configuration
 
 CSV = "user_id,region,amount\n1,north,2.5\n2,south,3\n"
 

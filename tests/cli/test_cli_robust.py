@@ -156,7 +156,7 @@ def test_an_engine_that_makes_an_error_of_the_interrupt_is_interrupted_all_the_s
             os.kill(os.getpid(), signal.SIGINT)
         raise gt.errors.QueryFailed("the answer could not be completed")
 
-    monkeypatch.setattr("giveortake.session.query.Query.answer", fail)
+    monkeypatch.setattr("giveortake.session.session.Query.answer", fail)
     assert cli.main(["query", "trips.csv", *ASKED]) == 130
     assert "nothing was charged" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

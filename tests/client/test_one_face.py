@@ -14,9 +14,9 @@ import pytest
 
 import giveortake as gt
 from demo_service import COUNT
+from giveortake.configuration import from_toml
 from giveortake.errors import InvalidParameter, Unavailable
 from giveortake.server.demo import prepared
-from giveortake.session.configuration import from_toml
 from waiting import LONGEST
 
 if TYPE_CHECKING:

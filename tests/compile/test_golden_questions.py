@@ -21,7 +21,7 @@ from evil_tables import random_table
 from giveortake.compile import Spend, Terms
 from giveortake.session import Query
 from giveortake.session.mechanism import Priced
-from giveortake.session.quote import quote_of
+from giveortake.session.quotes import quote_of
 from giveortake.session.session import mechanism_of
 from query_shapes import shapes_of
 from replay import MODES, Mode

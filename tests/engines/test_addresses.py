@@ -9,11 +9,11 @@ import pytest
 
 import giveortake as gt
 from giveortake import ledger
+from giveortake.configuration import configurations, from_toml
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.protocol import is_address, place_of
 from giveortake.engines.spark.tables import connect
 from giveortake.errors import HIDDEN, GiveOrTakeError, InvalidParameter, NotFound, safe_text
-from giveortake.session.configuration import configurations, from_toml
 
 SECRET = "hunter2"  # noqa: S105 (what must not be told is looked for)
 UNKNOWN = [

@@ -11,7 +11,7 @@ import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows
 from giveortake.session import Session
-from giveortake.session.profile_releases import ProfileRequest
+from giveortake.session.profiles.profile import ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of
 from replay import MODES, exact_integers

@@ -13,9 +13,9 @@ from scipy import stats
 
 import giveortake as gt
 from bench_learning_coverage import DOMAINS, MOST, TRUTH, distance, linear_task, redraws, rows
-from giveortake.learn.coefficient_intervals import Evidence
+from giveortake.learn.linear import Evidence
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from learning_redraws import integers
 from replay import Revealing
 from statistics_of_draws import ALPHA

@@ -22,15 +22,15 @@ from giveortake.learn import (
     correlation,
     difference_of_means,
     goodness_of_fit,
-    hypotheses,
+    hypothesis_tests,
     independence,
 )
-from giveortake.learn.contingency import ContingencyTask
+from giveortake.learn.base import Ground
 from giveortake.learn.features import Category, ScaledNumber, classes_of
-from giveortake.learn.task import Ground
+from giveortake.learn.hypothesis_tests import ContingencyTask
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 from statistics_of_draws import ALPHA
 
@@ -128,7 +128,7 @@ def test_p_values_are_uniform_under_the_hypothesis(
     name: str, claim: float, plausible: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At n·μ = 60 and 100, where noise is most of it; a test that is told of less noise finds too much."""
-    monkeypatch.setattr(hypotheses, "_DRAWS", 399)
+    monkeypatch.setattr(hypothesis_tests, "_DRAWS", 399)
     chance = stats.kstest(p_values(claim)[name], "uniform", alternative="greater").pvalue
     assert (chance >= ALPHA) == plausible
     if plausible:

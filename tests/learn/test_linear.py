@@ -14,8 +14,8 @@ import giveortake as gt
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import LinearRegression, Ridge
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 
 RANDOM = np.random.default_rng(11)

@@ -16,13 +16,14 @@ import tiers
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
-from giveortake.learn import lattice, task
+from giveortake.learn import base as task
+from giveortake.learn import noisy_sums
+from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
 from giveortake.learn.moments import MomentsTask
-from giveortake.learn.task import Ground
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 
 DOMAINS = {"x": (-4, 4), "y": (0, 10), "city": ["a", "b", "c"]}
@@ -234,7 +235,7 @@ def test_a_fit_on_another_lattice_is_another_fit_and_kept_passes_of_another_size
     with session(MANY) as s:
         made = gt.learn.moments(s, ["x", "y"], mu=1)
         assert gt.learn.moments(s, ["x", "y"], mu=1).n == made.n
-        monkeypatch.setattr(lattice, "STEPS", 1 << 9)
+        monkeypatch.setattr(noisy_sums, "STEPS", 1 << 9)
         coarse = gt.learn.moments(s, ["x", "y"], mu=1)
         assert [each.kind for each in s.history()].count("reserved") == 2
         assert made.n == pytest.approx(N, rel=0.01)

@@ -18,16 +18,15 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
+from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
-from giveortake.learn.output_perturbation import FINENESS, Risk, chain, steepest
-from giveortake.learn.scores import target_of
-from giveortake.learn.task import Ground
+from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.vectors import PerturbedDescent, Slopes
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 
 DOMAINS: dict[str, Any] = {"x": (-1, 1), "c": ["a", "b"], "y": (-1, 1)}

@@ -15,8 +15,8 @@ import pytest
 import giveortake as gt
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
-from giveortake.learn.lattice import value
-from giveortake.learn.sgd import Descent, Schedule, sgd
+from giveortake.learn.gradient_descent import Descent, Schedule, sgd
+from giveortake.learn.noisy_sums import value
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Call, ColumnReference, Filter
 from giveortake.plan import Literal as Constant
@@ -33,7 +33,7 @@ ROWS = pl.DataFrame(
 USUAL: dict[str, Any] = {"steps": 12, "rate": "1/4", "n": 2000, "epsilon": 3, "delta": "1e-6", "learning_rate": 8.0}
 
 
-module = sys.modules["giveortake.learn.sgd"]  # the package gives its name to the function
+module = sys.modules["giveortake.learn.gradient_descent"]  # the package gives its name to the function
 
 
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:

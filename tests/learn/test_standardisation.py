@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.learn.features import features_of
-from giveortake.learn.standardisation import standardisation_sum
-from giveortake.learn.task import Ground
+from giveortake.learn.base import Ground
+from giveortake.learn.features import features_of, standardisation_sum
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 
 DOMAINS: dict[str, Any] = {"x": (-3, 5), "y": (0, 1), "kind": ["a", "b", "c"]}

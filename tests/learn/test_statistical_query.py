@@ -16,8 +16,8 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.learn import statistical_query
 from giveortake.learn.statistical_query import MeanTask
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from learning_redraws import DrawnPasses
 from replay import Revealing
 from statistics_of_draws import ALPHA

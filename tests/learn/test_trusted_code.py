@@ -16,8 +16,8 @@ from giveortake.engines import Component, Sample, VectorSum
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
-from giveortake.learn.lattice import value
-from giveortake.learn.sgd import sgd
+from giveortake.learn.gradient_descent import sgd
+from giveortake.learn.noisy_sums import value
 from giveortake.mechanisms.vectors import TrustedGradients, UnitRows, VectorNoise
 from giveortake.plan import ColumnReference
 from giveortake.session import Session
@@ -36,7 +36,7 @@ NOISE = VectorNoise(Fraction(1, 100), ((3, 1),))
 @pytest.fixture(autouse=True)
 def multiplier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What calibration certifies for these steps; `test_sgd` has it certified."""
-    monkeypatch.setattr(sys.modules["giveortake.learn.sgd"], "_multiplier", lambda *_: Fraction(915, 512))
+    monkeypatch.setattr(sys.modules["giveortake.learn.gradient_descent"], "_multiplier", lambda *_: Fraction(915, 512))
 
 
 def logistic(theta: npt.NDArray[np.float64], rows: UnitRows) -> Any:

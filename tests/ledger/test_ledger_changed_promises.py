@@ -59,7 +59,7 @@ def test_what_an_approximate_promise_set_aside_is_charged_to_another_kind_of_pro
 
 
 def test_a_chain_that_forgot_what_was_set_aside_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("budgets", "kinds"):
+    for module in ("rules.budget_changes", "state.state"):
         monkeypatch.setattr(f"giveortake.ledger.{module}.charged_for", lambda level: level.granted)
     with open_ledger(":memory:") as ledger:
         begin(ledger, ApproxDP(1, "1e-6"))

@@ -13,7 +13,7 @@ from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.exact import exp_down, exp_up
 from giveortake.local import Poll, Rappor
-from giveortake.local.rationals import ratio_below
+from giveortake.local.survey import ratio_below
 from recorded_entropy import RecordedEntropy
 from statistics_of_draws import counts_are_plausible
 

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from cases import all_cases
-from giveortake.local import affine
-from giveortake.local.affine import bucket, meeting, prime_from, supports
-from giveortake.local.bits import column_sums, set_bits
-from giveortake.local.hadamard import odd_ones, transformed
+from giveortake.local import categories
+from giveortake.local.categories import (
+    bucket,
+    column_sums,
+    meeting,
+    odd_ones,
+    prime_from,
+    set_bits,
+    supports,
+    transformed,
+)
 from giveortake.randomness import packed_bernoulli
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 from statistics_of_draws import counts_are_plausible
@@ -84,13 +91,13 @@ def test_one_bit_of_every_row_is_set_and_no_other_changes() -> None:
 def test_supports_counted_by_runs_are_those_counted_one_by_one(
     prime: int, buckets: int, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(affine, "_CELLS", cells)
+    monkeypatch.setattr(categories, "_CELLS", cells)
     a, b = generator.integers(0, prime, (2, 300))
     y = generator.integers(0, buckets, 300)
     values = np.arange(prime)
     plain = (bucket(values[None], a[:, None], b[:, None], prime, buckets) == y[:, None]).sum(axis=0)
-    assert (affine._by_runs((a, b, y), values, prime, buckets) == plain).all()
-    assert (affine._one_by_one((a, b, y), values, prime, buckets) == plain).all()
+    assert (categories._by_runs((a, b, y), values, prime, buckets) == plain).all()
+    assert (categories._one_by_one((a, b, y), values, prime, buckets) == plain).all()
     large = 2**31 - 1
     a, b = generator.integers(0, large, (2, 50))
     plain = (bucket(values[None], a[:, None], b[:, None], large, buckets) == y[:50, None]).sum(axis=0)

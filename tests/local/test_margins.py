@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cases import all_cases
-from giveortake.local.margins import binomial_interval, normal_interval, quantile
+from giveortake.local.survey import binomial_interval, normal_interval, quantile
 
 
 @all_cases("confidence", ["0.8", "0.95", "0.999"])

@@ -16,7 +16,7 @@ from surveys import COLOURS
 from cases import all_cases
 from giveortake.errors import BudgetExceeded, DamagedReports, InvalidParameter
 from giveortake.local import HeavyHitters, Mean, Poll, RandomizedResponse, Rappor, Respondent, plan
-from giveortake.local.consistency import made_consistent, on_simplex
+from giveortake.local.frequencies import made_consistent, on_simplex
 
 shares = arrays(np.float64, st.integers(2, 12), elements=st.floats(-1, 1.5))
 

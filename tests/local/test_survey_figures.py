@@ -7,7 +7,7 @@ import math
 import pytest
 
 from giveortake.local import Poll
-from giveortake.local.figures import margin_curves, posterior_figure, uncertainty_figure
+from giveortake.local.poll import margin_curves, posterior_figure, uncertainty_figure
 
 
 def test_figure_1_shows_the_bounds_of_equation_5() -> None:

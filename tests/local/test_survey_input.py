@@ -24,8 +24,8 @@ from giveortake.local import (
     Rappor,
     UnaryEncoding,
     from_json,
-    hashing,
 )
+from giveortake.local import categories as hashing
 
 BY_CATEGORY = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]
 EXTRA: dict[str, Any] = {

@@ -14,8 +14,8 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, Unprovable
-from giveortake.publication.names import LONGEST, column_names, table_name
-from giveortake.publication.postgres_schema import storable
+from giveortake.publication.databases import storable
+from giveortake.publication.tables import LONGEST, column_names, table_name
 from postgres_server import planted
 
 HOSTILE = 'n"; DROP TABLE releases; --'

@@ -47,7 +47,7 @@ def test_every_package_has_something_to_run() -> None:
 
 def test_a_changed_file_runs_the_packages_that_it_decides_about() -> None:
     for file, packages in {
-        "src/giveortake/session/query.py": {"session"},
+        "src/giveortake/session/session.py": {"session"},
         "src/giveortake/errors.py": {"errors"},
         "tests/ledger/ledger_of_0_2/visits.ledger": {"ledger"},
         "tests/spark_cluster.py": {"engines"},

@@ -17,9 +17,7 @@ import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import QueryRefused
-from giveortake.plot.svg.intervals import MOST_PANELS, MOST_ROWS, bars, figure
-from giveortake.plot.svg.markup import tag
-from giveortake.plot.svg.scales import Scale, brief
+from giveortake.plot.svg import MOST_PANELS, MOST_ROWS, Scale, bars, brief, figure, tag
 from giveortake.privacy.interpretation import beliefs
 from giveortake.server.console.charts import (
     attacker_chart,
@@ -260,7 +258,7 @@ def test_rows_without_a_partner_are_counted_and_other_columns_left_aside() -> No
 
 
 def test_caps_that_differ_and_a_release_beside_itself_are_told() -> None:
-    capped = gt.answers.caps.Caps(rows_per_group=1)
+    capped = gt.answers.terms.Caps(rows_per_group=1)
     found = difference(released({"n": (1, 1)}, "a"), released({"n": (1, 1)}, "b", caps=capped))
     assert "at most 1 row of a person in the second" in found.notes[0]
     assert "same release" in difference(released({"n": (1, 1)}), released({"n": (1, 1)})).notes[0]

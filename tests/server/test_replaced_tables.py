@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_service import COUNT, running_demo
-from giveortake.session.configuration import from_toml
+from giveortake.configuration import from_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,13 +11,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from giveortake.configuration import configurations
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
 from giveortake.server import added_tables, table_desk
 from giveortake.server.console import tables_page
 from giveortake.server.console.tables_page import misfits
 from giveortake.server.settings import Settings
 from giveortake.server.table_desk import TableDesk
-from giveortake.session.configuration import configurations
 
 HIDDEN = "a row that nobody may see"
 TOML = """\

@@ -21,9 +21,7 @@ from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, Qu
 from giveortake.mechanisms.selection import Candidate, Misfits
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
-from giveortake.session.adaptive_run import AdaptiveRun
-from giveortake.session.run_requests import RunRequest
-from giveortake.session.run_steps import Choice, NoisyTable
+from giveortake.session.runs import AdaptiveRun, Choice, NoisyTable, RunRequest
 from giveortake.session.session import Session, mechanism_of
 
 A = KeyColumn("a", ColumnReference("a"), (0, 1, 2))

@@ -18,7 +18,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.plan import Domain, Kind
 from giveortake.session import Session
-from giveortake.session.spool import Spool
+from giveortake.session.storage import Spool
 from inside import engine_of, measured
 from replay import exact_integers
 from stated_caps import stating_caps

@@ -16,6 +16,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Caps
 from giveortake.compile import Measurement
+from giveortake.configuration import from_toml
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -333,7 +334,7 @@ def test_a_file_states_caps_of_tables_and_that_they_are_maxima(tmp_path: Path) -
         caps = "maximum"
         """
     )
-    with gt.session.from_toml(tmp_path / "air.toml") as s:
+    with from_toml(tmp_path / "air.toml") as s:
         assert s.caps == Caps(rows_per_person={"flights": 600, "planes": 1})
         with pytest.raises(QueryRefused, match="maximum"):
             s.sql(COUNT).quote(epsilon=1, rows_per_person=601)

@@ -10,6 +10,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
+from giveortake.configuration import from_toml
 from giveortake.errors import InvalidParameter, NotFound, QueryRefused, SameTable
 
 ROWS = "user_id,region,amount,day\n" + "".join(
@@ -65,10 +66,10 @@ def test_a_person_column_that_is_called_like_a_row_is_never_taken_for_rows(
     path = write(folder, f'[own]\nsource = "{source}"\nunit = "{name}"\nbudget = "1"\nledger = "own.ledger"\n')
     if name == "row":
         with pytest.raises(InvalidParameter):
-            gt.session.from_toml(path)
+            from_toml(path)
         assert not (folder / "own.ledger").exists()
         return
-    with gt.session.from_toml(path) as session, pytest.raises(QueryRefused, match="rows_per_person"):
+    with from_toml(path) as session, pytest.raises(QueryRefused, match="rows_per_person"):
         session.sql("SELECT COUNT(*) AS n FROM own").quote(epsilon="0.5")
 
 
@@ -83,7 +84,7 @@ def test_the_word_for_rows_means_them_in_python_where_no_column_has_it() -> None
 
 
 def test_a_file_says_what_protect_says(folder: Path) -> None:
-    with gt.session.from_toml(folder / "trips.toml", "trips") as said:
+    with from_toml(folder / "trips.toml", "trips") as said:
         assert said.budget == gt.ApproxDP("1", "1e-8", unit=gt.unit("user_id"))
         assert (said.caps.groups_per_person, said.caps.rows_per_group) == (5, 3)
         assert said.durable
@@ -107,10 +108,10 @@ def test_a_file_says_what_protect_says(folder: Path) -> None:
 
 def test_several_sessions_need_a_name(folder: Path) -> None:
     with pytest.raises(InvalidParameter, match="describes several"):
-        gt.session.from_toml(folder / "trips.toml")
+        from_toml(folder / "trips.toml")
     with pytest.raises(InvalidParameter):
-        gt.session.from_toml(folder / "trips.toml", "trip")
-    with gt.session.from_toml(folder / "trips.toml", "rows") as session:
+        from_toml(folder / "trips.toml", "trip")
+    with from_toml(folder / "trips.toml", "rows") as session:
         assert session.budget == gt.ZCDP("0.1")
         assert not session.durable
 
@@ -151,14 +152,14 @@ DECLARED = f"[trips]\n{MINIMAL}[trips.domains]\n"
 )
 def test_a_mistake_is_refused_by_file_and_key(folder: Path, text: str, fact: str) -> None:
     with pytest.raises((InvalidParameter, NotFound)) as refused:
-        gt.session.from_toml(write(folder, text))
+        from_toml(write(folder, text))
     assert fact in str(refused.value)
     assert "other.toml" in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        gt.session.from_toml(tmp_path / "nothing.toml")
+        from_toml(tmp_path / "nothing.toml")
 
 
 @pytest.mark.parametrize("source", ['"trips.csv"', '{ trips = "trips.csv", people = "regions.csv" }'])
@@ -166,18 +167,18 @@ def test_a_section_without_a_ledger_is_refused_if_its_file_has_one(folder: Path,
     said = f'[trips]\nsource = {source}\nunit = "user_id"\nbudget = {{ epsilon = 1 }}\n'
     gt.ledger.open(folder / "trips.csv.ledger").close()
     with pytest.raises(SameTable):
-        gt.session.from_toml(write(folder, said))
+        from_toml(write(folder, said))
     forgetful = said.replace(source, f'{source}\nledger = ":memory:"').replace(source, '"trips.csv"')
-    with gt.session.from_toml(write(folder, forgetful)) as session:
+    with from_toml(write(folder, forgetful)) as session:
         assert not session.durable
 
 
 def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(folder: Path) -> None:
     gt.ledger.open(folder / "trips.csv.ledger").close()
     with pytest.raises(SameTable) as refused:
-        gt.session.from_toml(folder / "trips.toml", "trips")
+        from_toml(folder / "trips.toml", "trips")
     assert "csv.ledger" in str(refused.value.hint)
     assert not (folder / "trips.ledger").exists()
     same = WHOLE.replace('"trips.ledger"', '"./trips.csv.ledger"')
-    with gt.session.from_toml(write(folder, same), "trips") as session:
+    with from_toml(write(folder, same), "trips") as session:
         assert session.durable

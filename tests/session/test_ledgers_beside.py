@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import from_toml
 from giveortake.errors import SameTable
 
 SAID: dict[str, Any] = {"unit": "user_id", "budget": gt.PureDP("1"), "rows_per_person": 1}
@@ -87,7 +88,7 @@ def test_a_ledger_that_a_toml_file_beside_the_table_keeps_is_not_passed_over(tmp
     )
     with gt.protect(table, **SAID):  # nothing is kept there yet
         pass
-    gt.session.from_toml(tmp_path / "giveortake.toml").close()
+    from_toml(tmp_path / "giveortake.toml").close()
     refused = refusal(table, ledger=tmp_path / "other.ledger")
     assert "giveortake.toml" in str(refused)
     assert "kept.ledger" in (refused.hint or "")

@@ -19,7 +19,7 @@ from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
 from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
 from giveortake.privacy import events
-from giveortake.session.run_steps import Counted, Watch
+from giveortake.session.runs import Counted, Watch
 from giveortake.session.session import Session, mechanism_of
 
 ROWS = 40_000

@@ -20,11 +20,10 @@ from giveortake.answers.terms import least_error
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
-from giveortake.session import dimensions
-from giveortake.session.best_caps import paid_profiles
-from giveortake.session.dimensions import Magnitude, RowsOfPerson, dimensions_of, size_edges
-from giveortake.session.profile import Profile
-from giveortake.session.profile_releases import ProfileRequest
+from giveortake.session.profiles import histograms
+from giveortake.session.profiles.best_caps import paid_profiles
+from giveortake.session.profiles.histograms import Magnitude, RowsOfPerson, dimensions_of, size_edges
+from giveortake.session.profiles.profile import Profile, ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from profiled_trips import COUNT, PLENTY, session, trips
@@ -187,7 +186,7 @@ def test_people_who_are_in_two_bins_are_caught(monkeypatch: pytest.MonkeyPatch) 
     """The mutant counts pairs of persons and groups where persons are meant."""
 
     def pairs(self: RowsOfPerson) -> Any:
-        sound = dimensions.GroupsOfPerson(self.relation, self.by, self.most).question()
+        sound = histograms.GroupsOfPerson(self.relation, self.by, self.most).question()
         source: Any = sound.relation
         return replace(sound, relation=source.source) if self.by else sound
 

@@ -15,7 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.errors import InvalidParameter
-from giveortake.session.quote import Quote
+from giveortake.session.quotes import Quote
 from inside import ledger_of
 from small_session import COUNT, FOUND, small_session
 from tiers import tiered

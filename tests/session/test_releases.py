@@ -193,7 +193,7 @@ def test_a_release_about_an_earlier_version_is_read_and_not_refined(tmp_path: Pa
 
 
 def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.session.released_tables.MOST_WISHES", 0)  # a workload that is too large
+    monkeypatch.setattr("giveortake.session.releases.MOST_WISHES", 0)  # a workload that is too large
     with small_session(ledger=tmp_path / "people.ledger", name="data") as s:
         counted = s.workload(gt.workload.marginals(["r"])).answer(epsilon=1, rows_per_person=3)
         with pytest.raises(Unprovable):

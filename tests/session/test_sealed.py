@@ -32,7 +32,7 @@ from giveortake.ledger.chain.chain import Chain
 from giveortake.mechanisms import Sensitive
 from giveortake.session import Session
 from giveortake.session.mechanism import InteractiveMechanism
-from giveortake.session.spool import Spool
+from giveortake.session.storage import Spool
 from inside import engine_of, ledger_of, measured
 from replay import exact_integers
 from stated_caps import stating_caps

@@ -15,6 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers.answer import Remark
+from giveortake.configuration import from_toml
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import (
     AllowanceExceeded,
@@ -307,7 +308,7 @@ def test_the_mark_is_where_it_is_said_to_be(tmp_path: Path) -> None:
         'ledger = "people.ledger"\nmark = "other/people.mark"\npopulation = "people of data"\n'
         'domains = { x = { bounds = [0, 10] }, r = ["north", "south"] }\nfailures = 2\n'
     )
-    gt.session.from_toml(tmp_path / "data.toml").close()
+    from_toml(tmp_path / "data.toml").close()
 
 
 def test_an_answer_without_rows_says_why() -> None:

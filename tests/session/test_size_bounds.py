@@ -11,9 +11,9 @@ from scipy import stats
 
 from giveortake.caching import Cache, serving
 from giveortake.mechanisms.tails import reach
-from giveortake.session import size_bounds
-from giveortake.session.dimensions import size_edges
-from giveortake.session.size_bounds import Share, Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.profiles import estimates
+from giveortake.session.profiles.estimates import Share, Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.profiles.histograms import size_edges
 from statistics_of_draws import ALPHA
 from tiers import tiered
 
@@ -66,7 +66,7 @@ def test_bounds_without_the_noise_or_of_a_smaller_noise_are_caught(monkeypatch: 
         "a third of the noise": lambda weights, scale, miss: reach(weights, scale / 3, miss),
     }
     for name, change in changes.items():
-        monkeypatch.setattr(size_bounds, "reach", change)
+        monkeypatch.setattr(estimates, "reach", change)
         with serving(Cache()):
             misses = missed(PEOPLE["most alike"], 3_000, 2.0)
         assert stats.binomtest(misses, REDRAWS, MISS, alternative="greater").pvalue < ALPHA, name

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
-from giveortake.session import found_keys, spool, stored_answers
+from giveortake.session import storage
 from giveortake.session.mechanism import InteractiveMechanism
 from waiting import LONGEST
 
@@ -24,7 +24,7 @@ PART = 7
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_answers, "MANY", PART)
+    monkeypatch.setattr(storage, "MANY", PART)
 
 
 def table(rows: int = 3000) -> pl.DataFrame:
@@ -70,7 +70,7 @@ def test_a_stream_gives_what_an_answer_gives_in_parts(monkeypatch: pytest.Monkey
         for k, d, n, x in zip(found["k"], found["d"], found["n"], found["s"], strict=True):
             assert abs(n - exact[k, d][0]) < 1
             assert abs(x - exact[k, d][1]) < 10
-        monkeypatch.setattr(stored_answers, "MANY", 10**6)
+        monkeypatch.setattr(storage, "MANY", 10**6)
         assert columns(s.sql(TEXT).stream(**SPEND)) == found  # it is kept, however much is many now
 
 
@@ -171,7 +171,7 @@ def test_found_keys_that_wait_in_lines_of_another_length_are_taken_over(
 
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
         with monkeypatch.context() as before:
-            before.setattr(stored_answers, "MANY", 20)
+            before.setattr(storage, "MANY", 20)
             before.setattr(Laplace, "release", failing)
             with pytest.raises(gt.errors.QueryFailed):
                 s.sql(TEXT).stream(**SPEND)
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: py
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
         before = s.affordable
         with monkeypatch.context() as patch:
-            patch.setattr(spool, "_sync", _no_room)
+            patch.setattr(storage, "_sync", _no_room)
             with pytest.raises(gt.errors.QueryFailed):
                 s.sql(TEXT).stream(**SPEND, key="mine")
         assert [path.name for path in (tmp_path / "kept").iterdir() if path.name.startswith(".")] == []
@@ -280,8 +280,8 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_given: Any) -> Any:
         raise ValueError("key 3 and key 4 were drawn")
 
-    monkeypatch.setattr(found_keys, "with_keys", failing)
-    monkeypatch.setattr(stored_answers, "MANY", 10**6)
+    monkeypatch.setattr(storage, "with_keys", failing)
+    monkeypatch.setattr(storage, "MANY", 10**6)
     with session() as s, pytest.raises(gt.errors.QueryFailed) as failure:
         s.sql(TEXT).answer(**SPEND)
     assert "key" not in str(failure.value)

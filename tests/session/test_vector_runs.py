@@ -21,8 +21,8 @@ from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session import Session
+from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from giveortake.session.vector_run import LearningData
 from replay import Revealing
 from tiers import tiered
 

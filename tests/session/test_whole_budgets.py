@@ -13,7 +13,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Caps, Spend, measurement
 from giveortake.session import Session
-from giveortake.session.run_requests import RunRequest
+from giveortake.session.runs import RunRequest
 from small_session import FOUND, small_session
 from tiers import tiered
 

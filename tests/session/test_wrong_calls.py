@@ -20,7 +20,7 @@ from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery
 from giveortake.client.workload import RemoteWorkload
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
-from giveortake.session import registration
+from giveortake.session import protection
 
 DAYS = pd.date_range("2024-01-01", periods=3)
 FRAME = pd.DataFrame(
@@ -313,7 +313,7 @@ def test_functions_whose_arguments_nobody_can_list_may_be_programs() -> None:
 def test_rows_in_lists_are_refused_before_their_texts_are_looked_for_among_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(registration, "require_one_budget", None)
+    monkeypatch.setattr(protection, "require_one_budget", None)
     lists: list[Any] = [FRAME.to_dict("records"), FRAME.to_dict("list"), {"t": FRAME.to_dict("list")}, []]
     for data in lists:
         with pytest.raises(InvalidParameter):

@@ -12,9 +12,17 @@ from scipy import optimize
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
 from giveortake.synth import maximum_likelihood
-from giveortake.synth.maximum_likelihood import CLOSE, ENTROPY, Fitted, fit
-from giveortake.synth.measured import Measured, combined, released_total, without_low_orders
-from giveortake.synth.minimum import minimum
+from giveortake.synth.maximum_likelihood import (
+    CLOSE,
+    ENTROPY,
+    Fitted,
+    Measured,
+    combined,
+    fit,
+    minimum,
+    released_total,
+    without_low_orders,
+)
 
 SIZES = [3, 4, 2, 3]
 ROWS = 4000

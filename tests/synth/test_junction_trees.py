@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from giveortake.synth.junction_tree import Calibrated, JunctionTree
-from giveortake.synth.triangulation import Triangulation, cells_of
+from giveortake.synth.junction_tree import Calibrated, JunctionTree, Triangulation, cells_of
 
 SIZES = [2, 3, 4, 3, 2, 3]
 GROUPS: dict[str, list[tuple[int, ...]]] = {

@@ -12,8 +12,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import events
-from giveortake.session.adaptive_run import AdaptiveRun
-from giveortake.session.run_steps import NoisyTable
+from giveortake.session.runs import AdaptiveRun, NoisyTable
 from giveortake.session.session import Session
 
 ROWS, SIZES = 4000, {"a": 3, "b": 4, "c": 2, "d": 5}

@@ -13,8 +13,8 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.session.session import Session, mechanism_of
 from giveortake.synth import rounds, synthesis
-from giveortake.synth.measured import released_total
-from giveortake.synth.model_columns import ModelColumn
+from giveortake.synth.maximum_likelihood import released_total
+from giveortake.synth.model import ModelColumn
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

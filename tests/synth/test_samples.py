@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from giveortake.synth import systematic_sample as sampler
+from giveortake.synth import model as sampler
 from giveortake.synth.junction_tree import Calibrated, JunctionTree
-from giveortake.synth.systematic_sample import systematic_sample
+from giveortake.synth.model import systematic_sample
 from recorded_entropy import RecordedEntropy
 
 SIZES = [4, 5, 6, 3]

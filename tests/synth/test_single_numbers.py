@@ -18,9 +18,9 @@ import giveortake as gt
 from giveortake.plan import Kind
 from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.session import Session
-from giveortake.synth.key_columns import fine_edges, quantile_edges
-from giveortake.synth.model_columns import ModelColumn
-from giveortake.synth.zeros import zero_factors
+from giveortake.synth.columns import fine_edges, quantile_edges
+from giveortake.synth.constraints import zero_factors
+from giveortake.synth.model import ModelColumn
 
 ROWS, ZEROS, CAPPED = 3000, 2400, 150
 ASKED: dict[str, Any] = {"columns": ["gain", "sex"], "epsilon": 8, "delta": "1e-6"}

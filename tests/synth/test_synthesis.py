@@ -20,13 +20,13 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryR
 from giveortake.plan import Kind
 from giveortake.privacy import events
 from giveortake.randomness import SYSTEM_ENTROPY
-from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.runs import AdaptiveRun
 from giveortake.session.session import Session, mechanism_of
 from giveortake.synth import Model, maximum_likelihood
 from giveortake.synth import rounds as rounds_of
-from giveortake.synth.model_columns import ModelColumn
-from giveortake.synth.report import Report
-from giveortake.synth.zeros import zero_factors
+from giveortake.synth.constraints import zero_factors
+from giveortake.synth.model import ModelColumn
+from giveortake.synth.synthetic_table import Report
 
 ROWS = 3000
 COLUMNS = ["region", "married", "age", "amount", "day"]

@@ -8,7 +8,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import InvalidParameter
-from giveortake.synth.wanted_tables import wanted_tables
+from giveortake.synth.synthesis import wanted_tables
 
 NAMES = ["age", "sex", "region", "income"]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.verify import Flip, Table, family, program
-from giveortake.verify.polynomials import Polynomial, never_negative
+from giveortake.verify.numbers import Polynomial, never_negative
 
 
 def test_every_path_is_taken_once_and_probabilities_are_exact() -> None:

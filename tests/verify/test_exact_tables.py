@@ -14,7 +14,7 @@ from cases import some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import PureDP
 from giveortake.verify import Log, LogSum, Table
-from giveortake.verify.logarithms import StatedEpsilon
+from giveortake.verify.numbers import StatedEpsilon
 
 ratios = st.fractions(1, 8, max_denominator=6)
 deltas = st.fractions(0, 1, max_denominator=12)

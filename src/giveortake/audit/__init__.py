@@ -1,12 +1,28 @@
 """Audits: what samples say about a mechanism, without looking inside it. A finding is never called a proof."""
 
 from giveortake.audit import adversaries
-from giveortake.audit.bounds import check, delta_lower_bound, epsilon_lower_bound, tradeoff_upper_bound
-from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
+from giveortake.audit.bounds import (
+    Evidence,
+    Finding,
+    LowerBound,
+    TradeoffCurve,
+    check,
+    delta_lower_bound,
+    epsilon_lower_bound,
+    tradeoff_upper_bound,
+)
 from giveortake.audit.game import REFUSED, Adversary, Move, Play, Round, play
-from giveortake.audit.neighbours import Neighbours, random_neighbours
-from giveortake.audit.observations import Observation, Observations, observations
-from giveortake.audit.replay import Excess, Recorded, Replay, replay
+from giveortake.audit.replay import (
+    Excess,
+    NeighbouringTables,
+    Observation,
+    Observations,
+    Recorded,
+    Replay,
+    observations,
+    random_neighbours,
+    replay,
+)
 from giveortake.audit.sessions import Sessions
 from giveortake.audit.traces import Repetition, low_bits, repetition, timing
 
@@ -18,7 +34,7 @@ __all__ = [
     "Finding",
     "LowerBound",
     "Move",
-    "Neighbours",
+    "NeighbouringTables",
     "Observation",
     "Observations",
     "Play",

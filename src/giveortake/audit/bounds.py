@@ -1,4 +1,13 @@
-"""Bounds from below on how private a mechanism is, from its outputs alone.
+"""Lower bounds on how private a mechanism is, from its outputs alone.
+
+Exact binomial confidence bounds [CP34], with nothing but floating-point arithmetic.
+
+Bounds of an audit are statements about samples, not promises, so doubles do; they are rounded outwards by 1e-9 of
+themselves, which is far more than the error of the series.
+
+What an audit found: statements about samples, with their confidence, never called a proof.
+
+Bounds from below on how private a mechanism is, from its outputs alone.
 
 The recipe is the same for every version: draw a pilot sample on two neighbouring inputs, choose on it the set of
 outputs that tells them apart best, then count that one set on fresh samples and bound its two probabilities by exact
@@ -8,14 +17,23 @@ binomial intervals [CP34]. As the set does not depend on the fresh samples, no c
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.audit.binomial import greatest_probability, least_probability
-from giveortake.audit.features import View, layout, view
-from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
-from giveortake.audit.output_sets import best_output_set, best_score, beyond, difference, excess, log_ratio, thresholds
+from giveortake.audit.attacks import (
+    View,
+    best_output_set,
+    best_score,
+    beyond,
+    difference,
+    excess,
+    layout,
+    log_ratio,
+    thresholds,
+    view,
+)
 from giveortake.audit.sampling import Bar, drawn, error_of
 from giveortake.errors import InvalidParameter
 from giveortake.exact import closed_probability, non_negative, open_probability, whole
@@ -24,10 +42,204 @@ from giveortake.privacy import Guarantee, PureDP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.audit.features import Floats
-    from giveortake.audit.output_sets import Objective, OutputSet
+    from giveortake.audit.attacks import Floats, Objective, OutputSet
     from giveortake.audit.sampling import Progress
     from giveortake.exact import Number
+
+
+_SLACK = 1e-9
+_TINY = 1e-300
+_MOST_TERMS = 200_000
+
+
+def least_probability(hits: int, trials: int, alpha: float) -> float:
+    """The p for which `hits` or more have probability `alpha`: a lower bound that fails with that probability.
+
+    >>> least_probability(0, 100, 0.05), round(least_probability(50, 100, 0.05), 4)
+    (0.0, 0.4136)
+    """
+    _check(hits, trials, alpha)
+    if hits == 0:
+        return 0.0
+    found = _solved(lambda p: beta_cdf(p, hits, trials - hits + 1) >= alpha)
+    return max(0.0, found * (1 - _SLACK))
+
+
+def greatest_probability(hits: int, trials: int, alpha: float) -> float:
+    """The p for which `hits` or fewer have probability `alpha`: an upper bound that fails with that probability.
+
+    >>> round(greatest_probability(0, 100, 0.05), 4), greatest_probability(100, 100, 0.05)
+    (0.0295, 1.0)
+    """
+    return 1.0 if hits == trials else 1 - least_probability(trials - hits, trials, alpha)
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - beta_cdf(1 - x, b, a)
+    front = a * math.log(x) + b * math.log1p(-x) - math.log(a)
+    return math.exp(front + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)) * _continued(x, a, b)
+
+
+def _continued(x: float, a: float, b: float) -> float:
+    """Lentz's evaluation of the continued fraction."""
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d if abs(d) > _TINY else _TINY)
+    value = d
+    for m in range(1, _MOST_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for step in (even, odd):
+            d, c = 1 + step * d, 1 + step / c
+            d = 1 / (d if abs(d) > _TINY else _TINY)
+            c = c if abs(c) > _TINY else _TINY
+            value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return value
+
+
+def _solved(reached: Callable[[float], bool]) -> float:
+    """The least p at which an increasing statement holds, rounded down."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return low
+
+
+def _check(hits: int, trials: int, alpha: float) -> None:
+    if not 0 <= hits <= trials or trials < 1:
+        raise InvalidParameter("hits", hits, f"is not between 0 and {trials}")
+    if not 0 < alpha < 1:
+        raise InvalidParameter("alpha", alpha, "is not strictly between 0 and 1")
+
+
+def figure(number: float) -> str:
+    """A number in a few digits, with 1e-6 for a millionth."""
+    return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How often an event was seen on the input where it is likelier, and on the other."""
+
+    event: str
+    likelier: Any
+    other: Any
+    hits: int
+    other_hits: int
+    trials: int
+    pilot: int
+    confidence: float
+    least: float
+    greatest: float
+
+    def __str__(self) -> str:
+        return (
+            f"the event “{self.event}” was chosen on a pilot of {self.pilot:,} samples of each input; on fresh ones it "
+            f"occurred {self.hits:,} times in {self.trials:,} on {_short(self.likelier)} (probability at least "
+            f"{self.least:.6g}) and {self.other_hits:,} times on {_short(self.other)} (at most {self.greatest:.6g})"
+        )
+
+
+@final
+class LowerBound(float):
+    """A lower bound of ε or δ that holds with the stated confidence: a float with its evidence."""
+
+    __slots__ = ("delta", "evidence", "of")
+
+    of: str
+    delta: float
+    evidence: Evidence
+
+    def __new__(cls, value: float, of: str, delta: float, evidence: Evidence) -> LowerBound:
+        """A float with its evidence."""
+        self = super().__new__(cls, value)
+        self.of, self.delta, self.evidence = of, delta, evidence
+        return self
+
+    @property
+    def confidence(self) -> float:
+        """How likely a procedure like this one is to give a true bound."""
+        return self.evidence.confidence
+
+    @property
+    def event(self) -> str:
+        """The event that the bound rests on, in words."""
+        return self.evidence.event
+
+    def __str__(self) -> str:
+        at = f" at δ = {figure(self.delta)}" if self.of == "ε" and self.delta else ""
+        sure = f"with {100 * self.confidence:g} % confidence"
+        return (
+            f"{self.of} is at least {float(self):.6g}{at} {sure}: {self.evidence}. "
+            "This is a statistical finding, not a proof."
+        )
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LowerBound, (float(self), self.of, self.delta, self.evidence)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A promise checked against samples. It is true if no violation was found, which does not prove the promise."""
+
+    promise: Guarantee
+    evidence: Evidence
+    allowed: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the samples contradict the promise, at the stated confidence."""
+        return self.evidence.least > self.allowed
+
+    def __bool__(self) -> bool:
+        return not self.violated
+
+    def __str__(self) -> str:
+        if self.violated:
+            return (
+                f"VIOLATED with {100 * self.evidence.confidence:g} % confidence: {self.promise!r} allows a probability "
+                f"of at most {self.allowed:.6g}, but {self.evidence}."
+            )
+        return (
+            f"no violation of {self.promise!r} found: {self.evidence}, where {self.allowed:.6g} is allowed. "
+            "That is no proof that there is none."
+        )
+
+    __repr__ = __str__
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TradeoffCurve:
+    """Points (false-positive rate, false-negative rate) that an attacker reaches, all together with the confidence."""
+
+    points: tuple[tuple[float, float], ...]
+    confidence: float
+    score: str
+    trials: int
+
+    def contradicts(self, promise: Guarantee) -> tuple[float, float] | None:
+        """A point that lies below what a promise leaves to attackers; None if there is none."""
+        for fpr, fnr in self.points:
+            if fnr < float(promise.tradeoff(min(1.0, fpr))):
+                return fpr, fnr
+        return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 32 else f"{text[:31]}…"
+
 
 SAMPLES = 100_000
 _FEWEST = 200

@@ -1,19 +1,89 @@
-"""Compare what a pipeline computes before the noise, on generated tables, with the sensitivity it declares.
+"""Replay on neighbouring tables: aggregates before noise against declared sensitivities, and what else is visible.
+
+Random neighbouring tables, full of values that break programs.
+
+Compare what a pipeline computes before the noise, on generated tables, with the sensitivity it declares.
 
 Nothing here can be pointed at live data: the factory gets tables that were made up here (or by a generator that the
 auditor brings) and must make a new subject from each. A subject that says it is durable is refused.
+
+What anybody who asks can see besides the noisy answer: status, text, charge and shape must not depend on rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, Literal, Protocol, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final
 
-from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
+import numpy as np
+
 from giveortake.errors import GiveOrTakeError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]
+
+_NASTY = (0.0, -0.0, 0.5, 1.5, -1.0, 1e16, 1.0, -1e16, 2.0**53 + 2, 1e300, -1e300, math.inf, -math.inf, math.nan, None)
+_KEYS = ("a", "b", "", "Ünïcode", None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NeighbouringTables:
+    """Two tables that differ in one person, or only in the order of their rows."""
+
+    x: Rows
+    y: Rows
+    kind: str
+
+    @property
+    def equal(self) -> bool:
+        """Whether the two hold the same rows."""
+        return self.kind == "the same rows in another order"
+
+
+def random_neighbours(
+    count: int, *, seed: int = 0, columns: Mapping[str, Sequence[Any]] | None = None
+) -> Iterator[NeighbouringTables]:
+    """Tables of persons with up to four rows each: `user_id`, `group` and `value`, or the columns given.
+
+    `columns` maps names of columns to values to choose from. Generated data are no secret: the seed makes them
+    the same in every run.
+    """
+    dice = np.random.default_rng(seed)
+    pools = {"group": _KEYS, "value": _NASTY} if columns is None else columns
+    for index in range(count):
+        persons = [_rows(dice, person, pools) for person in range(int(dice.integers(1, 8)))]
+        rows = [row for person in persons for row in person]
+        match index % 3:
+            case 0:
+                smaller = [row for person in persons[:-1] for row in person]
+                yield NeighbouringTables(_shuffled(dice, rows), _shuffled(dice, smaller), "one person more")
+            case 1:
+                changed = [row for person in persons[:-1] for row in person]
+                changed += _rows(dice, len(persons) - 1, pools)
+                yield NeighbouringTables(_shuffled(dice, rows), _shuffled(dice, changed), "one person changed")
+            case _:
+                yield NeighbouringTables(rows, _shuffled(dice, rows), "the same rows in another order")
+
+
+def _rows(dice: np.random.Generator, person: int, pools: Mapping[str, Sequence[Any]]) -> Rows:
+    count = int(dice.integers(1, 5))
+    return [
+        {"user_id": person} | {name: pool[int(dice.integers(len(pool)))] for name, pool in pools.items()}
+        for _ in range(count)
+    ]
+
+
+def _shuffled(dice: np.random.Generator, rows: Rows) -> Rows:
+    return [rows[place] for place in dice.permutation(len(rows))]
+
 
 _TABLES = 200
 _MOST_KEPT = 100
@@ -49,7 +119,7 @@ class Excess:
     query: Any
     name: str
     problem: str
-    neighbours: Neighbours
+    neighbours: NeighbouringTables
 
     def __str__(self) -> str:
         return f"{self.query!r}, {self.name}: {self.problem} ({self.neighbours.kind})"
@@ -84,7 +154,7 @@ def replay(
     factory: Callable[[Rows], Subject],
     queries: Iterable[Any],
     *,
-    tables: Iterable[Neighbours] | None = None,
+    tables: Iterable[NeighbouringTables] | None = None,
     neighbours: Literal["add-remove", "change-one"] = "add-remove",
 ) -> Replay:
     """Run queries on random neighbouring tables and compare every aggregate's change with its declared sensitivity.
@@ -142,7 +212,7 @@ class _Found:
         name = query if isinstance(query, str) else repr(query)
         self.nearest[name] = max(self.nearest.get(name, 0.0), share)
 
-    def add(self, query: Any, name: str, problem: str, pair: Neighbours) -> None:
+    def add(self, query: Any, name: str, problem: str, pair: NeighbouringTables) -> None:
         self.excesses.append(Excess(query, name, problem, pair))
 
 
@@ -159,7 +229,7 @@ def _run(factory: Callable[[Rows], Subject], rows: Rows, queries: list[Any], fou
     return recorded
 
 
-def _steps(pair: Neighbours, neighbours: str) -> int | None:
+def _steps(pair: NeighbouringTables, neighbours: str) -> int | None:
     """How many steps between neighbours lead from one table to the other; None if the pair does not apply."""
     match pair.kind:
         case "one person more" | "one row more":
@@ -170,7 +240,7 @@ def _steps(pair: Neighbours, neighbours: str) -> int | None:
             return 0
 
 
-def _compare(found: _Found, query: Any, sides: list[list[Recorded]], pair: Neighbours, steps: int) -> None:
+def _compare(found: _Found, query: Any, sides: list[list[Recorded]], pair: NeighbouringTables, steps: int) -> None:
     if [item.name for item in sides[0]] != [item.name for item in sides[1]]:
         found.add(query, "aggregates", "which aggregates there are depends on the rows", pair)
         return
@@ -229,3 +299,97 @@ def _as_table(exact: Any) -> Mapping[Any, Any]:
 
 def _declared(number: Any) -> float:
     return math.inf if number is None else float(number)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything about an answer that is not noise: its status, its text, its charge and its shape."""
+
+    status: str
+    text: str = ""
+    charge: Any = None
+    shape: Any = None
+
+
+class Observable(Protocol):
+    """A pipeline over one generated table."""
+
+    def observe(self, query: Any) -> Observation:
+        """Ask one query and say what can be seen besides the noise."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Every difference that was seen. Seeing none proves nothing."""
+
+    differences: tuple[str, ...]
+    asked: int
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return f"{self.asked:,} pairs of observations are equal; that is no proof that all are"
+        shown = list(dict.fromkeys(self.differences))[:10]
+        return "\n".join([f"{len(self.differences)} of {self.asked:,} pairs differ:", *(f"  {each}" for each in shown)])
+
+    __repr__ = __str__
+
+
+def observations(
+    factory: Callable[[Rows], Observable],
+    queries: Iterable[Any],
+    *,
+    tables: Iterable[NeighbouringTables] | None = None,
+    neighbours: Literal["add-remove", "change-one"] = "add-remove",
+) -> Observations:
+    """Ask the same queries about neighbouring generated tables, and compare what can be seen.
+
+    An error that escapes is an observation too, with its type as the status and its text. Where keys found in the data
+    may be shown, the shape is allowed to differ; leave it out of the observation then.
+    """
+    listed = list(queries)
+    differences: list[str] = []
+    asked = 0
+    for pair in random_neighbours(_TABLES) if tables is None else tables:
+        if neighbours == "change-one" and pair.kind in {"one person more", "one row more"}:
+            continue
+        sides = [_observed(factory, rows, listed) for rows in (pair.x, pair.y)]
+        for query, one, other in zip(listed, *sides, strict=True):
+            asked += 1
+            for each in fields(Observation):
+                seen = getattr(one, each.name), getattr(other, each.name)
+                if _visible(seen[0]) != _visible(seen[1]):
+                    what = f"{query!r}: {each.name} is {seen[0]!r} on one table and {seen[1]!r} on the other"
+                    differences.append(f"{what} ({pair.kind})")
+                    break
+    return Observations(tuple(differences), asked)
+
+
+def _visible(value: Any) -> Any:
+    """A value in a form that differs wherever a reader can see a difference; long arrays in full."""
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, [_visible(each) for each in value.reshape(-1).tolist()]
+    if isinstance(value, Mapping):
+        return type(value), [(_visible(key), _visible(each)) for key, each in value.items()]
+    if isinstance(value, tuple | list):
+        return type(value), [_visible(each) for each in value]
+    return type(value), repr(value)
+
+
+def _observed(factory: Callable[[Rows], Observable], rows: Rows, queries: list[Any]) -> list[Observation]:
+    subject: Observable = made(factory, rows, "observe")
+    try:
+        return [_seen(subject, query) for query in queries]
+    finally:
+        closed(subject)
+
+
+def _seen(subject: Observable, query: Any) -> Observation:
+    try:
+        return subject.observe(query)
+    except Exception as error:  # noqa: BLE001 (whatever is raised is what the asker sees)
+        return Observation(f"raised {type(error).__name__}", str(error))

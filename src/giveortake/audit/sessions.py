@@ -1,4 +1,11 @@
-"""Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
+"""Sessions under audit, and the queries and tables they are audited on.
+
+Questions of every shape that sessions answer, and the generated tables that they are audited on.
+
+A question is asked under six declarations: rows or persons, with caps on groups and rows or on all rows of a person,
+each when a unit is added or removed and when one is changed.
+
+Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
 
 Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
 dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
@@ -7,17 +14,17 @@ dictionaries that were made up, of which every subject makes a session of its ow
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.audit.observations import Observation
-from giveortake.audit.replay import Recorded
+from giveortake.audit.replay import NeighbouringTables, Observation, Recorded
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.key_selection import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
@@ -28,18 +35,20 @@ from giveortake.session import Session, protect
 from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from giveortake.answers.column import Kind
-    from giveortake.audit.neighbours import Row, Rows
+    from giveortake.audit.replay import Row, Rows
     from giveortake.compile.measures import Measure
     from giveortake.engines import Engine, Keys
     from giveortake.plan import Value
     from giveortake.privacy.guarantee import Neighbours
 
     ColumnKinds: TypeAlias = Mapping[str, Kind]
+    Dice: TypeAlias = np.random.Generator
+
 
 TABLE = "table"  # the entry of a row that says which table it belongs to, if there are several
 _BUDGET = ApproxDP(1000, "0.001")  # that no audit exhausts
@@ -252,3 +261,192 @@ def _public(rows: Rows) -> Answer:
         raise InvalidParameter("public", [], "has no rows")
     first: Row = rows[0]
     return Answer([Column(name, [row[name] for row in rows]) for name in first])
+
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_DAY = dt.date(2024, 1, 1)
+_NOBODY = None
+_DATA: Final[dict[str, Any]] = {
+    "p": "integer", "x": "float", "y": "float", "i": "integer", "w": "integer", "r": "text", "n": "text", "q": "text",
+    "b": "truth", "d": "date", "e": "date", "t": "time",
+}  # fmt: skip
+_VISITS: Final[dict[str, Any]] = {"p": "integer", "k": "text", "v": "float"}
+_DOMAINS: Final[dict[str, Any]] = {
+    "x": (-3, 7),
+    "y": {"bounds": (10, 12), "nullable": False},
+    "i": (-5, 300),
+    "r": ["north", "south", "øst"],
+    "n": ["a", "b", None],
+    "e": (_DAY, dt.date(2024, 1, 5)),
+}
+_ZONES: Final[list[Row]] = [
+    {"zone": "north", "weight": 2.5, "part": "up"},
+    {"zone": "south", "weight": -1.0, "part": "down"},
+    {"zone": "west", "weight": 4.0, "part": "down"},
+]
+_POOLS: Final[dict[str, Sequence[Any]]] = {
+    "x": (None, math.nan, math.inf, -math.inf, -0.0, 0.0, 7.0, -3.0, 1e308, -1e308, 5e-324, 2.5, 7.000001),
+    "y": (None, math.nan, 10.0, 12.0, 11.3, 10.5, -math.inf, math.inf, 0.0),
+    "i": (None, _LEAST, _MOST, 0, 300, -5, 17, 299),
+    "w": (None, _LEAST, _MOST, 0, 1, -1, 2**53 + 1),
+    "r": ("north", "south", "øst", "west", None, ""),
+    "n": ("a", "b", None, "c"),
+    "q": (None, "", "日本", "a'b", "q0", "q1", "q2", "q3", "q4", "q5", "\0z", "é", "e\u0301"),
+    "b": (True, False, None),
+    "d": (None, dt.date.min, dt.date.max, _DAY, dt.date(1970, 1, 1)),
+    "e": (None, _DAY, dt.date(2024, 1, 2), dt.date(2024, 1, 6), dt.date.max),
+    "t": (None, dt.datetime.min, dt.datetime.max, dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1, 1, 1, 1)),
+}
+_VISITED: Final[dict[str, Sequence[Any]]] = {
+    "k": ("u", "v", "w", None), "v": (None, math.nan, math.inf, -0.0, 5.0, 5.0, 1.5),
+}  # fmt: skip
+_LARGEST: Final[Row] = {
+    "x": 7.0, "y": 12.0, "i": 300, "w": _MOST, "r": "north", "n": None, "q": "q0", "b": True,
+    "d": _DAY, "e": _DAY, "t": dt.datetime(2024, 1, 1),
+}  # fmt: skip
+_SMALLEST: Final[Row] = {**_LARGEST, "x": -3.0, "y": 10.0, "i": -5}
+
+OF_ROWS: Final[dict[str, str]] = {
+    "number of rows": "SELECT COUNT(*) AS a FROM data",
+    "number of values": "SELECT COUNT(x) AS a FROM data",
+    "sum": "SELECT SUM(x) AS a FROM data",
+    "sum away from zero": "SELECT SUM(y) AS a FROM data",
+    "sum of integers": "SELECT SUM(i) AS a FROM data",
+    "mean and sum": "SELECT AVG(i) AS a, SUM(i) AS s FROM data",
+    "variance": "SELECT VAR_POP(y) AS a FROM data",
+    "deviation": "SELECT STDDEV(i) AS a FROM data",
+    "median": "SELECT MEDIAN(x) AS a FROM data",
+    "maximum": "SELECT MAX(y) AS a FROM data",
+    "distinct integers": "SELECT COUNT(DISTINCT w) AS a FROM data",
+    "count if": "SELECT COUNT_IF(x > 1) AS a FROM data",
+    "filtered aggregates": "SELECT SUM(x) FILTER (WHERE b) AS a, COUNT(*) FILTER (WHERE i IS NULL) AS f FROM data",
+    "ratio": "SELECT SUM(x) / SUM(y) AS a, COUNT(*) - 2 * COUNT(x) AS f FROM data",
+    "declared keys": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM data GROUP BY r",
+    "two keys": "SELECT r, b, AVG(y) AS a FROM data GROUP BY r, b",
+    "keys with NULL": "SELECT n, VAR_POP(x) AS a FROM data GROUP BY n",
+    "days": "SELECT e, SUM(y) AS a FROM data GROUP BY e",
+    "months": "SELECT MONTH(t) AS k, COUNT(*) AS a FROM data GROUP BY k",
+    "buckets": "SELECT BUCKET(x, 2.5) AS k, SUM(i) AS a FROM data GROUP BY k",
+    "cases": "SELECT CASE WHEN x > 2 THEN 'high' WHEN x <= 2 THEN 'low' END AS k, COUNT(x) AS a FROM data GROUP BY k",
+    "quantile by key": "SELECT r, QUANTILE(i, 0.9) AS a FROM data GROUP BY r",
+    "distinct text by key": "SELECT r, COUNT(DISTINCT q) AS a FROM data GROUP BY r",
+    "found keys": "SELECT q, COUNT(*) AS a, SUM(x) AS s FROM data GROUP BY q",
+    "found keys and declared ones": "SELECT q, r, AVG(i) AS a FROM data GROUP BY q, r",
+    "found dates": "SELECT d, COUNT(*) AS a FROM data GROUP BY d",
+    "found integers, median": "SELECT w, MEDIAN(x) AS a FROM data GROUP BY w",
+    "where": "SELECT r, SUM(x) AS a FROM data WHERE x > 1 OR i IS NULL GROUP BY r",
+    "where not, in": "SELECT COUNT(*) AS a FROM data WHERE NOT (x > 1 AND b) AND q IN ('q0', '日本')",
+    "arithmetic": "SELECT r, SUM(x * 2 + y) AS a, SUM(CLAMP(y / i, -1, 1)) AS s FROM data GROUP BY r",
+    "values against their bounds": "SELECT SUM(100 + 1 / COALESCE(y, 10)) AS a FROM data",
+    "redefined column": "WITH s AS (SELECT p, 100 - 10 * x AS x, r FROM data) SELECT r, SUM(x) AS a FROM s GROUP BY r",
+    "union": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM "
+    "(SELECT p, r, x FROM data UNION ALL SELECT p, r, x FROM data WHERE b) GROUP BY r",
+    "join with a public table": "SELECT part, SUM(weight) AS s FROM data JOIN zones ON r = zone GROUP BY part",
+    "left join": "SELECT part, SUM(x * weight) AS s FROM data LEFT JOIN zones ON r = zone GROUP BY part",
+}
+OF_PERSONS: Final[dict[str, str]] = {
+    "number of persons": "SELECT COUNT(DISTINCT p) AS a FROM data",
+    "persons by key": "SELECT r, COUNT(DISTINCT p) AS a FROM data GROUP BY r",
+    "persons by found key": "SELECT q, COUNT(DISTINCT p) AS a FROM data GROUP BY q",
+    "per person": "SELECT SUM(CLAMP(s, 0, 20)) AS a, COUNT(*) AS c FROM (SELECT p, SUM(x) AS s FROM data GROUP BY p)",
+    "per person and key": "SELECT r, AVG(g) AS a FROM (SELECT p, r, MAX(i) AS g FROM data GROUP BY p, r) GROUP BY r",
+    "distinct rows": "SELECT r, COUNT(*) AS a FROM (SELECT DISTINCT p, r FROM data) GROUP BY r",
+    "join of persons": "SELECT r, SUM(CLAMP(s, 0, 9)) AS a FROM data JOIN "
+    "(SELECT p, SUM(v) AS s FROM visits GROUP BY p) AS f ON data.p = f.p GROUP BY r",
+    "union of two tables": "SELECT COUNT(*) AS a, SUM(z) AS s FROM "
+    "(SELECT p, x AS z FROM data UNION ALL SELECT p, v AS z FROM visits)",
+}
+REFUSED: Final[dict[str, str]] = {
+    "refused: rows": "SELECT x FROM data",
+    "refused: sum without bounds": "SELECT SUM(w) AS a FROM data",
+    "refused: unknown column": "SELECT SUM(z) AS a FROM data",
+}
+
+
+def _declarations() -> dict[str, Sessions]:
+    found: dict[str, Sessions] = {}
+    both, caps = {"data": _DATA, "visits": _VISITS}, {"groups_per_person": 2, "rows_per_group": 3}
+    said = {"data": _DOMAINS, "visits": {"k": ["u", "v"], "v": (0, 5)}}
+    zones = {"zones": _ZONES}
+    for change in ("add-remove", "change-one"):
+        found[f"rows, {change}"] = Sessions(ROW, change, {"data": _DATA}, {"data": _DOMAINS}, {}, zones)
+        found[f"persons, {change}"] = Sessions("p", change, both, said, caps, zones)
+        found[f"few rows, {change}"] = Sessions("p", change, both, said, {"rows_per_person": 5}, zones)
+    return found
+
+
+DECLARATIONS: Final[Mapping[str, Sessions]] = _declarations()
+
+
+def generated_neighbours(declaration: Sessions, count: int, *, seed: int = 0) -> Iterator[NeighbouringTables]:
+    """Neighbouring tables for the shapes: NULL, NaN, infinities, ends of int64, persons of many rows, nobody's rows.
+
+    Generated data are no secret: the seed makes them the same in every run.
+    """
+    dice = np.random.default_rng([seed, *str(declaration.neighbours).encode()])
+    for _ in range(count):
+        table = [row for person in range(int(dice.choice([0, 1, 3, 8]))) for row in _rows(dice, person, declaration)]
+        if dice.random() < 0.1:
+            yield NeighbouringTables(table, _shuffled(dice, table), "the same rows in another order")
+        elif declaration.by_person:
+            yield _other_person(dice, table, declaration)
+        else:
+            yield _other_row(dice, table, declaration)
+
+
+def _other_person(dice: Dice, table: Rows, declaration: Sessions) -> NeighbouringTables:
+    """One person more, or one replaced by another; rows of nobody, which do not count, come and go."""
+    person, kept, kind = 100, table, "one person more"
+    if declaration.neighbours == "change-one":
+        person, kind = int(dice.choice([row["p"] for row in table] or [100])), "one person changed"
+        kept = [row for row in table if row["p"] != person]
+    more = [*_rows(dice, person, declaration), *_rows(dice, _NOBODY, declaration)]
+    return NeighbouringTables(table, _shuffled(dice, [*kept, *more]), kind)
+
+
+def _other_row(dice: Dice, table: Rows, declaration: Sessions) -> NeighbouringTables:
+    """One row more, or one replaced by another."""
+    row = {**_row(dice, 100, _POOLS), **_picked(dice, [{}, _LARGEST, _SMALLEST])}
+    if declaration.neighbours == "add-remove":
+        return NeighbouringTables(table, _shuffled(dice, [*table, row]), "one row more")
+    place = int(dice.integers(len(table))) if table else 0
+    before = table or [_row(dice, 0, _POOLS)]
+    return NeighbouringTables(before, _shuffled(dice, [*before[:place], row, *before[place + 1 :]]), "one row changed")
+
+
+def _rows(dice: Dice, person: int | None, declaration: Sessions) -> Rows:
+    """The rows of one person: few, many of one kind, or spread over every group; at times as large as can be."""
+    rows = _own_rows(dice, person)
+    if len(declaration.tables) > 1:
+        visits = int(dice.choice([0, 1, 2, 7]))
+        rows += [{TABLE: "visits", **_row(dice, person, _VISITED)} for _ in range(visits)]
+    return rows
+
+
+def _own_rows(dice: Dice, person: int | None) -> Rows:
+    match str(dice.choice(["few", "largest", "smallest", "wide", "heavy", "none"])):
+        case "none":
+            return []
+        case "few":
+            return [_row(dice, person, _POOLS) for _ in range(int(dice.integers(1, 4)))]
+        case "heavy":
+            return [_row(dice, person, _POOLS)] * int(dice.integers(5, 40))
+        case "smallest":
+            return [{"p": person, **_SMALLEST}] * int(dice.choice([1, 4, 9, 30]))
+        case "largest":
+            return [{"p": person, **_LARGEST}] * int(dice.choice([1, 4, 9, 30]))
+        case _:
+            spread = {name: _POOLS[name] for name in ("r", "n", "q", "b", "e")}
+            return [{**_LARGEST, **_row(dice, person, spread)} for _ in range(int(dice.choice([4, 9, 30])))]
+
+
+def _row(dice: Dice, person: int | None, pools: Mapping[str, Sequence[Any]]) -> Row:
+    return {"p": person} | {name: _picked(dice, pool) for name, pool in pools.items()}
+
+
+def _picked(dice: Dice, pool: Sequence[Any]) -> Any:
+    return pool[int(dice.integers(len(pool)))]
+
+
+def _shuffled(dice: Dice, rows: Rows) -> Rows:
+    return [rows[place] for place in dice.permutation(len(rows))]

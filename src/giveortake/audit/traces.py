@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from giveortake.audit.attacks import layout, view
 from giveortake.audit.bounds import epsilon_lower_bound
-from giveortake.audit.features import layout, view
 from giveortake.audit.sampling import drawn
 from giveortake.errors import InvalidParameter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.audit.findings import LowerBound
+    from giveortake.audit.bounds import LowerBound
     from giveortake.exact import Number
 
 _LAST_BITS = 4

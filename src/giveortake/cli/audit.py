@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.audit.findings import figure
-from giveortake.audit.installation import Check, Outcome, checks
+from giveortake.audit.bounds import figure
+from giveortake.audit.self_check import Check, Outcome, checks
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import InvalidParameter
 from giveortake.progress import progress

@@ -20,14 +20,14 @@ from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW
-from giveortake.session.ledgers_beside import files_of
-from giveortake.session.registration import own_domains, table_name
+from giveortake.session.ledger_discovery import files_of
+from giveortake.session.protection import own_domains, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from giveortake.configuration import Configuration
     from giveortake.ledger import Ledger
-    from giveortake.session.configuration import Configuration
 
 _NO_CONTENT = "0" * 64  # a fingerprint that no table has: its content is not looked at
 

@@ -21,17 +21,17 @@ from giveortake.advice import on
 from giveortake.answers.text import printable
 from giveortake.cli.doctor_comparison import columns_lost_since, lost_columns, refusal
 from giveortake.cli.wording import weakness
+from giveortake.configuration import configurations, in_toml
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, extra, safe_text
 from giveortake.ledger.chain.watermark import State, state_folder
 from giveortake.privacy import ROW
-from giveortake.session.configuration import configurations, in_toml
-from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
+from giveortake.session.ledger_discovery import MEMORY, files_of, usual_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.session.configuration import Configuration
+    from giveortake.configuration import Configuration
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*?(?:>=([0-9.]+))?[^;]*(?:;.*extra == ['\"]([a-z]+)['\"])?$")
 _FOR = {

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from giveortake.answers.text import printable
 from giveortake.cli.command import Command
 from giveortake.cli.streams import report
+from giveortake.configuration import FILL_IN, quoted
 from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
-from giveortake.session.configuration import FILL_IN
-from giveortake.session.configuration_text import quoted
-from giveortake.session.ledgers_beside import usual_ledger
-from giveortake.session.registration import table_name
+from giveortake.session.ledger_discovery import usual_ledger
+from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
     import argparse

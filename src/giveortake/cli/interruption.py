@@ -64,7 +64,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
     from giveortake.cli import session_options  # noqa: PLC0415 (as above)
     from giveortake.cli.ledger import relations  # noqa: PLC0415 (as above)
     from giveortake.ledger.rules.releases import price  # noqa: PLC0415 (as above)
-    from giveortake.session.ledgers_beside import MEMORY  # noqa: PLC0415 (as above)
+    from giveortake.session.ledger_discovery import MEMORY  # noqa: PLC0415 (as above)
 
     try:
         place = session_options.ledger_place(arguments)

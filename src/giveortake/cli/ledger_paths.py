@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from giveortake.configuration import Configuration, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
-from giveortake.session.configuration import Configuration, configurations
-from giveortake.session.ledgers_beside import usual_ledger
+from giveortake.session.ledger_discovery import usual_ledger
 
 
 def require_ledger(path: str, command: str) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Domain
     from giveortake.plan.relations import Schema
-    from giveortake.session.profile import Profile
+    from giveortake.session.profiles.profile import Profile
 
 _SHOWN = 8  # lines of a table
 

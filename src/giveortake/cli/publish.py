@@ -18,7 +18,7 @@ from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.ledger.rules.releases import without_repeats
 from giveortake.publication import publish, report
-from giveortake.session.ledgers_beside import MEMORY
+from giveortake.session.ledger_discovery import MEMORY
 
 if TYPE_CHECKING:
     import argparse

@@ -16,7 +16,7 @@ from giveortake.cli.wording import given, in_options, rest
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
 from giveortake.progress import progress
-from giveortake.session.ledgers_beside import MEMORY
+from giveortake.session.ledger_discovery import MEMORY
 
 if TYPE_CHECKING:
     import argparse

@@ -18,7 +18,7 @@ from giveortake.cli.command import Command, terminal
 from giveortake.cli.wording import given, in_options, rest
 from giveortake.exact import shown
 from giveortake.progress import progress
-from giveortake.session.pages import cost_of, quote_facts, shown_margin
+from giveortake.session.render import cost_of, quote_facts, shown_margin
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,7 @@ from giveortake import ledger as ledgers
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
-from giveortake.session.ledgers_beside import MEMORY
+from giveortake.session.ledger_discovery import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from giveortake.cli.command import Command, number, terminal
 from giveortake.cli.streams import report
 from giveortake.cli.wording import weakness
+from giveortake.configuration import configurations
 from giveortake.errors import GiveOrTakeError, NotFound, extra
-from giveortake.session.configuration import configurations
 
 if TYPE_CHECKING:
     import argparse

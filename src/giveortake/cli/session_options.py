@@ -17,15 +17,15 @@ from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.cli.said_before import said_before
 from giveortake.cli.wording import CUSTODIANS, weakness
+from giveortake.configuration import budget_said, chosen, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
-from giveortake.session.configuration import budget_said, chosen, configurations
-from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
-from giveortake.session.registration import table_name
+from giveortake.session.ledger_discovery import MEMORY, require_no_other_configuration, usual_ledger
+from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
     import argparse

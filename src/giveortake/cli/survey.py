@@ -20,11 +20,9 @@ from giveortake.cli.survey_plan import KINDS, asked_of, has_page, planned
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown_up
 from giveortake.local import CountMeanSketch, Mean, Poll, Rappor
-from giveortake.local.consistency import Consistency
-from giveortake.local.frequencies import FrequencyOracle
-from giveortake.local.page import page
-from giveortake.local.reports import counted
-from giveortake.local.tables import answers_of, report_rows
+from giveortake.local.frequencies import Consistency, FrequencyOracle
+from giveortake.local.pages import answers_of, page, report_rows
+from giveortake.local.survey import counted
 
 if TYPE_CHECKING:
     import argparse

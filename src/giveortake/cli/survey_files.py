@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.local import from_json
-from giveortake.local.reports import counted, joined
-from giveortake.local.tables import reports_of
+from giveortake.local.pages import reports_of
+from giveortake.local.survey import counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

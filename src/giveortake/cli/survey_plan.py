@@ -21,8 +21,8 @@ from giveortake.local import (
     plan,
 )
 from giveortake.local.frequencies import FrequencyOracle
-from giveortake.local.margins import USUAL, quantile
-from giveortake.local.survey_plan import worst_variance
+from giveortake.local.plan import worst_variance
+from giveortake.local.survey import USUAL, quantile
 
 if TYPE_CHECKING:
     import argparse

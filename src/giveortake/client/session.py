@@ -21,7 +21,7 @@ from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
-from giveortake.session.arguments import asked_together
+from giveortake.session.session import asked_together
 from giveortake.wire.profile_documents import profile_of
 from giveortake.wire.release_documents import entry_of, release_of
 from giveortake.wire.schema_documents import origin_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
-    from giveortake.session.profile import Profile
+    from giveortake.session.profiles.profile import Profile
     from giveortake.workload import Workload
 
 _PAGE = 1000

@@ -10,7 +10,7 @@ from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.arguments import told_by_name
 from giveortake.client.query import new_key, said_terms
 from giveortake.errors import NotFound
-from giveortake.session.workload_quotes import WorkloadQuote
+from giveortake.session.quotes import WorkloadQuote
 from giveortake.wire.quote_documents import cost_of, share_of
 from giveortake.wire.standing_documents import amount_of
 from giveortake.wire.workload_documents import workload_document

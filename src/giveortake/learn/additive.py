@@ -1,4 +1,12 @@
-"""Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
+"""Additive models: bins, Newton steps, fitted shapes, and the two learners.
+
+Features in bins, each with one number in an additive model: for the engine and for public rows.
+
+Fitted additive models: for each feature its shape, one released number for each bin, and how sure it is.
+
+Steps of an additive fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
+
+Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
 
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
@@ -10,44 +18,450 @@ that.
 
 Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
 comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+
+Additive classifiers and regressors: sums of one shape for each feature, which can be looked at.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
-from giveortake.learn.additive_steps import AdditiveSteps
-from giveortake.learn.bins import Binned, BinnedNumber
-from giveortake.learn.features import Category, ScaledNumber, added
-from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
-from giveortake.learn.logistic import GAINS, MISFITS, PARTS, logistic
-from giveortake.learn.shapes import AdditiveModel, Shape
-from giveortake.learn.task import Task
+from giveortake.exact import rational, whole
+from giveortake.learn.base import Classifier, Learner, Model, Regressor, Task, planned, required_target
+from giveortake.learn.features import (
+    Category,
+    Feature,
+    ScaledNumber,
+    added,
+    complete,
+    feature_from_json,
+    feature_of,
+    features_of,
+    matches,
+)
+from giveortake.learn.gradient_descent import STEEPEST
+from giveortake.learn.linear import Curvature, shrunk
+from giveortake.learn.logistic import (
+    GAINS,
+    MISFITS,
+    PARTS,
+    chances,
+    followed_along,
+    log_odds,
+    logistic,
+    steepness_about,
+)
+from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.passes import Passes, Released
-    from giveortake.learn.task import Ground
+    from giveortake.exact import Number
+    from giveortake.learn.base import Ground
+    from giveortake.learn.noisy_sums import Passes, Released
     from giveortake.plan import Expression, Relation
+    from giveortake.privacy import Guarantee
+    from giveortake.session.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+    Bins: TypeAlias = "int | Mapping[str, int | Sequence[Number]] | None"
+
+
+MOST_BINS = 256  # of one number
+
+
+def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequence[Expression]) -> Expression:
+    """Choose an expression by how many edges a column has reached, with as few comparisons as possible."""
+    if len(chosen) == 1:
+        return chosen[0]
+    half = len(chosen) // 2
+    below = Call("lt", (column, edges[half - 1]))
+    lower, upper = by_halves(column, edges[: half - 1], chosen[:half]), by_halves(column, edges[half:], chosen[half:])
+    return Call("case", (below, lower, upper))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinnedNumber:
+    """A number, cut at edges within its declared bounds. Numbers outside are in the first or the last bin."""
+
+    number: ScaledNumber
+    edges: tuple[Fraction, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.number.name
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) + 1
+
+    def key(self) -> KeyColumn:
+        """The key column in which the engine finds a row's bin."""
+        places = [Literal(place) for place in range(self.size)]
+        return KeyColumn(self.name, self._by_bin(places), tuple(range(self.size)))
+
+    def _by_bin(self, of_bins: Sequence[Expression]) -> Expression:
+        return by_halves(ColumnReference(self.name), [Literal(each) for each in self.edges], of_bins)
+
+    def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
+        """The number of a row's bin; the column `bins` holds the bin's place."""
+        edges = [Literal(place) for place in range(1, self.size)]
+        return by_halves(bins, edges, [Literal(Fraction(each)) for each in effects])
+
+    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The bins of public values; values beyond the bounds are in the outermost."""
+        cuts = np.array([float(each) for each in self.edges])
+        return np.searchsorted(cuts, self.number.numbers(values), side="right").astype(np.int64)
+
+    def merged(self, counts: Reals, least: float) -> BinnedNumber:
+        """Merge neighbouring bins until each has `least` rows by released counts."""
+        kept, rows = [], 0.0
+        for place, count in enumerate(counts.tolist()):
+            rows += count
+            if rows >= least and place < len(self.edges):
+                kept.append(self.edges[place])
+                rows = 0.0
+        if rows < least and kept:
+            kept.pop()
+        return BinnedNumber(self.number, tuple(kept))
+
+    def ends(self) -> list[tuple[float, float]]:
+        """Where each bin begins and ends."""
+        cuts = [float(each) for each in (self.number.low, *self.edges, self.number.high)]
+        return list(itertools.pairwise(cuts))
+
+    def labels(self) -> list[str]:
+        """The name of each bin."""
+        return [f"{low:g} … {high:g}" for low, high in self.ends()]
+
+    def to_json(self) -> Any:
+        """The bins as JSON lists and texts."""
+        return ["bins", self.number.to_json(), [str(each) for each in self.edges]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinnedCategory:
+    """A column of categories: each is a bin."""
+
+    category: Category
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.category.name
+
+    @property
+    def size(self) -> int:
+        """How many categories there are."""
+        return len(self.category.values)
+
+    def key(self) -> KeyColumn:
+        """The key column that holds a row's category."""
+        return KeyColumn(self.name, ColumnReference(self.name), self.category.values)
+
+    def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
+        """The number of a row's category, which the column `bins` holds; frequent categories are tested first."""
+        branches: list[Expression] = []
+        for place in np.argsort(-counts, kind="stable").tolist():
+            branches += [matches(bins, self.category.values[place]), Literal(Fraction(effects[place]))]
+        return Call("case", (*branches, Literal(Fraction(0))))
+
+    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The places of public values among the categories; -1 where one is missing. Others are refused."""
+        return self.category.places(values)
+
+    def labels(self) -> list[str]:
+        """The name of each category."""
+        return ["–" if each is None else str(each) for each in self.category.values]
+
+    def to_json(self) -> Any:
+        """The categories as JSON lists and texts."""
+        return self.category.to_json()
+
+
+Binned: TypeAlias = "BinnedNumber | BinnedCategory"
+
+
+def binned(feature: Feature, bins: object, usual: int) -> Binned:
+    """Put a feature in bins: a number of equal bins, or stated edges, by name or for all features."""
+    if isinstance(feature, Category):
+        return BinnedCategory(feature)
+    said = bins.get(feature.name, usual) if isinstance(bins, Mapping) else (usual if bins is None else bins)
+    if isinstance(said, list | tuple):
+        edges = tuple(rational("bins", each) for each in said)
+        inside = all(feature.low < each < feature.high for each in edges)
+        if not inside or list(edges) != sorted(set(edges)) or len(edges) >= MOST_BINS:
+            raise InvalidParameter("bins", said, f"are not increasing edges within the bounds of {feature.name}")
+        return BinnedNumber(feature, edges)
+    count = whole("bins", said)  # type: ignore[arg-type]  # (checked there)
+    if not 1 <= count <= MOST_BINS:
+        raise InvalidParameter("bins", said, f"is not a number of bins up to {MOST_BINS}", hint="bins=32")
+    width = (feature.high - feature.low) / count
+    cuts = (feature.low + place * width for place in range(1, count))
+    return BinnedNumber(feature, tuple(Fraction(float(each)) for each in cuts))
+
+
+def is_stated(feature: Feature, bins: object) -> bool:
+    """Whether the bins of a feature stay as they are: categories, and numbers with stated edges."""
+    if isinstance(feature, Category):
+        return True
+    return isinstance(bins.get(feature.name) if isinstance(bins, Mapping) else bins, list | tuple)
+
+
+def binned_from_json(content: Any) -> Binned:
+    """Read the bins that `to_json` wrote."""
+    if content[0] == "category":
+        found = feature_from_json(content)
+        assert isinstance(found, Category)  # noqa: S101 (so it was written)
+        return BinnedCategory(found)
+    number = feature_from_json(content[1])
+    assert isinstance(number, ScaledNumber)  # noqa: S101 (so it was written)
+    return BinnedNumber(number, tuple(Fraction(each) for each in content[2]))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What each bin of a feature adds, less the mean over rows, and its deviation: by noise, sampling and shrinking."""
+
+    bins: Binned
+    effects: Reals
+    deviations: Reals
+
+    def of(self, values: npt.NDArray[Any]) -> Reals:
+        """What public values add; a missing category adds nothing."""
+        places = self.bins.places(values)
+        return np.where(places < 0, 0.0, self.effects[np.maximum(places, 0)])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class AdditiveModel(Model):
+    """A constant and a shape for each feature; they add up to log-odds of the second class, or to a scaled number."""
+
+    target: Category | ScaledNumber
+    constant: float
+    shapes: tuple[Shape, ...]
+
+    @property
+    def features(self) -> tuple[Binned, ...]:
+        """The features in their bins."""
+        return tuple(each.bins for each in self.shapes)
+
+    def totals(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        """The sum of shapes, for each public row."""
+        length = len(next(iter(columns.values())))
+        return np.asarray(
+            sum((each.of(columns[each.bins.name]) for each in self.shapes), np.full(length, self.constant))
+        )
+
+    def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        """Half the log-odds against and for the second class."""
+        half = np.clip(self.totals(columns), -STEEPEST, STEEPEST) / 2
+        return np.column_stack([-half, half])
+
+    def numbers(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        """The target's own numbers, within its bounds."""
+        assert isinstance(self.target, ScaledNumber)  # noqa: S101 (asked of regressors)
+        low, high = float(self.target.low), float(self.target.high)
+        return np.asarray((np.clip(self.totals(columns), -1, 1) + 1) / 2 * (high - low) + low)
+
+    @property
+    def unit(self) -> float:
+        """What 1 of a shape is worth: 1 in log-odds, else half the width of the target's bounds."""
+        return 1.0 if isinstance(self.target, Category) else float(self.target.high - self.target.low) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        shapes = [[each.bins.to_json(), each.effects.tolist(), each.deviations.tolist()] for each in self.shapes]
+        return {"target": self.target.to_json(), "constant": self.constant, "shapes": shapes}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> AdditiveModel:
+        target: Feature = feature_from_json(content["target"])
+        shapes = (
+            Shape(binned_from_json(bins), np.asarray(effects, dtype=np.float64), np.asarray(doubts, dtype=np.float64))
+            for bins, effects, doubts in content["shapes"]
+        )
+        return cls(target, content["constant"], tuple(shapes))
+
+
+_PRIOR = 0.1  # how large the square of a bin's number is thought to be
+_PRIOR_OF_ALL = 4.0  # the same of what all bins have in common
+_FEWEST = 20.0
+_BARELY = 1e-6
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Others:
+    """Numbers of bins less their feature's mean, what rows of a bin have more of each other feature, and the rest.
+
+    That is the mean of all log-odds, the variance of each feature's numbers, and how steep the loss is in each bin.
+    """
+
+    own: Reals
+    more: Reals
+    middle: float
+    spreads: Reals
+    steep: Reals
+
+
+@final
+class AdditiveSteps:
+    """Where a fit gets to by sums of misfits.
+
+    `pairs` are rows in both of two bins, and `rows` those in each, by feature.
+
+    `noise` is that of the pairs. Bins of classes are as steep as the logistic function is for their rows, those of
+    numbers 1 everywhere.
+    """
+
+    def __init__(self, pairs: Reals, rows: Sequence[Reals], noise: float, *, of_classes: bool) -> None:
+        self._pairs, self._rows, self._noise, self._of_classes = pairs, rows, noise, of_classes
+        self._ends = np.cumsum([0, *(len(each) for each in rows)])
+        self._parts = [slice(*ends) for ends in pairwise(self._ends.tolist())]
+        self._of_feature = np.repeat(np.eye(len(rows)), np.diff(self._ends), axis=0)
+        self.n = max(float(sum(each.sum() for each in rows)) / len(rows), _FEWEST)
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return int(self._ends[-1])
+
+    def from_rate(self, sums: Reals, noise: float) -> tuple[Reals, Reals]:
+        """The fit that has the rate of all rows everywhere, and the misfits there, of those at even odds."""
+        features = len(self._rows)
+        doubt = noise * math.sqrt(self.size) / features / self.n
+        start = log_odds(0.5 + float(sums.sum()) / features / self.n, doubt)
+        return np.full(self.size, start / features), sums - (chances(np.array(start)) - 0.5) * self._counts()
+
+    def after(self, total: Reals, sums: Reals, noise: float, variance: float) -> Reals:
+        """Where a fit gets to from where its misfits have these sums."""
+        weights = self._weights(total)
+        curvature = self._curvature(weights)
+        inverse = self._inverse(curvature, weights, noise, variance)
+        height = float(np.diag(weights) @ self._counts()) / len(self._rows)
+        common = self._common(sums, noise, height, variance)
+        left = sums - common * curvature.positive().sum(axis=1)
+        if not self._of_classes:
+            return np.asarray(total + common + inverse @ left)
+        before = self._others(total).steep
+
+        def direction(place: Reals) -> Reals:
+            """With bins that become steeper on the way, as those do in which a rare class is frequent."""
+            steeper = np.sqrt(np.maximum(self._others(place).steep / before, 1.0))
+            return np.asarray(common + (inverse @ (left / steeper)) / steeper)
+
+        return followed_along(total, direction)
+
+    def covariance(
+        self, total: Reals, noise: float, variance: float, gains: Sequence[float]
+    ) -> tuple[Reals, list[str]]:
+        """Of the numbers of bins: by noise, which the last steps average, by sampling, and by shrinking; and notes."""
+        steps = sum(gain < 1 for gain in gains) + 1  # the last that is taken in full, and those after it
+        weights = self._weights(total)
+        curvature = self._curvature(weights)
+        inverse, seen = self._inverse(curvature, weights, noise, variance), curvature.positive()
+        spread = noise**2 / steps * np.eye(self.size) + variance * seen
+        unseen = np.eye(self.size) - inverse @ seen  # by how much bins are drawn to what is common
+        squares = np.maximum(self._of_feature @ self._others(total).spreads, _PRIOR)  # of what is shrunk
+        directions = self.size - len(self._parts) + 1
+        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._of_classes else []
+        return np.asarray(inverse @ spread @ inverse + (unseen * squares) @ unseen.T), notes
+
+    def _counts(self) -> Reals:
+        return np.maximum(np.concatenate(self._rows), 0)
+
+    def _others(self, total: Reals) -> _Others:
+        """What rows of each bin have of the numbers of other features.
+
+        Pairs tell of it; those of a bin with few rows are believed less.
+        """
+        means, spreads = np.zeros(len(self._parts)), np.zeros(len(self._parts))
+        for place, (part, rows) in enumerate(zip(self._parts, self._rows, strict=True)):
+            kept = np.maximum(rows, 1.0)
+            means[place] = np.average(total[part], weights=kept)
+            spreads[place] = np.average((total[part] - means[place]) ** 2, weights=kept)
+        own, counts = total - np.repeat(means, np.diff(self._ends)), self._counts()
+        more = (self._pairs * own) @ self._of_feature
+        more *= (counts / (counts**2 + self._noise**2 * self.size + 1))[:, None]
+        more[self._of_feature > 0] = 0  # a bin's own number is no other's
+        beside = spreads.sum() - self._of_feature @ spreads
+        middle = own + more.sum(axis=1) + means.sum()
+        return _Others(own, more, float(means.sum()), spreads, steepness_about(middle, beside))
+
+    def _weights(self, total: Reals) -> Reals:
+        """How steep the loss is for rows in both of two bins, and on the diagonal for rows in one.
+
+        Their log-odds have the numbers of these bins, and of other features' numbers a mean and a variance.
+        """
+        if not self._of_classes:
+            return np.ones_like(self._pairs)
+        others = self._others(total)
+        if len(self._parts) == 1:
+            return np.diag(others.steep)
+        found, alone = np.zeros_like(self._pairs), np.zeros((self.size, len(self._parts)))
+        there, told = np.maximum(self._pairs, 0) + _BARELY, others.own + others.more.sum(axis=1)
+        for left, right in combinations(range(len(self._parts)), 2):
+            first, second = self._parts[left], self._parts[right]
+            of_first, of_second = told[first] - others.more[first, right], told[second] - others.more[second, left]
+            beside = others.spreads.sum() - others.spreads[left] - others.spreads[right]
+            block = steepness_about(of_first[:, None] + of_second + others.middle, beside)
+            found[first, second], found[second, first] = block, block.T
+            alone[first, right] = np.average(block, weights=there[first, second], axis=1)
+            alone[second, left] = np.average(block, weights=there[first, second], axis=0)
+        np.fill_diagonal(found, alone.sum(axis=1) / (len(self._parts) - 1))
+        return found
+
+    def _curvature(self, weights: Reals) -> Curvature:
+        """Of all bins, without what moves those of one feature up and of another down: that changes no row."""
+        return Curvature.of(self._told(self._told(self._pairs * weights).T))
+
+    def _told(self, columns: Reals) -> Reals:
+        """Columns without what moves features against each other."""
+        means = (self._of_feature.T @ columns) / np.diff(self._ends)[:, None]
+        return np.asarray(columns - self._of_feature @ means + columns.mean(axis=0))
+
+    def _inverse(self, curvature: Curvature, weights: Reals, noise: float, variance: float) -> Reals:
+        """What takes sums to numbers of bins."""
+        steep = float(np.average(np.diag(weights), weights=np.maximum(self._counts(), 1.0)))
+        floor = steep * self._noise * math.sqrt(self.size)
+        found = curvature.inverse(noise**2 / variance, _PRIOR / variance, floor)
+        return self._told(self._told(found).T)
+
+    def _common(self, sums: Reals, noise: float, height: float, variance: float) -> float:
+        """What all bins of all features move by together: a row has one bin of each, so all have the same misfits.
+
+        Bins are drawn to this, and not to even odds: those of few rows would stay there.
+        """
+        features = len(self._rows)
+        misfits, doubt = float(sums.sum()) / features, noise**2 * self.size / features**2
+        return height / (height**2 + (doubt + height * variance) / _PRIOR_OF_ALL) * misfits / features
+
 
 _GAINS = (1.0, 1.0, 1 / 2, 1 / 3)  # of numbers: one step is the fit but for noise
 MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
-MOST_BINS = 16  # of a number, after merging
-_FEWEST = 20.0
+MOST_FITTED_BINS = 16  # of a number, after merging
 _WANTED, _FITTED = "wanted number", "fitted number"
 _LEAST_MISFIT = Fraction(1, 16)
 _FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one in a thousand are small
@@ -83,7 +497,7 @@ class AdditiveTask(Task):
 
     def _most_cells(self) -> int:
         merged = {each.name for each in self._to_merge()}
-        return sum(min(each.size, MOST_BINS + 1) if each.name in merged else each.size for each in self.fine)
+        return sum(min(each.size, MOST_FITTED_BINS + 1) if each.name in merged else each.size for each in self.fine)
 
     def known(self) -> list[VectorSum]:
         coarse = [self._widest(each) for each in self.fine]
@@ -95,7 +509,7 @@ class AdditiveTask(Task):
     def _widest(self, fine: Binned) -> Binned:
         """The most bins that merging can leave: a sum that engines take for these they take for fewer."""
         if isinstance(fine, BinnedNumber) and fine.name not in self.stated:
-            return BinnedNumber(fine.number, fine.edges[:MOST_BINS])
+            return BinnedNumber(fine.number, fine.edges[:MOST_FITTED_BINS])
         return fine
 
     def names(self) -> dict[str, Any]:
@@ -202,7 +616,7 @@ class AdditiveTask(Task):
         made = passes.add_up("bins", self.counts(), self.shares["bins"])
         counts = {each.name: made.cells(place) for place, each in enumerate(fine)}
         n = max(float(np.mean([each.sum() for each in counts.values()])), _FEWEST)
-        least = max(n / MOST_BINS, 3 * made.deviation())
+        least = max(n / MOST_FITTED_BINS, 3 * made.deviation())
         found: list[Binned] = []
         for each in self.fine:
             merge = isinstance(each, BinnedNumber) and each.name in counts
@@ -257,3 +671,140 @@ def _as_small(variance: float, most: Fraction) -> Fraction:
 def _in_bins(place: int) -> str:
     """The name of the column that holds a feature's bins."""
     return f"bin {place}"
+
+
+_USUAL_BINS = 32  # fine ones, where no public number of rows is known
+
+
+class _Additive(Learner):
+    """The base of additive classifiers and regressors."""
+
+    made: ClassVar[type[Model]] = AdditiveModel
+
+    def __init__(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        n: int | None = None,
+        bins: Bins = None,
+        domains: Mapping[str, Any] | None = None,
+        budget: Guarantee | None = None,
+    ) -> None:
+        self.target, self.features = target, features
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.n, self.bins = clip, n, bins
+        self.domains, self.budget = domains, budget
+
+    def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
+        usual = _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+        fine = tuple(binned(each, self.bins, usual) for each in features)
+        stated = frozenset(each.name for each in features if is_stated(each, self.bins))
+        return AdditiveTask(ground, fine, target, stated)
+
+    def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
+        """For each feature, the name of each bin, what it adds, and one deviation of that."""
+        model: AdditiveModel = self._require_fitted()
+        return {
+            each.bins.name: list(
+                zip(
+                    each.bins.labels(),
+                    (each.effects * model.unit).tolist(),
+                    (each.deviations * model.unit).tolist(),
+                    strict=True,
+                )
+            )
+            for each in model.shapes
+        }
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """Each feature's shape with a band of two deviations, saved where a path is given; needs the extra `[plot]`."""
+        from giveortake.plot import titled_or_saved  # noqa: PLC0415 (heavy)
+        from giveortake.plot.intervals import shapes  # noqa: PLC0415 (heavy)
+
+        return titled_or_saved(lambda words: shapes(self._drawn(), *self._axis(), title=words), title)
+
+    def _drawn(self) -> list[tuple[str, list[tuple[Any, float, float]]]]:
+        """For each feature, its bins as ends or as names, what each adds, and two deviations of that."""
+        model: AdditiveModel = self._require_fitted()
+        found = []
+        for each in model.shapes:
+            bins = each.bins
+            ends: list[Any] = list(bins.ends()) if hasattr(bins, "ends") else bins.labels()
+            effects, doubts = (each.effects * model.unit).tolist(), (2 * each.deviations * model.unit).tolist()
+            found.append((bins.name, list(zip(ends, effects, doubts, strict=True))))
+        return found
+
+    def _axis(self) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        bins = ", ".join(f"{each.bins.name} {each.bins.size}" for each in self.model_.shapes)
+        return (("bins", bins),)
+
+
+class AdditiveClassifier(_Additive, Classifier):
+    """Two declared classes, predicted by one shape per feature: what each bin adds to the second's log-odds.
+
+    `bins` is how many fine bins each number is cut into before they are merged, or by name a number or a list of edges,
+    which are taken as they are. The other parameters are those of every classifier.
+    """
+
+    stored_name: ClassVar[str] = "AdditiveClassifier"
+
+    def _task(self, data: LearningData) -> AdditiveTask:
+        return self._additive(*planned(self, data, most=2))
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return (self._classes("shapes above 0"), *super()._described())
+
+    def _axis(self) -> tuple[str, str]:
+        target = self.model_.target
+        return "log-odds", f"Above 0: {target.name} = {target.values[1]} is more likely"
+
+
+class AdditiveRegressor(_Additive, Regressor):
+    """A bounded number, predicted by a sum of one shape per feature. Parameters are those of `AdditiveClassifier`.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.AdditiveRegressor("weight", ["age"], epsilon=1, delta="1e-7").fit(s)
+    >>> young, old = model.predict(pl.DataFrame({"age": [20, 50]}))
+    >>> bool(young < old)
+    True
+    """
+
+    stored_name: ClassVar[str] = "AdditiveRegressor"
+
+    def _task(self, data: LearningData) -> AdditiveTask:
+        target = required_target(self.target)
+        features = features_of(data.schema, self.features, target)
+        wanted = feature_of(data.schema, target, "target")
+        if not isinstance(wanted, ScaledNumber):
+            raise InvalidParameter(
+                "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
+            )
+        ground = self._ground(data, complete(data.schema, [target, *(each.name for each in features)]))
+        return self._additive(ground, features, wanted)
+
+    def predict(self, rows: Any) -> Reals:
+        """The expected number of each public row, within the declared bounds."""
+        model: AdditiveModel = self._require_fitted()
+        return model.numbers(self._public(rows, [each.name for each in model.features]))
+
+    def _axis(self) -> tuple[str, str]:
+        return self.model_.target.name, f"What each feature adds to {self.model_.target.name}"
+
+
+def fine_bins(rows: float, features: int, mu: float) -> int:
+    """How many fine bins to take, 8 to 64: the noise is about a third of an even share of the public number of rows."""
+    fits = max(rows * mu / (3 * math.sqrt(features)), 1.0)
+    return 1 << min(max(math.floor(math.log2(fits)), 3), 6)

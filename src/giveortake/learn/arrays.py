@@ -13,10 +13,10 @@ from giveortake.engines.duckdb.tables import held
 from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.session import protect
-from giveortake.session.vector_run import LearningData
+from giveortake.session.learning_data import LearningData
 
 if TYPE_CHECKING:
-    from giveortake.learn.estimator import Learner
+    from giveortake.learn.base import Learner
     from giveortake.session import Session
 
 _EVERY = "*"

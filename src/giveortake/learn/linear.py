@@ -1,9 +1,28 @@
-"""Linear regression, with and without a penalty: means and deviations, products, and a noise-aware inverse."""
+"""Linear regression: noisy products, a noise-aware inverse, and intervals of coefficients.
+
+Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed.
+
+Intervals of the coefficients of a linear regression whose products were released with noise.
+
+Guarantee [AR49, GKMC12]: let G = Σ xxᵀ and b = Σ xy be of the rows, and E, e the noise that was added to them. At the
+coefficients β of the population the released b̃ − G̃β = Σ x(y − xᵀβ) + e − Eβ has mean 0 and the covariance
+V(β) = M + σ²/2·((1 + βᵀβ)·I + ββᵀ). There M = Σ (y − xᵀβ)²xxᵀ, whatever the variance of errors depends on; the rest is
+the law of the noise, of deviation σ on the diagonal and σ/√2 beside it. No error in G̃ is neglected: where noise
+decides, the interval is wide or without end. A value of a coefficient is in the interval if some β with that value has
+(b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) ≤ χ²₁. This holds as Σ x(y − xᵀβ) becomes normal, with many rows; M is released, too, at the
+predicted errors. Each interval holds by itself.
+
+Linear models: released coefficients, predictions for public rows, and intervals where they were paid for.
+
+Linear regression, with and without a penalty: means and deviations, products, and a noise-aware inverse.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -12,15 +31,22 @@ from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import non_negative, open_probability, positive, shown
-from giveortake.learn.coefficient_intervals import Evidence
-from giveortake.learn.estimator import Regressor
-from giveortake.learn.features import ScaledNumber, added, complete_and_declared, feature_of, features_of
-from giveortake.learn.lattice import GRAIN, gram_sum
-from giveortake.learn.linear_model import LinearModel, affine
-from giveortake.learn.noise_aware import followed, wiener
-from giveortake.learn.noise_aware import positive as positive_part
-from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
-from giveortake.learn.task import Ground, Task
+from giveortake.learn.base import Ground, Model, Regressor, Task
+from giveortake.learn.features import (
+    FARTHEST,
+    Feature,
+    ScaledNumber,
+    Standardisation,
+    added,
+    complete_and_declared,
+    feature_from_json,
+    feature_of,
+    features_of,
+    public_columns,
+    standardisation_of,
+    standardisation_sum,
+)
+from giveortake.learn.noisy_sums import GRAIN, gram_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -30,13 +56,295 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.features import Feature
-    from giveortake.learn.model import Model
-    from giveortake.learn.passes import Passes, Released
+    from giveortake.learn.noisy_sums import Passes, Released
     from giveortake.plan import Expression, Relation
-    from giveortake.session.vector_run import LearningData
+    from giveortake.session.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+_LITTLE = 0.05
+_WHY = "too few rows tell of them at this noise"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    """A symmetric matrix that was released with noise: its eigenvectors `directions` and eigenvalues `sizes`."""
+
+    sizes: Reals
+    directions: Reals
+
+    @classmethod
+    def of(cls, matrix: Reals) -> Curvature:
+        """Decompose a matrix; nothing else here takes long."""
+        return cls(*np.linalg.eigh((matrix + matrix.T) / 2))
+
+    def inverse(
+        self, noise: float, prior: float, floor: float, *, penalty: float | None = None, scale: float = 1.0
+    ) -> Reals:
+        """`wiener` of `scale` times the matrix."""
+        kept = np.maximum(scale * self.sizes, floor)
+        pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
+        return np.asarray((self.directions * (kept / (kept**2 + pulled))) @ self.directions.T)
+
+    def positive(self) -> Reals:
+        """The nearest matrix without negative eigenvalues."""
+        return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
+
+
+def shrunk(followed: Reals, gains: Sequence[float], directions: int, what: str) -> list[str]:
+    """What a card says of a fit whose steps, each with its gain, follow so much of what is missing; nothing if all."""
+    left = np.eye(len(followed))
+    for gain in gains:
+        left = left @ (np.eye(len(followed)) - gain * followed)
+    part = (float(np.trace(left)) - (len(followed) - directions)) / directions
+    return [f"shrunk: {what} are drawn towards 0 by about {part:.0%} on average: {_WHY}"] if part > _LITTLE else []
+
+
+def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:
+    """The matrix that takes a noisy sum b to coefficients θ, where curvature·θ would be b without noise.
+
+    `noise` is the variance of each number of b, `prior` how large the square of a coefficient is thought to be, and
+    `floor` the size of the curvature's own noise, below which no eigenvalue is believed. In a direction of eigenvalue h
+    the gain is h/(h² + (noise + h)/prior): 1/h where the signal is large, and next to nothing where noise is. A stated
+    `penalty` of ridge regression takes the place of 1/prior beside h. It is post-processing: nothing here reads rows.
+
+    >>> import numpy as np
+    >>> wiener(np.diag([100.0, 1.0]), noise=1.0, prior=100.0, floor=0.5).round(3).tolist()
+    [[0.01, 0.0], [0.0, 0.98]]
+    """
+    return Curvature.of(curvature).inverse(noise, prior, floor, penalty=penalty)
+
+
+def positive_part(matrix: Reals) -> Reals:
+    """The nearest symmetric matrix without negative eigenvalues."""
+    return Curvature.of(matrix).positive()
+
+
+def followed(curvature: Reals, floor: float) -> tuple[int, int]:
+    """How many eigenvalues of a released matrix exceed `floor`, the size of its noise; and how many there are."""
+    sizes = np.linalg.eigvalsh((curvature + curvature.T) / 2)
+    return int((sizes > floor).sum()), len(sizes)
+
+
+_DOUBLINGS = 10  # of the delta method's margin, beyond which an interval is taken to have no end
+_HALVINGS = 24
+_STEPS = 60
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What was released of a regression in standardised columns: G̃, b̃, the meat M̃, and the deviation of G̃'s noise.
+
+    The coefficients in the columns' own units, the intercept first, are shift + transform·θ for θ in standard ones.
+    `shortened` is about which part of the rows was too far out to count whole.
+    """
+
+    gram: Reals
+    products: Reals
+    meat: Reals
+    noise: float
+    shift: Reals
+    transform: Reals
+    shortened: float
+
+    def estimate(self) -> Reals:
+        """The coefficients that solve G̃θ = b̃, without any shrinking, in standard units."""
+        return np.asarray(np.linalg.lstsq(self.gram, self.products, rcond=None)[0])
+
+    def intervals(self, confidence: float) -> list[tuple[float, float, float]]:
+        """The intercept and each coefficient in own units: estimate and ends of the interval, each by itself."""
+        found = [self._interval(direction, confidence) for direction in self.transform]
+        pairs = zip(found, self.shift.tolist(), strict=True)
+        return [(middle + shift, low + shift, high + shift) for (middle, low, high), shift in pairs]
+
+    def _interval(self, direction: Reals, confidence: float) -> tuple[float, float, float]:
+        """The estimate of direction·θ, and the two ends of its interval; infinite where nothing bounds it."""
+        most = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+        least = LeastDistance(self, direction)
+        middle = float(direction @ least.start)
+        margin = least.delta_margin() * math.sqrt(most)
+        ends = [least.end(middle, sign * margin, most) for sign in (-1, 1)]
+        if not all(map(math.isfinite, ends)):  # a set that is unbounded on one side says nothing
+            return middle, -math.inf, math.inf
+        return middle, ends[0], ends[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as lists and numbers."""
+        return {
+            "gram": self.gram.tolist(),
+            "products": self.products.tolist(),
+            "meat": self.meat.tolist(),
+            "noise": self.noise,
+            "shift": self.shift.tolist(),
+            "transform": self.transform.tolist(),
+            "shortened": self.shortened,
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Evidence:
+        """Read what `to_dict` wrote."""
+        arrays = {
+            name: np.asarray(content[name], dtype=np.float64)
+            for name in ("gram", "products", "meat", "shift", "transform")
+        }
+        return cls(**arrays, noise=content["noise"], shortened=content["shortened"])
+
+
+@final
+class LeastDistance:
+    """The least distance of all β with a given value of direction·β."""
+
+    def __init__(self, evidence: Evidence, direction: Reals) -> None:
+        self.evidence = evidence
+        self.start = evidence.estimate()
+        self._direction = direction
+        self._along = direction / (direction @ direction)
+        size = len(direction)
+        self._beside = np.linalg.qr(np.column_stack([direction, np.eye(size)]))[0][:, 1:size]
+
+    def delta_margin(self) -> float:
+        """One deviation of the estimate by the delta method: where the search begins."""
+        across = np.linalg.lstsq(self.evidence.gram.T, self._direction, rcond=None)[0]
+        return math.sqrt(float(across @ self._covariance(self.start) @ across))
+
+    def end(self, middle: float, margin: float, most: float) -> float:
+        """Where the distance becomes more than allowed, going from the middle in the direction of the margin."""
+        inside, outside = 0.0, margin
+        for _ in range(_DOUBLINGS):
+            if self.distance(middle + outside) > most:
+                break
+            inside, outside = outside, 2 * outside
+        else:
+            return math.copysign(math.inf, margin)
+        for _ in range(_HALVINGS):
+            between = (inside + outside) / 2
+            if self.distance(middle + between) > most:
+                outside = between
+            else:
+                inside = between
+        return middle + outside
+
+    def distance(self, value: float) -> float:
+        """The least (b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) where direction·β is a value, by steps of Gauss and Newton.
+
+        Half the slope is −D̂ᵀu with u = V⁻¹(b̃ − G̃β) and D̂ = G̃ + σ²/2·(uβᵀ + (u·β)·I): V depends on β as well.
+        """
+        noise = self.evidence.noise**2 / 2
+        beta = self.start + self._along * (value - float(self._direction @ self.start))
+        least, solved, covariance = self._at(beta)
+        for _ in range(_STEPS):
+            slopes = self.evidence.gram + noise * (np.outer(solved, beta) + (solved @ beta) * np.eye(len(beta)))
+            across = slopes @ self._beside
+            curvature = across.T @ np.linalg.solve(covariance, across)
+            step = np.linalg.lstsq(curvature, across.T @ solved, rcond=None)[0]
+            gain, share = float(across.T @ solved @ step), 1.0
+            if gain < 1e-9 * (1 + least):
+                break
+            while share > 1e-5:
+                tried = beta + share * (self._beside @ step)
+                found = self._at(tried)
+                if found[0] < least - 1e-4 * share * gain:
+                    beta, (least, solved, covariance) = tried, found
+                    break
+                share /= 2
+            else:
+                break
+        return least
+
+    def _at(self, beta: Reals) -> tuple[float, Reals, Reals]:
+        covariance = self._covariance(beta)
+        left = self.evidence.products - self.evidence.gram @ beta
+        solved = np.linalg.solve(covariance, left)
+        return float(left @ solved), np.asarray(solved, dtype=np.float64), covariance
+
+    def _covariance(self, beta: Reals) -> Reals:
+        noise = self.evidence.noise**2 / 2
+        return np.asarray(self.evidence.meat + noise * ((1 + beta @ beta) * np.eye(len(beta)) + np.outer(beta, beta)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LinearModel(Model):
+    """A number that is predicted by a weighted sum of columns.
+
+    `weights` are in the target's own units: the intercept, then one for each design column between -1 and 1, or of 0
+    and 1 for a category. `intercept` and `coefficients` are the same for the columns in their own units. Predictions
+    are clamped to the target's declared bounds. `followed` is how many directions of the columns the noise
+    left to be followed, of how many; where it is none the model expects about the mean of everything.
+    """
+
+    target: str
+    bounds: tuple[float, float]
+    features: tuple[Feature, ...]
+    weights: Reals
+    followed: tuple[int, int]
+    evidence: Evidence | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The design columns: numbers, and one for each category but the first."""
+        return [column.name for feature in self.features for column in feature.design()]
+
+    @property
+    def coefficients(self) -> Reals:
+        """How much more is expected with 1 more of each column, or with a category instead of the first."""
+        return np.asarray(self.weights[1:] / affine(self.features)[1])
+
+    @property
+    def intercept(self) -> float:
+        """The prediction where all columns are 0, and every category is the first."""
+        centres, halves = affine(self.features)
+        return float(self.weights[0] - (self.weights[1:] * centres / halves).sum())
+
+    def predict(self, rows: Any) -> Reals:
+        """Predictions for public rows."""
+        found = public_columns(rows, [feature.name for feature in self.features])
+        encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
+        return np.asarray(np.clip(self.weights[0] + encoded @ self.weights[1:], *self.bounds))
+
+    def __repr__(self) -> str:
+        named = zip(self.names, self.coefficients.tolist(), strict=True)
+        terms = "".join(f" {'−' if each < 0 else '+'} {abs(each):.4g}·{name}" for name, each in named)
+        return f"{self.target} ≈ {self.intercept:.4g}{terms}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "bounds": list(self.bounds),
+            "features": [each.to_json() for each in self.features],
+            "weights": self.weights.tolist(),
+            "followed": list(self.followed),
+            "evidence": None if self.evidence is None else self.evidence.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> LinearModel:
+        said = content["evidence"]
+        return cls(
+            content["target"],
+            (content["bounds"][0], content["bounds"][1]),
+            tuple(feature_from_json(each) for each in content["features"]),
+            np.asarray(content["weights"], dtype=np.float64),
+            (content["followed"][0], content["followed"][1]),
+            None if said is None else Evidence.from_dict(said),
+        )
+
+
+def affine(features: Sequence[Feature]) -> tuple[Reals, Reals]:
+    """For each design column z of some features, the centre and half the width of x = centre + half·z."""
+    pairs = [
+        (float(each.low + each.high) / 2, float(each.high - each.low) / 2)
+        if isinstance(each, ScaledNumber)
+        else (0.0, 1.0)
+        for each in features
+        for _ in each.design()
+    ]
+    found = np.array(pairs, dtype=np.float64).reshape(len(pairs), 2)
+    return found[:, 0], found[:, 1]
+
 
 _PRIOR = 2.0  # the assumed sum of squares of standard coefficients
 _EDGE = 0.35  # of the largest eigenvalue that noise alone would have

@@ -1,4 +1,11 @@
-"""Moments of declared columns: their number, sums and products, in one release, for many models at no further cost."""
+"""Moments of columns, and principal components.
+
+Principal components of released moments: directions in which columns spread, and how far.
+
+Moments of declared columns: their number, sums and products, in one release, for many models at no further cost.
+
+Principal components as a learner.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +20,21 @@ import numpy as np
 from giveortake.answers import render
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
-from giveortake.exact import counted, non_negative
-from giveortake.learn.features import Feature, ScaledNumber, complete_and_declared, feature_from_json, features_of
-from giveortake.learn.lattice import gram_sum
-from giveortake.learn.linear_model import LinearModel, affine
-from giveortake.learn.noise_aware import followed, positive, wiener
-from giveortake.learn.passes import passes
-from giveortake.learn.principal_components import PrincipalComponents
-from giveortake.learn.task import Ground, Task
+from giveortake.exact import counted, non_negative, whole
+from giveortake.learn.base import Ground, Learner, Model, Task
+from giveortake.learn.features import (
+    Feature,
+    ScaledNumber,
+    complete_and_declared,
+    feature_from_json,
+    features_of,
+    public_columns,
+)
+from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
+from giveortake.learn.noisy_sums import gram_sum, passes
 from giveortake.plan import Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
-from giveortake.session.vector_run import LearningData, served_to_asker
+from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,11 +44,103 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.passes import Passes
+    from giveortake.learn.noisy_sums import Passes
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class PrincipalComponents(Model):
+    """The directions of columns between -1 and 1, in rows, that spread most, and the variance in each.
+
+    `edge` is the variance that noise alone would show in the first of them: a direction with less may be noise.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> found = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7").pca()
+    >>> isinstance(found, gt.learn.PrincipalComponents), found.components.shape
+    (True, (2, 2))
+    """
+
+    features: tuple[Feature, ...]
+    mean: Reals
+    components: Reals
+    variances: Reals
+    total: float
+    edge: float
+
+    @classmethod
+    def of(cls, features: tuple[Feature, ...], scaled: Reals, noise: float, k: int) -> PrincipalComponents:
+        """Compute components from released products of (1, z₁, …), with the deviation of their noise."""
+        wanted = whole("k", k)
+        if wanted >= len(scaled):
+            raise InvalidParameter("k", k, f"is more than there are columns, {len(scaled) - 1}")
+        n = max(float(scaled[0, 0]), noise, 1.0)
+        mean = np.clip(scaled[0, 1:] / n, -1, 1)
+        sizes, directions = np.linalg.eigh(scaled[1:, 1:] / n - np.outer(mean, mean))
+        found = directions[:, ::-1][:, :wanted].T
+        found = found * np.where(found[np.arange(wanted), np.abs(found).argmax(axis=1)] < 0, -1, 1)[:, None]
+        total = max(float(sizes.sum()), 1e-12)
+        edge = noise * math.sqrt(2 * len(mean)) / n
+        return cls(features, mean, found, np.maximum(sizes[::-1][:wanted], 0), total, edge)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns: numbers, and one for each category but the first."""
+        return [column.name for feature in self.features for column in feature.design()]
+
+    @property
+    def ratio(self) -> Reals:
+        """The part of all variance in each direction."""
+        return np.asarray(np.clip(self.variances / self.total, 0, 1))
+
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in these directions, less the mean."""
+        found = public_columns(rows, [feature.name for feature in self.features])
+        encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
+        return np.asarray((encoded - self.mean) @ self.components.T)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {share:6.1%}{' ' if variance > self.edge else '?'} {_mix(self.names, direction)}"
+            for share, variance, direction in zip(self.ratio, self.variances, self.components, strict=True)
+        ]
+        doubt = ["  ? may be noise"] if (self.variances <= self.edge).any() else []
+        return "\n".join(["principal components, with their part of the variance", *lines, *doubt])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "features": [each.to_json() for each in self.features],
+            "mean": self.mean.tolist(),
+            "components": self.components.tolist(),
+            "variances": self.variances.tolist(),
+            "total": self.total,
+            "edge": self.edge,
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> PrincipalComponents:
+        return cls(
+            tuple(feature_from_json(each) for each in content["features"]),
+            np.asarray(content["mean"], dtype=np.float64),
+            np.asarray(content["components"], dtype=np.float64),
+            np.asarray(content["variances"], dtype=np.float64),
+            content["total"],
+            content["edge"],
+        )
+
+
+def _mix(names: list[str], direction: Reals) -> str:
+    """The columns with the largest weights in a direction, as text."""
+    order = np.argsort(-np.abs(direction))[:4]
+    said = " ".join(f"{'−' if direction[each] < 0 else '+'} {abs(direction[each]):.2f}·{names[each]}" for each in order)
+    return said + (" …" if len(direction) > 4 else "")
+
 
 _WIDEST = 8  # columns whose correlations are shown, each with each
 
@@ -269,7 +372,7 @@ class Moments:
 
     def _spread(self) -> Reals:
         mean = self.scaled[0, 1:] / self._rows
-        return positive(self.scaled[1:, 1:] / self._rows - np.outer(mean, mean))
+        return positive_part(self.scaled[1:, 1:] / self._rows - np.outer(mean, mean))
 
     def _feature(self, name: str) -> Feature:
         known = {each.name: each for each in self.features}
@@ -292,3 +395,106 @@ class Moments:
         found = np.diag(np.concatenate([[1.0], halves]))
         found[1:, 0] = centres
         return np.asarray(found)
+
+
+@final
+class ComponentsTask(Task):
+    """The moments of some columns, and the components of them."""
+
+    stored_name: ClassVar[str] = "ComponentsTask"
+
+    def __init__(self, moments: MomentsTask, k: int) -> None:
+        self.ground, self.shares = moments.ground, moments.shares
+        self._moments, self._k = moments, k
+
+    def known(self) -> list[VectorSum]:
+        return self._moments.known()
+
+    def names(self) -> dict[str, Any]:
+        return self._moments.names()  # what is measured does not depend on how many are wanted
+
+    def words(self) -> str:
+        return f"principal components of {', '.join(each.name for each in self._moments.features)}"
+
+    def learn(self, passes: Passes) -> PrincipalComponents:
+        return self._moments.learn(passes).pca(self._k)
+
+
+@final
+class PCA(Learner):
+    """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
+
+    Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
+    marked so. Asking for more of them later is free.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.PCA(features=["age", "weight"], n_components=1, epsilon=1, delta="1e-7").fit(s)
+    >>> model.components_.shape
+    (1, 2)
+    """
+
+    stored_name: ClassVar[str] = "PCA"
+    made: ClassVar[type[Model]] = PrincipalComponents
+    written: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
+    kind: ClassVar[str] = "transformer"
+    model_: PrincipalComponents
+
+    def __init__(
+        self,
+        *,
+        target: None = None,
+        features: Sequence[str] | None = None,
+        n_components: int = 2,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        domains: Any = None,
+        budget: Any = None,
+    ) -> None:
+        self.target, self.features, self.n_components = target, features, n_components
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.domains, self.budget = clip, domains, budget
+
+    def _task(self, data: LearningData) -> ComponentsTask:
+        if self.target is not None:
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        features = features_of(data.schema, self.features)
+        task = MomentsTask(self._ground(data, complete_and_declared(data.schema, features)), features)
+        if whole("n_components", self.n_components) > len(task.columns):
+            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(task.columns)} columns")
+        return ComponentsTask(task, self.n_components)
+
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in the directions that were found."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.transform(self._alike(rows))
+
+    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
+        """Fit to rows that you hold yourself, and put them in the directions that were found."""
+        return self.fit(rows, y).transform(rows)
+
+    @property
+    def components_(self) -> Reals:
+        """The directions, one in each row."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.components
+
+    @property
+    def explained_variance_ratio_(self) -> Reals:
+        """The part of all variance in each direction."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.ratio
+
+    @property
+    def explained_variance_(self) -> Reals:
+        """The variance in each direction, of columns between -1 and 1."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.variances
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return tuple(("component", line.strip()) for line in repr(self.model_).splitlines()[1:])

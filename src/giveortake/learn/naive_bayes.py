@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component, KeyColumn
-from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
+from giveortake.learn.base import Classifier, ClassModel, Task, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, ScaledNumber
-from giveortake.learn.lattice import one, steps_for, value, vector_sum
-from giveortake.learn.task import Task
+from giveortake.learn.noisy_sums import one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Literal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.model import Model
-    from giveortake.learn.passes import Passes, Released
-    from giveortake.learn.task import Ground
+    from giveortake.learn.base import Ground, Model
+    from giveortake.learn.noisy_sums import Passes, Released
     from giveortake.plan import Expression
-    from giveortake.session.vector_run import LearningData
+    from giveortake.session.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

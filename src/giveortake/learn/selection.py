@@ -1,10 +1,16 @@
-"""Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
+"""Choosing a learner by what is known beforehand, and among models by charged scores.
+
+Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them.
+
+Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
 
 Guarantee: candidates are fitted to most persons and scored on those that are held out, a split that is public and
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons
 of (gain, 1), of which a person gives `clip` rows' worth at most, with Gaussian noise. What is chosen is the best of
 released scores, which is post-processing. All are released: nothing is saved by releasing the best alone. The other
 way, one charge for the best of a secret number of trials [PS22], is refused: ADR 37 says why.
+
+Which learner suits a table: by its schema, the spend, and a number of rows that is public or was released.
 """
 
 from __future__ import annotations
@@ -12,18 +18,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final, get_args
 
+import numpy as np
+
 from giveortake.engines import Component
-from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import open_probability
-from giveortake.learn.estimator import Learner
-from giveortake.learn.features import complete
-from giveortake.learn.lattice import one, value, vector_sum
-from giveortake.learn.passes import passes
-from giveortake.learn.predictions import can_be_scored, gain
-from giveortake.learn.task import Ground, Task
-from giveortake.session.vector_run import LearningData
+from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.exact import open_probability, whole
+from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from giveortake.learn.base import Ground, Learner, Task
+from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
+from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
+from giveortake.learn.linear import LinearModel, LinearRegression
+from giveortake.learn.logistic import MOST_COLUMNS, LogisticModel, LogisticRegression
+from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
+from giveortake.learn.noisy_sums import GRAIN, one, passes, value, vector_sum
+from giveortake.plan import Call, ColumnReference, Expression, Kind
+from giveortake.plan import Literal as Constant
+from giveortake.session.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +44,77 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.passes import Passes
-    from giveortake.plan import Expression
+    from giveortake.learn.features import Feature
+    from giveortake.learn.noisy_sums import Passes
     from giveortake.session import Session
+
+
+@singledispatch
+def gain(model: Any) -> Expression:
+    """How good a model's guess is in a row, from 0 to 1: of classes 1 if it is right, of numbers 1 − |error|/width.
+
+    The width is that of the declared bounds. Squares would be smaller still beside the noise, where errors are small.
+    """
+    raise QueryRefused(
+        f"the predictions of a {type(model).__name__} cannot be computed inside a session",
+        hint="candidates are linear, logistic and additive models",
+    )
+
+
+@gain.register
+def _linear(model: LinearModel) -> Expression:
+    low, high = (Fraction(each) for each in model.bounds)
+    guess = Call("clamp", (_score(model.features, model.weights), Constant(low), Constant(high)))
+    return near(Call("subtract", (guess, ColumnReference(model.target))), high - low)
+
+
+@gain.register
+def _scores(model: LinearScores) -> Expression:
+    score = _score(model.features, model.coefficients)
+    if isinstance(model.target, ScaledNumber):
+        guess = Call("clamp", (score, Constant(Fraction(-1)), Constant(Fraction(1))))
+        return near(Call("subtract", (guess, target_value(model.target))), Fraction(2))
+    return right(score, target_value(model.target))
+
+
+@gain.register
+def _logistic(model: LogisticModel) -> Expression:
+    return right(_score(model.features, model.coefficients), target_value(model.target))
+
+
+@gain.register
+def _additive(model: AdditiveModel) -> Expression:
+    terms: list[Expression] = [Constant(Fraction(model.constant))]
+    for shape in model.shapes:
+        place: Any = shape.bins.key().expression
+        terms.append(shape.bins.effect(place, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float)))
+    score = added(terms)
+    if isinstance(model.target, ScaledNumber):
+        guess = Call("clamp", (score, Constant(Fraction(-1)), Constant(Fraction(1))))
+        return near(Call("subtract", (guess, model.target.scaled())), Fraction(2))
+    return right(score, target_value(model.target))
+
+
+def can_be_scored(model: type[Any]) -> bool:
+    """Whether predictions of such models can be computed behind a session."""
+    return gain.dispatch(model) is not gain.dispatch(object)
+
+
+def near(error: Expression, width: Fraction) -> Expression:
+    """1 − |error|/width."""
+    return Call("subtract", (Constant(Fraction(1)), Call("multiply", (Call("abs", (error,)), Constant(1 / width)))))
+
+
+def right(score: Expression, truth: Expression) -> Expression:
+    """1 where the score is positive and the truth is 1, or neither is; else 0."""
+    guess = Call("case", (Call("gt", (score, Constant(Fraction(0)))), Constant(1), Constant(0)))
+    return Call("case", (Call("eq", (guess, truth)), Constant(1), Constant(0)))
+
+
+def _score(features: tuple[Feature, ...], weights: Any) -> Expression:
+    columns = [column for feature in features for column in feature.design()]
+    return score_of(columns, [round(float(each) * GRAIN) / GRAIN for each in weights])
+
 
 Trials = Literal["charged", "secret"]
 
@@ -151,3 +232,94 @@ class _ScoreTask(Task):
         rows = max(float(made.cells(1)[0]), 1.0)
         found = min(max(float(made.cells(0)[0]) / rows, 0.0), 1.0)
         return Score(found, made.deviation() * math.sqrt(1 + found**2) / rows, passes.release_id)
+
+
+FOR_BINS = 15  # n·μ for each bin, from where shapes are better than straight lines
+FOR_STEPS = 3  # n·μ for each feature, below which nothing but means outweighs the noise
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A learner that is ready to be fitted, and why it was chosen. Nothing was read, and nothing charged."""
+
+    learner: Learner
+    why: str
+
+    def __repr__(self) -> str:
+        return f"{self.learner!r}\n  {self.why}"
+
+
+def choose(
+    s: Session | frame.Table,
+    target: str,
+    features: Sequence[str] | None = None,
+    *,
+    n: int | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    clip: int | None = None,
+) -> Choice:
+    """The learner that suits a target, and why.
+
+    `n` is about how many rows there are: a public number, or one that was released. Without it the number comes from
+    the table's profile, if one was paid for; else the choice is refused, because the exact number would show in it.
+
+    >>> import giveortake as gt, polars as pl
+    >>> rows = pl.DataFrame({"age": [30.0, 60.0], "ill": [False, True]})
+    >>> with gt.protect(rows, unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"), domains={"age": (0, 100)}) as s:
+    ...     print(gt.learn.choose(s, "ill", n=500, epsilon="0.1", delta="1e-6").why)
+    LogisticRegression: n·μ is about 13.8, and 1 feature would need 3 for steps and 240 for shapes of 16 bins
+    """
+    data = LearningData.of(s)
+    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    ground = Ground.of(data, said, clip, None)
+    rows = data.rows_about() if n is None else whole("n", n)
+    if rows is None:
+        raise QueryRefused(
+            "the number of rows is not known, and the exact one is not public",
+            hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
+        )
+    used = features_of(data.schema, features, target)
+    signal = float(rows) * float(ground.mu) / ground.rows
+    learner, why = _chosen(data, target, used, signal)
+    usual = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
+    stated: dict[str, Any] = {name: each for name, each in usual.items() if each is not None}
+    return Choice(learner(target, [each.name for each in used], **stated), f"{learner.__name__}: {why}")
+
+
+def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: float) -> tuple[Any, str]:
+    bins = sum(len(each.values) if isinstance(each, Category) else MOST_FITTED_BINS for each in used)
+    columns = sum(len(each.design()) for each in used)
+    count = f"{len(used)} feature{'s' if len(used) > 1 else ''}"
+    why = (
+        f"n·μ is about {signal:,.3g}, and {count} would need {FOR_STEPS * len(used):,} for steps "
+        f"and {FOR_BINS * bins:,} for shapes of {bins:,} bins"
+    )
+    enough_for_bins = signal >= FOR_BINS * bins and bins <= MOST_CELLS
+    if _is_number(data, target):
+        return (AdditiveRegressor if enough_for_bins else LinearRegression), why
+    classes = len(classes_of(data.schema, target).values)
+    if classes > 2:
+        learner = NaiveBayes if signal >= FOR_STEPS * classes * len(used) else ClassMeans
+        return learner, f"{classes} classes are declared; {why}"
+    if enough_for_bins:
+        return AdditiveClassifier, why
+    if signal < FOR_STEPS * len(used):
+        return ClassMeans, why
+    if columns > MOST_COLUMNS:
+        return NaiveBayes, f"{columns:,} columns are too many for a Gram matrix; {why}"
+    return LogisticRegression, why
+
+
+def _is_number(data: LearningData, target: str) -> bool:
+    """Whether a target is a number to be estimated, and no class: it has bounds, and no list of values."""
+    found = feature_of(data.schema, target, "target")
+    domain = data.schema[target]
+    if isinstance(found, Category):
+        return False
+    if domain.kind is Kind.INTEGER and domain.high is not None and domain.low is not None:
+        return domain.high - domain.low > 1
+    return True

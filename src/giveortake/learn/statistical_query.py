@@ -20,19 +20,18 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import open_probability, positive, shown, whole
 from giveortake.frame.expressions import column_or_expression
-from giveortake.learn.lattice import one, value, vector_sum
+from giveortake.learn.base import Ground, Task
 from giveortake.learn.moments import Moments
-from giveortake.learn.passes import passes
-from giveortake.learn.task import Ground, Task
+from giveortake.learn.noisy_sums import one, passes, value, vector_sum
 from giveortake.plan import Call, Kind, Literal
-from giveortake.session.vector_run import LearningData, served_to_asker
+from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.frame import Expr
-    from giveortake.learn.passes import Passes
+    from giveortake.learn.noisy_sums import Passes
     from giveortake.plan import Expression
     from giveortake.session import Session
 

@@ -1,4 +1,10 @@
-"""Surveys of categories: each report supports some of them, and supports are counted.
+"""Surveys of categories: support counts, and shares made consistent.
+
+Shares made consistent with what everybody knows: none is negative, and together they are one [WLLL20].
+
+All of this is post-processing of reports, and free.
+
+Surveys of categories: each report supports some of them, and supports are counted.
 
 Theorem [WBLJ17]: let a report support the respondent's own category with probability p* and every other one with
 probability q* < p*. Then the number of supports of a category is, over independent respondents of whom a share f has
@@ -9,30 +15,77 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.errors import HIDDEN, InvalidParameter
-from giveortake.exact import Number, closed_probability, positive, whole
-from giveortake.local.consistency import Consistency, made_consistent
-from giveortake.local.margins import (
+from giveortake.exact import Number, closed_probability, open_probability, positive, whole
+from giveortake.local.survey import (
     USUAL,
     FloatArray,
     Interval,
+    Oracle,
     checked_interval,
     interval_of,
+    is_unicode,
     quantile,
     require_possible,
 )
-from giveortake.local.oracle import Oracle
-from giveortake.local.texts import is_unicode
 from giveortake.mechanisms.histogram import checked_categories, positions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from fractions import Fraction
+
+
+Consistency: TypeAlias = Literal["clip", "norm-mul", "norm-sub", "base-cut"]
+
+
+def made_consistent(shares: FloatArray, how: Consistency, spread: float, confidence: Number) -> FloatArray:
+    """Make shares consistent in the way that `how` names.
+
+    "clip" cuts each to [0, 1]; "norm-mul" cuts negative ones and rescales; "norm-sub" finds the nearest shares that are
+    not negative and add up to one; "base-cut" keeps those that stand out from noise of standard
+    deviation `spread` when all categories are looked at together.
+    """
+    if how not in get_args(Consistency):
+        raise InvalidParameter("consistent", how, "is unknown", hint=f"write one of {', '.join(get_args(Consistency))}")
+    if how == "clip":
+        clipped: FloatArray = np.clip(shares, 0, 1)
+        return clipped
+    if how == "norm-mul":
+        return rescaled(shares)
+    if how == "norm-sub":
+        return on_simplex(shares)
+    missed: Fraction = 1 - open_probability("confidence", confidence)
+    bar = quantile(1 - 2 * missed / max(2, shares.size)) * spread  # one-sided, shared by all categories
+    standing_out: FloatArray = np.where(shares >= bar, np.clip(shares, 0, 1), 0.0)
+    return standing_out
+
+
+def rescaled(shares: FloatArray) -> FloatArray:
+    """Negative shares cut, and the rest multiplied so that they add up to one; equal shares if nothing is left."""
+    kept: FloatArray = np.maximum(shares, 0.0)
+    total = float(kept.sum())
+    return kept / total if total > 0 else np.full_like(shares, 1 / shares.size)
+
+
+def on_simplex(shares: FloatArray) -> FloatArray:
+    """The nearest point, by least squares, whose coordinates are not negative and add up to one.
+
+    Subtract one number from all and cut at zero; the number is found from the sorted shares.
+
+    >>> on_simplex(np.array([0.75, 0.5, -0.25])).tolist()
+    [0.625, 0.375, 0.0]
+    """
+    falling = np.sort(shares)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, shares.size + 1)
+    kept = int(np.flatnonzero(falling > excess)[-1])
+    nearest: FloatArray = np.maximum(shares - excess[kept], 0.0)
+    return nearest
+
 
 _COMFORT = 2  # the least n is searched below this many times what the normal law says
 

@@ -14,10 +14,24 @@ from giveortake.answers import Estimate
 from giveortake.arguments import told_by_name
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
-from giveortake.local.margins import USUAL, Interval, checked_interval, interval_of, quantile, require_possible
-from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
-from giveortake.local.rationals import ratio_below, survey_epsilon
-from giveortake.local.reports import whole_numbers
+from giveortake.local.survey import (
+    USUAL,
+    Interval,
+    Oracle,
+    checked_interval,
+    interval_of,
+    is_one,
+    quantile,
+    ratio_below,
+    read_fraction,
+    registered,
+    require_possible,
+    source,
+    survey_epsilon,
+    survey_name,
+    whole_numbers,
+    written,
+)
 from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli, uniform_integers
 

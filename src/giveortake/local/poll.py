@@ -1,7 +1,13 @@
-"""A question with yes or no for an answer, randomised by coins [Lal20, eq. 6], [Fre18, eq. 6]."""
+"""A question with yes or no for an answer, randomised by coins, and its charts.
+
+A question with yes or no for an answer, randomised by coins [Lal20, eq. 6], [Fre18, eq. 6].
+
+Charts of a poll: what a report tells, and how many to ask.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -10,19 +16,33 @@ import numpy as np
 
 from giveortake.answers import Estimate
 from giveortake.errors import HIDDEN, DamagedReports, InvalidParameter
-from giveortake.exact import Number, log_up, open_probability, rational
+from giveortake.exact import Number, closed_probability, log_up, open_probability, rational, shown
 from giveortake.local.frequencies import Supports
-from giveortake.local.margins import USUAL, Interval, interval_of
-from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
-from giveortake.local.rationals import MOST_EPSILON, ratio_below, survey_epsilon
-from giveortake.local.reports import Reports, as_array
+from giveortake.local.survey import (
+    MOST_EPSILON,
+    USUAL,
+    Interval,
+    Reports,
+    as_array,
+    interval_of,
+    is_one,
+    quantile,
+    ratio_below,
+    read_fraction,
+    registered,
+    source,
+    survey_epsilon,
+    survey_name,
+    written,
+)
 from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from giveortake.randomness import Entropy
+
 
 _HALF = Fraction(1, 2)
 _YES_OR_NO = (False, True)
@@ -200,3 +220,36 @@ def truth_of(epsilon: Number) -> Fraction:
     """
     ratio = ratio_below(survey_epsilon(rational("epsilon", epsilon)))
     return (ratio - 1) / (ratio + 1)
+
+
+_EPSILONS = ("0.1", "0.5", "1", "3")
+_LARGEST = 6  # powers of ten of respondents
+
+
+def margin_curves(
+    epsilons: Sequence[Number] = _EPSILONS, *, share: Number = "1/2", confidence: Number = USUAL
+) -> dict[str, list[tuple[int, float]]]:
+    """The normal margin of a poll [Lal20, eq. 15] against the number of respondents, and without privacy (eq. 16)."""
+    sizes = [round(10 ** (quarter / 4)) for quarter in range(4, 4 * _LARGEST + 1)]
+    mean, z = closed_probability("share", share), quantile(confidence)
+    curves = {
+        f"ε = {shown(Fraction(str(epsilon)))}": [
+            (n, z * math.sqrt(Poll(epsilon=epsilon).variance(n, mean))) for n in sizes
+        ]
+        for epsilon in epsilons
+    }
+    return curves | {"no privacy": [(n, z * math.sqrt(mean * (1 - mean) / n)) for n in sizes]}
+
+
+def posterior_figure(epsilons: Sequence[Number] = ("0", "0.5", "1", "3", "10")) -> Any:
+    """Figure 1 of [Lal20]: bounds on the belief after a report, for every belief before."""
+    from giveortake import plot  # noqa: PLC0415 (charts are heavy and optional)
+
+    return plot.poll_beliefs(epsilons)
+
+
+def uncertainty_figure(epsilons: Sequence[Number] = _EPSILONS) -> Any:
+    """Figure 2 of [Lal20]: the margin of a poll against the number of respondents, for several ε."""
+    from giveortake import plot  # noqa: PLC0415 (heavy)
+
+    return plot.uncertainty(margin_curves(epsilons))

@@ -18,10 +18,9 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.exact import Number, positive, shown_up
-from giveortake.local.oracle import Oracle, from_json, is_one, source, without_repetition
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
-from giveortake.local.texts import checked_texts
+from giveortake.local.survey import Oracle, checked_texts, from_json, is_one, source, without_repetition
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:

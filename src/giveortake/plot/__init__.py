@@ -1,12 +1,20 @@
 """Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
 
-from giveortake.plot.burn_down import burn_down
-from giveortake.plot.caps import caps
-from giveortake.plot.chart_files import save, titled_or_saved
+from giveortake.plot.accuracy import caps, predicted_errors, workloads
+from giveortake.plot.guarantees import (
+    accuracy,
+    burn_down,
+    composition,
+    groups,
+    poll_beliefs,
+    posterior,
+    profile,
+    save_explanation,
+    tradeoff,
+    uncertainty,
+)
 from giveortake.plot.intervals import intervals, panels
-from giveortake.plot.poll_figures import poll_beliefs, uncertainty
-from giveortake.plot.promise_charts import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
-from giveortake.plot.tables import predicted_errors, workloads
+from giveortake.plot.theme import save, titled_or_saved
 
 __all__ = [
     "accuracy",

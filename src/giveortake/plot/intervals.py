@@ -1,26 +1,480 @@
-"""Estimates and their intervals, drawn in the form that suits the keys of an answer."""
+"""Charts of estimates with intervals, and of the shapes of additive models.
+
+The rows of a chart of intervals: finite numbers and texts, with a mark on intervals without an end.
+
+The three forms of a chart of intervals: along a time axis, along numbers, and one line for each category.
+
+Estimates and their intervals, drawn in the form that suits the keys of an answer.
+
+The shapes of an additive model: what each bin of each feature adds, with a band.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.answers.answer import Released
-from giveortake.answers.render import caps_of, facts, notes
-from giveortake.answers.text import printable
+from giveortake.answers.render import caps_of, facts, is_interval, notes
+from giveortake.answers.text import number_text, printable, shown_with_margin
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
-from giveortake.plot.forms import TALLEST, Categories, Form, Numbers, Times
-from giveortake.plot.rows import Rows, keys_of
-from giveortake.plot.theme import altair, without_tags
+from giveortake.plot.theme import COLOURS, DASHES, altair, without_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One estimate by its keys. `order` and `series` are the labels of places and lines in the order of the chart."""
+
+    name: str
+    key: str
+    values: list[dict[str, Any]]
+    order: list[str]
+    series: list[str]
+    whole: bool = False
+
+    @classmethod
+    def of(cls, form: Form, keys: Sequence[Any], column: Any, first: Any) -> Rows:
+        """The rows of a column. The first estimate of an answer orders all of them, so that charts can be compared."""
+        places, series = form.labels(keys, len(column))
+        sizes = [_number(value) for value in first]
+        values = []
+        for row, (value, low, high) in enumerate(column.triples()):
+            text, beside = shown_with_margin(value, low, high)
+            ends = {"low": _number(low), "high": _number(high)}
+            values.append(
+                {
+                    "place": form.position(keys, row, places[row]),
+                    "series": series[row],
+                    "key": " · ".join(filter(None, (places[row], series[row]))),
+                    "value": _number(value),
+                    **ends,
+                    "open": _open(low, high),
+                    "shown": f"{text} {beside}".rstrip(),
+                }
+            )
+        return cls(
+            column.name,
+            form.heading(keys),
+            values,
+            _ordered(places, sizes),
+            list(dict.fromkeys(series)),
+            whole=column.kind == "integer",
+        )
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether the axis includes zero: for counts, and where zero is near; one interval alone fills the axis."""
+        return len(self.values) > 1 and (self.whole or self.is_near_zero)
+
+    def beside_each_other(self) -> list[dict[str, Any]]:
+        """The values, with points of different lines at one number moved apart by less than the least distance."""
+        places = sorted({row["place"] for row in self.values if row["place"] is not None})
+        least = min((after - before for before, after in pairwise(places)), default=1.0)
+        step = 0.5 * least / len(self.series)
+        middle = (len(self.series) - 1) / 2
+        moved = {name: (number - middle) * step for number, name in enumerate(self.series)}
+        return [
+            row if row["place"] is None else row | {"place": row["place"] + moved[row["series"]]} for row in self.values
+        ]
+
+    @property
+    def is_near_zero(self) -> bool:
+        """Whether an axis that includes zero is at most twice as long as one that does not."""
+        drawn = [row for row in self.values if row["place"] is not None]
+        ends = [row[each] for row in drawn for each in ("value", "low", "high") if row[each] is not None]
+        return not ends or min(map(abs, (min(ends), max(ends)))) <= max(ends) - min(ends)
+
+    def apart(self) -> list[str]:
+        """The rows that have no place on an axis, in words."""
+        return [
+            f"without {self.key}{', ' * bool(row['series'])}{row['series']}: {printable(self.name)} {row['shown']}"
+            for row in self.values
+            if row["place"] is None
+        ]
+
+
+def keys_of(columns: Sequence[Any]) -> list[Any]:
+    """The key columns, without columns that are computed from estimates, such as ranks and `n_consistent`."""
+    before = list(takewhile(lambda column: not column.has_interval, columns))
+    made = {f"{column.name}_consistent" for column in columns if column.has_interval}
+    return before or [column for column in columns if not column.has_interval and column.name not in made]
+
+
+def distinct(labels: Sequence[str], keys: Sequence[object]) -> list[str]:
+    """Labels in which different keys never look the same, since rows of one label would be drawn as one.
+
+    >>> distinct(["–", "–", "a"], [None, "–", "a"])
+    ['–', '– (2)', 'a']
+    """
+    given: dict[object, str] = {}
+    taken: set[str] = set()
+    for label, key in zip(labels, keys, strict=True):
+        if key not in given:
+            candidate, number = label, 1
+            while candidate in taken:
+                number += 1
+                candidate = f"{label} ({number})"
+            given[key] = candidate
+            taken.add(candidate)
+    return [given[key] for key in keys]
+
+
+def joined(values: Sequence[Any]) -> str:
+    """Keys as one label."""
+    return " · ".join(_label(value) for value in values)
+
+
+def _label(value: Any) -> str:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else number_text(value)
+
+
+def _ordered(places: Sequence[str], sizes: Sequence[float | None]) -> list[str]:
+    """Places by the greatest value at each, the greatest first; places without a value come last."""
+    greatest: dict[str, float] = {}
+    for place, size in zip(places, sizes, strict=True):
+        greatest[place] = max(greatest.get(place, -math.inf), -math.inf if size is None else size)
+    return sorted(greatest, key=lambda place: -greatest[place])
+
+
+def _number(value: Any) -> float | None:
+    if value is None or isinstance(value, str | dt.date):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _open(low: Any, high: Any) -> str:
+    """Which ends of an interval are missing; "none" if there is no interval."""
+    if not is_interval(low, high):
+        return "none"
+    below, above = _number(low) is None, _number(high) is None
+    return "both" if below and above else "low" if below else "high" if above else ""
+
+
+_INTERVAL, _VALUE, _BAND = "#888888", "#222222", "#bbbbbb"  # they differ in grey
+_WIDTH = 460
+_HEIGHT, TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and its title
+_FEW, _MANY = 12, 60
+_NAMED = 40  # labels of categories
+_THIN = 4  # pixels of a line
+_MOST_APART, _APART = 6, 8  # lines whose bars are moved apart, and by how many pixels
+_ARROW = 4  # pixels from the edge to the middle of an arrow
+_WEEK = dt.timedelta(days=7)
+_DAYS, _MONTHS, _YEARS = dt.timedelta(days=3), dt.timedelta(days=150), dt.timedelta(days=5 * 366)
+_SMALL, _COLUMNS = 180, 3  # pixels of the width of a small chart, and how many are side by side
+_LABELS = 220  # pixels of the longest label
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The axis of the estimate: its channel, its edges in pixels, and the arrows there."""
+
+    own: str
+    low_edge: Any
+    high_edge: Any
+    low_arrow: str
+    high_arrow: str
+    stroke: str  # of a value, across its interval: it hides little of one, and no label beside it
+
+    @property
+    def other(self) -> str:
+        return f"{self.own}2"
+
+
+_ACROSS = _Axis("x", 0, "width", "triangle-left", "triangle-right", "M0,-1L0,1")
+_UP = _Axis("y", "height", 0, "triangle-down", "triangle-up", "stroke")
+
+
+class Form(ABC):
+    """How the rows of an answer become marks."""
+
+    axis: ClassVar[_Axis]
+    rows: int
+
+    @property
+    def is_line(self) -> bool:
+        """Whether a line joins neighbours."""
+        return False
+
+    @abstractmethod
+    def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
+        """For every row, the label of its place along the axis of keys, and of the line that it belongs to."""
+
+    @abstractmethod
+    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
+        """Where a row is along the axis of keys; None if it has no place there."""
+
+    @abstractmethod
+    def heading(self, keys: Sequence[Any]) -> str:
+        """The title of the axis of keys."""
+
+    @abstractmethod
+    def chart(self, rows: Rows) -> Any:
+        """The chart of these rows."""
+
+    def layers(self, base: Any, rows: Rows, *, width: float, size: float) -> Layers:
+        """Intervals with both ends, points, and what is drawn only where an end is missing."""
+        alt, axis = altair(), self.axis
+        edges = {"low": alt.value(axis.low_edge), "high": alt.value(axis.high_edge)}
+        low, high, value = (self.quantity(rows, end) for end in ("low", "high", "value"))
+        ends = {
+            "": {axis.own: low, axis.other: "high:Q"},
+            "low": {axis.own: high, axis.other: edges["low"]},
+            "high": {axis.own: low, axis.other: edges["high"]},
+            "both": {axis.own: edges["low"], axis.other: edges["high"]},
+        }
+        rule = base.mark_rule(strokeWidth=width, color=_INTERVAL)
+        bars = {kind: rule.transform_filter(f"datum.open === '{kind}'").encode(**both) for kind, both in ends.items()}
+        kinds = {row["open"] for row in rows.values}
+        arrows = []
+        for end, arrow, inside in (("low", axis.low_arrow, _ARROW), ("high", axis.high_arrow, -_ARROW)):
+            if kinds & {end, "both"}:
+                offset = {f"{axis.own}Offset": inside if axis is _ACROSS else -inside}
+                head = base.mark_point(filled=True, shape=arrow, size=70, color=_INTERVAL, opacity=1, **offset)
+                with_one = head.transform_filter(f"datum.open === '{end}' || datum.open === 'both'")
+                arrows.append(with_one.encode(**{axis.own: edges[end]}))
+        dot = {"filled": True} if self.is_line else {"filled": False, "shape": axis.stroke, "strokeWidth": 2}
+        point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot)
+        return Layers(
+            bars[""],
+            [bars[kind] for kind in ("low", "high", "both") if kind in kinds] + arrows,
+            point.encode(**{axis.own: value}),
+        )
+
+    def quantity(self, rows: Rows, field: str) -> Any:
+        """The axis of the estimate. It includes zero for counts, and for other numbers if zero is near."""
+        alt = altair()
+        channel = getattr(alt, self.axis.own.upper())
+        scale = alt.Scale(zero=rows.has_zero)
+        axis = alt.Axis(tickCount=6, labelOverlap=True)
+        return channel(f"{field}:Q", title=printable(rows.name), scale=scale, axis=axis)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What is drawn of the rows: intervals, those without an end with their arrows, and points."""
+
+    closed: Any
+    open: list[Any]
+    points: Any
+
+
+class _Along(Form):
+    """Keys with an order and distances, along the horizontal axis; other keys are lines of their own."""
+
+    axis = _UP
+    place: int
+
+    def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
+        others = [key for number, key in enumerate(keys) if number != self.place]
+        lines = [tuple(key[row] for key in others) for row in range(rows)]
+        own = [keys[self.place][row] for row in range(rows)]
+        return distinct([joined([each]) for each in own], own), distinct([joined(line) for line in lines], lines)
+
+    def heading(self, keys: Sequence[Any]) -> str:
+        return printable(keys[self.place].name)
+
+    @abstractmethod
+    def encoded(self, rows: Rows) -> Any:
+        """The axis of keys."""
+
+    def chart(self, rows: Rows) -> Any:
+        alt = altair()
+        several, many = len(rows.series) > 1, len(rows.series) > len(COLOURS)
+        listed = rows.beside_each_other() if several and not many and not self.is_line else rows.values
+        values = [row | _band(row) for row in listed if row["place"] is not None]
+        base = alt.Chart(alt.Data(values=values)).encode(x=self.encoded(rows), tooltip=_tooltip(alt, rows))
+        layers = self.layers(base, rows, width=2 if self.rows <= _MANY else 1, size=36 if self.is_line else 60)
+        drawn = [layers.closed, *layers.open, layers.points]
+        if self.is_line:
+            area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
+            band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
+            line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
+            alone = len({row["place"] for row in values}) == 1
+            bars = self.rows <= _FEW and (alone or not several)  # else bars hide each other, and a band shows all
+            points = [layers.points] if self.rows <= _MANY else []
+            drawn = [
+                band,
+                line,
+                *_apart([*([layers.closed] if bars else []), *layers.open, *(points if alone else [])], rows.series),
+                *([] if alone else points),
+            ]
+        if many:
+            return _facets(alt, alt.layer(*drawn), rows.series)
+        if several:
+            drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
+        return alt.layer(*drawn).properties(width=_WIDTH, height=_HEIGHT)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Times(_Along):
+    """A line with a band on a time axis. Days and times without a zone mean the same day wherever they are read."""
+
+    place: int
+    rows: int
+
+    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
+        value = keys[self.place][row]
+        if value is None:
+            return None
+        return f"{value.isoformat()}Z" if keys[self.place].kind == "time" else f"{value.isoformat()}T00:00:00Z"
+
+    @property
+    def is_line(self) -> bool:
+        return True
+
+    def encoded(self, rows: Rows) -> Any:
+        alt = altair()
+        span, whole_days = _span(rows)
+        few = whole_days and dt.timedelta(0) < span <= _WEEK  # ticks between days would repeat their labels
+        ticks: Any = alt.TimeIntervalStep("day", 1) if few else 6
+        written = _written(span, whole_days=whole_days)
+        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=written)
+        return alt.X("place:T", title=rows.key, scale=alt.Scale(type="utc"), axis=axis)
+
+
+def _span(rows: Rows) -> tuple[dt.timedelta, bool]:
+    """How long a time axis is, and whether all its times are whole days."""
+    found = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
+    span = max(found) - min(found) if found else dt.timedelta(0)
+    return span, all(each.time() == dt.time(0) for each in found)
+
+
+def _written(span: dt.timedelta, *, whole_days: bool) -> str:
+    """The format of dates on an axis, as in other outputs, and as fine as the axis needs."""
+    if span <= _DAYS and not whole_days:
+        return "%m-%d %H:%M"
+    return "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Numbers(_Along):
+    """Points along numbers in their order; a line with a band where there are many."""
+
+    place: int
+    rows: int
+
+    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
+        value = keys[self.place][row]
+        return None if value is None else float(value)
+
+    @property
+    def is_line(self) -> bool:
+        return self.rows > _MANY
+
+    def encoded(self, rows: Rows) -> Any:
+        alt = altair()
+        whole = all(row["place"] is None or row["place"] == int(row["place"]) for row in rows.values)
+        years = "abs(datum.value) < 10000 ? '' + datum.value : datum.label"  # and other short numbers: no comma
+        axis = alt.Axis(labelOverlap=True, labelExpr=years, **({"tickMinStep": 1} if whole else {}))
+        return alt.X("place:Q", title=rows.key, scale=alt.Scale(zero=False, nice=False, padding=12), axis=axis)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Categories(Form):
+    """One line for each category, the greatest value first; the lines come closer together where there are many."""
+
+    axis = _ACROSS
+    rows: int
+
+    def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
+        found = [tuple(key[row] for key in keys) for row in range(rows)]
+        texts = [joined(each) for each in found]
+        listed: list[object] = list(found) if keys else list(range(rows))
+        return distinct(texts if keys else [str(row + 1) for row in range(rows)], listed), [""] * rows
+
+    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
+        return label
+
+    def heading(self, keys: Sequence[Any]) -> str:
+        return " · ".join(printable(key.name) for key in keys)
+
+    def chart(self, rows: Rows) -> Any:
+        alt = altair()
+        step = min(_LINE, TALLEST / max(1, len(rows.order)))
+        above = {"titleAngle": 0, "titleAlign": "right", "titleX": -4, "titleY": -8}
+        named = rows.order[:: -(-len(rows.order) // _NAMED) or 1]
+        axis = alt.Axis(values=named, labelLimit=_LABELS, labelPadding=6, ticks=False, **above) if rows.key else None
+        base = alt.Chart(alt.Data(values=rows.values)).encode(
+            y=alt.Y("place:N", scale=alt.Scale(domain=rows.order), title=rows.key or None, axis=axis),
+            tooltip=_tooltip(alt, rows),
+        )
+        width = step if step < _THIN else min(4.0, step / 4)  # many intervals are one surface
+        layers = self.layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
+        drawn = alt.layer(layers.closed, *layers.open, layers.points)
+        return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
+
+
+def _facets(alt: Any, chart: Any, series: list[str]) -> Any:
+    """A small chart for each line, on the same axes: there are too few colours for all."""
+    own = alt.Facet("series:N", sort=series, title=None, header=alt.Header(labelLimit=_SMALL, labelAnchor="start"))
+    return chart.properties(width=_SMALL, height=_SMALL // 2).facet(facet=own, columns=_COLUMNS)
+
+
+def _apart(layers: list[Any], series: list[str]) -> list[Any]:
+    """Draw the lines of each layer some pixels apart, where a few would hide each other at one place."""
+    if not 1 < len(series) <= _MOST_APART:
+        return layers
+    found = []
+    for layer in layers:
+        for number, name in enumerate(series):
+            own = layer.transform_filter(altair().datum.series == name)
+            own.mark = own.mark.copy()
+            own.mark.xOffset = _APART * (number - (len(series) - 1) / 2)
+            found.append(own)
+    return found
+
+
+def _band(row: dict[str, Any]) -> dict[str, Any]:
+    """The ends between which a band is drawn: none where one is missing, so that the band has a gap there."""
+    whole = row["open"] == ""
+    return {"band_low": row["low"] if whole else None, "band_high": row["high"] if whole else None}
+
+
+def _tooltip(alt: Any, rows: Rows) -> list[Any]:
+    return [
+        alt.Tooltip("key:N", title=rows.key or "row"),
+        alt.Tooltip("shown:N", title=printable(rows.name)),
+    ]
+
+
+def _coloured(alt: Any, layer: Any, series: list[str]) -> Any:
+    """The same layer with a colour and a dash for each line; the legend has the order of the answer."""
+    colours = [COLOURS[place % len(COLOURS)] for place in range(len(series))]
+    legend = alt.Legend(
+        title=None,
+        symbolLimit=40,
+        labelLimit=_LABELS,
+        symbolType="stroke",
+        symbolSize=400,
+        symbolStrokeWidth=2,
+        symbolOpacity=1,
+    )
+    colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=colours), sort=series, legend=legend)
+    if layer.mark.type != "line":
+        return layer.encode(color=colour)
+    dashes = [list(DASHES[(place // len(COLOURS) + place) % len(DASHES)]) for place in range(len(series))]
+    dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=series, range=dashes), sort=series, legend=legend)
+    return layer.encode(color=colour, strokeDash=dash)
+
+
 _CHARACTERS = 74  # of a line of the caption, which is then about as wide as a chart
 _SIDE_BY_SIDE = 2
-_MOST_APART = 3  # rows without a key that are listed in the caption
+_MOST_KEYS_APART = 3  # rows without a key that are listed in the caption
 _FEWER = "group by fewer columns, or draw a part of answer.to_pandas()"
 _MOST_LINES = 30  # each in a small chart of its own
 
@@ -96,7 +550,7 @@ def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
 def _form(keys: Sequence[Any], rows: int) -> Form:
     """The form that suits the keys: along the first key with an order of its own; the others make lines."""
     for place, key in enumerate(keys):
-        if sum(value is None for value in key) > _MOST_APART:
+        if sum(value is None for value in key) > _MOST_KEYS_APART:
             continue
         if key.kind in {"date", "time"}:
             return Times(place, rows)
@@ -120,3 +574,63 @@ def _caption(answer: Any, *, rows: bool = True) -> list[str]:
     said = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
     sure = facts(answer, at_length=True)[not rows :]
     return [" · ".join(sure), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]
+
+
+_MOST_LEVELS = 24  # categories of one feature; of more, those that add most or least are shown
+_SHAPES_IN_ROW = 3
+_BEYOND = 0.06  # of the bands' range, which is left free above and below them
+_LETTERS = 30  # that fit beside one another below a chart
+
+
+def shapes(
+    features: Sequence[tuple[str, list[tuple[Any, float, float]]]], axis: str, what: str, *, title: str | None = None
+) -> Any:
+    """A small chart for each feature: bins as (from, to) or names, what they add, and how far the band reaches."""
+    alt = altair()
+    low = min(effect - reach for _, bins in features for _, effect, reach in bins)
+    high = max(effect + reach for _, bins in features for _, effect, reach in bins)
+    beyond = (high - low) * _BEYOND
+    scale = alt.Scale(domain=[low - beyond, high + beyond], nice=False)
+    charts = [
+        (_steps if isinstance(bins[0][0], tuple) else _levels)(
+            alt, name, bins, axis if place % _SHAPES_IN_ROW == 0 else None, scale
+        )
+        for place, (name, bins) in enumerate(features)
+    ]
+    rows = [alt.hconcat(*charts[start : start + _SHAPES_IN_ROW]) for start in range(0, len(charts), _SHAPES_IN_ROW)]
+    bands = "bands of two deviations: noise, sampling and shrinking"
+    words = alt.TitleParams(title or what, subtitle=[what, bands] if title else bands, anchor="start")
+    return alt.vconcat(*rows).properties(title=words)
+
+
+def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:
+    """A line in steps over the bins of a number."""
+    rows = []
+    for (start, end), effect, reach in bins:
+        rows += [{"x": at, "y": effect, "low": effect - reach, "high": effect + reach} for at in (start, end)]
+    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("x:Q", title=name, scale=alt.Scale(zero=False, nice=False)))
+    y = alt.Y("low:Q", title=axis, scale=scale)
+    band = base.mark_area(color=COLOURS[2], opacity=0.25).encode(y=y, y2="high:Q")
+    line = base.mark_line(color=COLOURS[2]).encode(y=alt.Y("y:Q", scale=scale, title=axis), order="x:Q")
+    return (band + line).properties(width=200, height=140)
+
+
+def _levels(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:
+    """A point with its band for each category, in their order; of many, only the lowest and the highest."""
+    if len(bins) > _MOST_LEVELS:
+        ordered = sorted(bins, key=lambda each: each[1])
+        half = _MOST_LEVELS // 2
+        bins = ordered[:half] + ordered[-half:]
+        name = f"{name} (the lowest and highest {half})"
+    rows = [{"x": label, "y": effect, "low": effect - reach, "high": effect + reach} for label, effect, reach in bins]
+    short = sum(len(each["x"]) + 1 for each in rows) < _LETTERS
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("x:N", title=name, sort=[each["x"] for each in rows], axis=alt.Axis(labelAngle=0 if short else -60))
+    )
+    rule = base.mark_rule(color=COLOURS[2], opacity=0.45, strokeWidth=4).encode(
+        y=alt.Y("low:Q", title=axis, scale=scale), y2="high:Q"
+    )
+    point = base.mark_point(color=COLOURS[2], filled=True, size=30, opacity=1).encode(
+        y=alt.Y("y:Q", title=axis, scale=scale)
+    )
+    return (rule + point).properties(width=200, height=140)

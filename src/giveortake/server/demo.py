@@ -8,9 +8,9 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, final
 
 from giveortake import ledger as ledgers
+from giveortake.configuration import from_toml
 from giveortake.privacy import ApproxDP
 from giveortake.server.settings import Settings
-from giveortake.session.configuration import from_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

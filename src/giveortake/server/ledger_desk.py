@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
+from giveortake.configuration import budget_said
 from giveortake.errors import AccessDenied, NotFound
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.ledger.state import verification
-from giveortake.session.configuration import budget_said
 from giveortake.wire.release_documents import asked_document, entry_document, release_document
 from giveortake.wire.standing_documents import level_document
 

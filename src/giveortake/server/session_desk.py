@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import serving
+from giveortake.configuration import chosen, configurations
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.ledger.rules.reservations import Pace
 from giveortake.plan.question import aggregates_in
@@ -17,7 +18,6 @@ from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.refusals import Superseded
 from giveortake.server.results import formatted, written
-from giveortake.session.configuration import chosen, configurations
 from giveortake.session.session import mechanism_of
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document

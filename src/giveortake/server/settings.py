@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, final
 
+from giveortake.configuration import configurations
 from giveortake.errors import InvalidParameter, meant
-from giveortake.session.configuration import configurations
-from giveortake.session.ledgers_beside import MEMORY, beside
+from giveortake.session.ledger_discovery import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}

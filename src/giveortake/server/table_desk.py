@@ -15,14 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from giveortake.configuration import SERVER, configurations, section_text
 from giveortake.engines.duckdb.tables import columns_of
 from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.plan import Kind
-from giveortake.session.configuration import SERVER, configurations
-from giveortake.session.configuration_text import section_text
-from giveortake.session.registration import WORD_FOR_ROWS, require_no_column_called_row
+from giveortake.session.protection import WORD_FOR_ROWS, require_no_column_called_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,9 +1,7 @@
 """Sessions: a table behind a budget, questions to it, and answers that are numbers give or take an honest margin."""
 
-from giveortake.session.configuration import from_toml
-from giveortake.session.query import Query
-from giveortake.session.quote import Quote
-from giveortake.session.registration import protect
-from giveortake.session.session import Session
+from giveortake.session.protection import protect
+from giveortake.session.quotes import Quote
+from giveortake.session.session import Query, Session
 
-__all__ = ["Query", "Quote", "Session", "from_toml", "protect"]
+__all__ = ["Query", "Quote", "Session", "protect"]

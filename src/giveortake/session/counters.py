@@ -31,14 +31,13 @@ from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.domains import moment_of
-from giveortake.session.best_caps import left_out_under
-from giveortake.session.counter_quotes import CounterQuote
-from giveortake.session.margins import no_price, share_of_budget
-from giveortake.session.mechanism import Charge
+from giveortake.session.mechanism import Charge, sealed_question
+from giveortake.session.pricing import no_price, share_of_budget
+from giveortake.session.profiles.best_caps import left_out_under
+from giveortake.session.quotes import CounterQuote
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
-from giveortake.session.released_tables import counter_record
-from giveortake.session.sealed_draws import sealed_question
-from giveortake.session.serving import served
+from giveortake.session.releases import counter_record
+from giveortake.session.session import served
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:

@@ -1,5 +1,14 @@
 """The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
 
+Draw so that no error and no traceback reveals anything about rows, whatever goes wrong.
+
+A cache of questions between two quotes: parsed texts, and the part of their pricing that no amount affects.
+
+Both are functions of the question, the schema and the caps alone. Each asker has a cache, so that the time of a quote
+does not reveal what others have asked.
+
+The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
+
 1. *Price*: the spend that was stated and the measurement that it buys. No row is read, and a refusal costs nothing.
 2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
 3. *Draw*: the engine is asked, and every integer gets its noise, once.
@@ -10,9 +19,11 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Any, final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.advice import Advice
 from giveortake.answers import Stream
@@ -20,28 +31,27 @@ from giveortake.answers.terms import Confidence
 from giveortake.caching import Cache
 from giveortake.compile import composed, event_of, joint, measurement
 from giveortake.compile.measurement import prepared
+from giveortake.engines.runtime import as_one_question, failure
 from giveortake.errors import (
     AccessDenied,
     BudgetExceeded,
     InvalidParameter,
+    LedgerError,
     LedgerMismatch,
     QueryFailed,
     QueryRefused,
+    line_of,
 )
 from giveortake.privacy import ApproxDP
-from giveortake.session import stored_answers
-from giveortake.session.best_caps import with_best_caps
-from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
-from giveortake.session.found_keys import FoundDraw
-from giveortake.session.paid_releases import PaidRelease, twins_before
-from giveortake.session.prepared_questions import PreparedQuestions
+from giveortake.session import storage
+from giveortake.session.pricing import Pricing, price_by_margin, price_by_share
+from giveortake.session.profiles.best_caps import with_best_caps
 from giveortake.session.refusals import deltas_of, no_share, too_dear
-from giveortake.session.release_records import record_of
-from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
-from giveortake.session.stored_answers import DrawnAnswer
+from giveortake.session.releases import PaidRelease, record_of, twins_before
+from giveortake.session.storage import DrawnAnswer, FoundDraw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from giveortake.answers import Answer
@@ -54,10 +64,104 @@ if TYPE_CHECKING:
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
+    from giveortake.session.parse_cache import KeptReadings
     from giveortake.session.partitions import Part
-    from giveortake.session.prepared_questions import PreparedQuestion
-    from giveortake.session.spool import Spool
-    from giveortake.session.stored_answers import Stored
+    from giveortake.session.storage import Spool, Stored
+    from giveortake.sql import Read
+
+
+Drawn = TypeVar("Drawn")
+
+
+def sealed_question(draw: Callable[[], Drawn]) -> Drawn:
+    """Call `draw` as `sealed` does, within the time limit of one question."""
+    return sealed(lambda: as_one_question(draw))
+
+
+def sealed(draw: Callable[[], Drawn]) -> Drawn:
+    """Return what `draw` returns; let no error reveal rows.
+
+    Any failure is raised as an error of our own, without its cause: other errors, and the variables in a traceback,
+    may hold keys and exact counts. What neither a limit of the engine nor the ledger explains is a defect: one row may
+    decide it. An interruption is raised without its traceback.
+    """
+    failed: BaseException
+    try:
+        return draw()
+    except (QueryFailed, LedgerError) as error:
+        failed = error
+    except MemoryError as error:
+        failed = failure("memory", type(error))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
+        failed = error
+    except BaseException as error:  # noqa: BLE001 (raised below, without its traceback; libraries panic by such errors)
+        failed = failure("defect", type(error), line_of(error))
+    failed.__context__ = None
+    raise failed.with_traceback(None) from None
+
+
+_MOST = 256  # entries of each cache
+_Kept = TypeVar("_Kept")
+
+
+@final
+class Remembered(Generic[_Kept]):
+    """A cache of the most recently used results. Threads may share it."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
+        """The cached result for a key, or the result of `make`, which is cached unless it raises."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return made
+
+
+@final
+@dataclass(slots=True, eq=False)
+class PreparedQuestion:
+    """A question prepared for given caps. It holds the question object, so that its id stays unique."""
+
+    question: Question
+    prepared: Prepared
+    is_runnable: bool = False  # whether the engine has accepted it, at known keys
+
+
+@final
+class PreparedQuestions:
+    """A cache of parsed and prepared questions for one asker; `kept` adds a cache of parsed texts on disk."""
+
+    def __init__(self, kept: KeptReadings | None = None) -> None:
+        self._kept = kept
+        self._read: Remembered[Read] = Remembered()
+        self._prepared: Remembered[PreparedQuestion] = Remembered()
+
+    def read(self, text: str, read: Callable[[], Read]) -> Read:
+        """The reading of a text, from a cache or by `read`."""
+        if not isinstance(text, str):
+            return read()  # which refuses it
+        kept = self._kept
+        return self._read.get(text, read if kept is None else lambda: kept.read(text, read))
+
+    def prepared(
+        self, question: Question, caps: Caps, prepare: Callable[[], Prepared], *, pure: bool
+    ) -> PreparedQuestion:
+        """The part of a question's pricing that no amount affects, cached.
+
+        It is found by the id of the question object, which stays unique while the cache holds that object.
+        """
+        key = (id(question), repr(caps), pure)
+        return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))
 
 
 @final
@@ -169,7 +273,7 @@ class InteractiveMechanism:
             PaidRelease(
                 self,
                 each,
-                *stored_answers.whole(self.spool, each, own),
+                *storage.whole(self.spool, each, own),
                 reservation,
                 confidence,
                 place=place,
@@ -191,7 +295,7 @@ class InteractiveMechanism:
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
-            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, stored)):
+            for place, (keys, release) in enumerate(storage.some_at_a_time(self.spool, asked, stored)):
                 portion = place if "spool" in stored else None
                 each = PaidRelease(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
                 left = None if left is None else left - len(each)
@@ -231,7 +335,7 @@ class InteractiveMechanism:
             )
 
         reservation, stored = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
-        return reservation, stored_answers.stored_of(reservation.answer, len(asked)) if stored is None else stored
+        return reservation, storage.stored_of(reservation.answer, len(asked)) if stored is None else stored
 
     def draw_once(
         self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
@@ -433,7 +537,7 @@ class InteractiveMechanism:
 
         def drawn() -> DrawnAnswer:
             if asked.keys is not None:
-                return DrawnAnswer(stored_answers.answer_to_json(None, asked.made.release(self.engine, asked.keys)))
+                return DrawnAnswer(storage.answer_to_json(None, asked.made.release(self.engine, asked.keys)))
             return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
 
         return sealed_question(drawn)
@@ -442,8 +546,8 @@ class InteractiveMechanism:
 
     def settle(self, reservation: Reservation, drawn: Sequence[DrawnAnswer]) -> list[Stored]:
         """Store what was drawn, unless another process stored its draw first: then that is the answer."""
-        content = self.ledger.settle(reservation, stored_answers.content_of([each.stored for each in drawn]))
-        stored = stored_answers.stored_of(content, len(drawn))
+        content = self.ledger.settle(reservation, storage.content_of([each.stored for each in drawn]))
+        stored = storage.stored_of(content, len(drawn))
         for ours, kept in zip(drawn, stored, strict=True):
             if ours.scratch is not None:
                 self.spool.forget(ours.scratch)

@@ -34,9 +34,8 @@ from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference
 from giveortake.plan.domains import stored_type
 from giveortake.privacy import ApproxDP
-from giveortake.session.run_requests import RunRequest
-from giveortake.session.run_steps import Compared, Counted
-from giveortake.session.serving import served
+from giveortake.session.runs import Compared, Counted, RunRequest
+from giveortake.session.session import served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,9 +44,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.session.adaptive_run import AdaptiveRun
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.run_steps import Step
+    from giveortake.session.runs import AdaptiveRun, Step
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Chosen: TypeAlias = npt.NDArray[np.bool_]

@@ -13,7 +13,7 @@ from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.exact import shown, shown_down, shown_up
 from giveortake.privacy import ApproxDP, PureDP, events
-from giveortake.session.margins import share_of_budget
+from giveortake.session.pricing import share_of_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

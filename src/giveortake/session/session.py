@@ -1,51 +1,218 @@
-"""A session: the public interface of the interactive mechanism. It gives no access to rows or exact counts."""
+"""A session: the public interface of the interactive mechanism, and the queries made by it.
+
+Whoever asks is served from a cache of their own (`giveortake.caching`).
+
+Checks of arguments that are questions or sessions.
+
+A question to a session: quoted for free, answered at a price.
+
+A session: the public interface of the interactive mechanism. It gives no access to rows or exact counts.
+"""
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.advice import Advice
-from giveortake.answers.terms import Confidence
+from giveortake.answers import Answer, Stream
+from giveortake.answers.terms import CAP_TERMS, Confidence
 from giveortake.arguments import told_by_name
+from giveortake.caching import serving
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, no_attribute, not_indexed
 from giveortake.exact import open_probability
-from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
+from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.plan.codec import question_from_json
-from giveortake.session.arguments import asked_together, require_here
-from giveortake.session.batches import share_of_each
-from giveortake.session.best_caps import paid_profiles
-from giveortake.session.bounds import Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.pages import session_page, session_text
+from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.session.partitions import Partition, key_of, parts_of
-from giveortake.session.profile_releases import ProfileRequest
-from giveortake.session.query import Query
-from giveortake.session.release_records import paid_release, release_of
-from giveortake.session.released_tables import released_table, released_tables
-from giveortake.session.serving import served
+from giveortake.session.pricing import share_of_each
+from giveortake.session.profiles.best_caps import paid_profiles
+from giveortake.session.profiles.profile import ProfileRequest
+from giveortake.session.profiles.suggestions import Suggestion, bounds_check, suggestion_of, table_before_caps
+from giveortake.session.quotes import known_answer, known_quote, quote_of
+from giveortake.session.releases import paid_release, release_of, released_table, released_tables
+from giveortake.session.render import session_page, session_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
     from types import TracebackType
 
-    from giveortake.answers import Answer
     from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.counters import Counter
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.multiplicative_weights import MultiplicativeWeights
-    from giveortake.session.profile import Profile
+    from giveortake.session.profiles.profile import Profile
+    from giveortake.session.quotes import Quote
     from giveortake.session.workloads import WorkloadQuery
     from giveortake.workload.workload import Workload
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def served(kind: _Class) -> _Class:
+    """Let every public method and property of a class use the cache of the mechanism that its instances hold."""
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(member):
+            setattr(kind, name, _served(member))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(kind, name, property(_served(member.fget), doc=member.__doc__))
+    return kind
+
+
+def _served(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with serving(self._mechanism.cache):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+def asked_together(session: Any, queries: Any) -> list[Any]:
+    """The questions of a batch, with texts read as SQL; refuse an empty batch and questions to another session."""
+    is_list = isinstance(queries, Iterable) and not isinstance(queries, str | Mapping) and not hasattr(queries, "shape")
+    listed = queries if is_list else None
+    asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
+    if not asked:
+        problem = "is not a list of questions" if listed is None else "is empty: ask something"
+        hint = 's.batch([q1, q2], epsilon="0.1")' if listed is None else "name a question"
+        raise InvalidParameter("queries", queries, problem, hint=hint)
+    for query in asked:
+        if not hasattr(query, "session"):
+            raise InvalidParameter("queries", query, "is not a question", hint="s.sql(…) makes one")
+        if query.session is not session:
+            raise InvalidParameter("queries", query, "holds a question to another session or part")
+    return asked
+
+
+def require_here(source: object) -> None:
+    """Refuse a remote session, or a question to one, where the rows are needed."""
+    if getattr(source, "is_remote", False):
+        raise InvalidParameter(
+            "session",
+            type(source).__name__,
+            "is a remote session, and this needs the rows",
+            hint="the custodian can run it on gt.protect(…); s.sql(…), s.batch(…) and s.workload(…) work here",
+        )
+
+
+@final
+@served
+class Query:
+    """A question that can be answered. It is a value: asking it twice asks the same.
+
+    The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
+    `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
+    such as "1/10". For the last two the noise is chosen too: Laplace or Gaussian, whichever leaves more of the budget,
+    or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated, or of all of them together
+    where `confidence_over` is "answer"; `key_delta` is the δ for finding keys in the data; `n` is how many rows a group
+    has, if that is public or was released: the margins of means depend on it.
+
+    How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, which
+    override the custodian's caps; the noise depends on them. `caps` says `"best"` to choose them by a profile.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        mechanism: InteractiveMechanism,
+        question: Question,
+        options: Mapping[str, Any],
+        text: str | None = None,
+    ) -> None:
+        self.session = session
+        self.question = question
+        self.text = text  # of the question, if it was written in SQL
+        self.options = dict(options)
+        self._mechanism = mechanism
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_question(name))
+
+    @told_by_name()
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
+        """What an answer would cost, and its margins. No row is read, and nothing is charged.
+
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
+        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
+        """
+        said = self._terms(terms)
+        if self.question.distinct:
+            return known_quote(self._mechanism, self.question, said.confidence)
+        return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
+
+    @told_by_name()
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
+        """The answer, at the cost of the whole question however many columns it has.
+
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
+        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe:
+        the same key and question give the same answer and are charged once. The same question at the same price is free
+        the second time.
+        """
+        said = self._terms(terms)
+        if self.question.distinct:
+            return known_answer(self._mechanism, self.question)
+        (only,) = self._mechanism.answer([self._priced(said)], said.confidence, key)
+        return only
+
+    @told_by_name()
+    def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
+        """The answer as a stream of answers about some keys each, for tables that are too large for memory.
+
+        The terms, the price and the stored release are those of `answer`: either draws it, once.
+        """
+        said = self._terms(terms)
+        if self.question.distinct:
+            return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
+        return self._mechanism.stream(self._priced(said), said.confidence, key)
+
+    def _priced(self, said: Terms) -> Priced:
+        return replace(self._mechanism.price(self.question, said), text=self.text)
+
+    def plan(self) -> dict[str, Any]:
+        """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
+        return question_to_json(self.question, self._mechanism.origin)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys have to be found in the data."""
+        return self.question.finds_keys
+
+    def _terms(self, said: AskTerms) -> Terms:
+        """The stated terms, with those in the question's own text where none are stated."""
+        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
+        names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
+        own = {name: each for name, each in self.options.items() if name in names}
+        return Terms.of(own | {name: value for name, value in said.items() if value is not None})
+
+    def __repr__(self) -> str:
+        columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
+        return f"<Query of {self.session.name}: {columns}>"
+
+
+def mechanism_of_query(query: Query) -> InteractiveMechanism:
+    """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
+    require_here(query)
+    return query._mechanism  # noqa: SLF001 (the one way in)
+
 
 _NOT_COPIED = "a session stays in its process: gt.protect(…, ledger=…) opens one in another, and answers can be sent"
 _OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'

@@ -1,4 +1,13 @@
-"""The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
+"""The distribution that fits noisy counts best, and the minimiser behind it.
+
+What was measured of a table: noisy counts, which are released and may be read by everybody.
+
+A model is fitted to these and to nothing else. They are made of noisy integers that a ledger has kept; no exact count
+can be put in their place by accident, because `Sensitive` values have no arithmetic.
+
+The minimum of a smooth convex function, by its values and gradients alone: L-BFGS [LN89].
+
+The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
 
 Of all distributions p of N rows it is the one that minimises
 
@@ -15,25 +24,199 @@ The variable of the search is θ_r·σ_r·√λ, in which the quadratic part is 
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import Sensitive
 from giveortake.synth.junction_tree import JunctionTree
-from giveortake.synth.measured import Measured, combined, without_low_orders
-from giveortake.synth.minimum import minimum, product
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.synth.junction_tree import Calibrated
-    from giveortake.synth.triangulation import Columns
+    from giveortake.synth.junction_tree import Calibrated, Columns
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Noisy counts of all combinations of some columns, with independent normal noise of deviation `sigma`.
+
+    A `residual` has only the part that no single column and no total explains: constants and sums over all but one
+    column are taken out of it, and of its noise.
+    """
+
+    columns: Columns
+    counts: Floats
+    sigma: float
+    residual: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.counts, Sensitive):
+            raise InvalidParameter("counts", "<sensitive>", "is not a noisy count", hint="release it first")
+        if self.counts.ndim != len(self.columns) or not self.sigma > 0:
+            raise InvalidParameter("counts", self.counts.shape, "does not go with its columns, or has no noise")
+
+
+def without_low_orders(table: Floats) -> Floats:
+    """A table without its constant part and without the parts that depend on one column alone.
+
+    >>> import numpy as np
+    >>> without_low_orders(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    mean = table.sum() / table.size
+    rest: Floats = table - mean
+    for axis, size in enumerate(table.shape):
+        others = tuple(each for each in range(table.ndim) if each != axis)
+        rest = rest - (table.sum(axis=others, keepdims=True) / (table.size // size) - mean)
+    return rest
+
+
+def combined(measured: Iterable[Measured]) -> list[Measured]:
+    """Merge what was measured of the same columns into one, weighted by how exact each is."""
+    found: dict[tuple[Columns, bool], Measured] = {}
+    for each in measured:
+        name = (each.columns, each.residual)
+        earlier = found.get(name)
+        if earlier is not None:
+            weights = earlier.sigma**-2, each.sigma**-2
+            counts = (weights[0] * earlier.counts + weights[1] * each.counts) / sum(weights)
+            found[name] = Measured(each.columns, counts, sum(weights) ** -0.5, each.residual)
+        else:
+            found[name] = each
+    return list(found.values())
+
+
+def released_total(measured: Iterable[Measured]) -> float:
+    """The number of rows by noisy counts, at least one; residuals say nothing about it."""
+    whole = [each for each in measured if not each.residual]
+    if not whole:
+        raise InvalidParameter("measured", "residuals", "do not say how many rows there are")
+    weights = [1 / (each.counts.size * each.sigma**2) for each in whole]
+    told = sum(weight * float(each.counts.sum()) for weight, each in zip(weights, whole, strict=True))
+    return max(1.0, told / sum(weights))
+
+
+_MEMORY = 10  # of earlier steps
+_ENOUGH = 1e-4  # of the decrease that the slope promises
+_SHORTER, _TRIALS = 0.4, 24  # of a step that does not decrease enough
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """Where a search has ended, and whether the gradient there is as small as was wanted."""
+
+    place: Floats
+    steepness: float  # the greatest entry of the gradient
+    converged: bool
+    steps: int
+
+
+def minimum(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    *,
+    tolerance: float,
+    steps: int,
+    least_gain: float = 0.0,
+) -> Minimum:
+    """Search for the minimum until no entry of the gradient exceeds the tolerance, or for `steps` steps.
+
+    Every step is taken only if it decreases the function, so that what is returned is never worse than the start.
+    `least_gain` ends the search early, not converged, where a step gains less.
+    """
+    place = start
+    value, gradient = function(place)
+    if not math.isfinite(value):
+        raise ArithmeticError("the function has no value where the search begins")
+    earlier: deque[_Taken] = deque(maxlen=_MEMORY)
+    made = steps
+    for step in range(steps):
+        steepness = _greatest(gradient)
+        if steepness <= tolerance:
+            return Minimum(place, steepness, converged=True, steps=step)
+        direction = _direction(gradient, earlier)
+        slope = product(gradient, direction)
+        if slope >= 0:
+            earlier.clear()
+            direction = -gradient / max(steepness, 1.0)
+            slope = product(gradient, direction)
+        taken = _step(function, place, value, direction, slope)
+        if taken is None:
+            if not earlier:
+                made = step
+                break
+            earlier.clear()  # what was remembered misleads: begin again with the gradient alone
+            continue
+        length, next_value, next_gradient = taken
+        moved, turned = length * direction, next_gradient - gradient
+        curvature = product(moved, turned)
+        if curvature > 1e-12:
+            earlier.append(_Taken(moved, turned, curvature))
+        gain = value - next_value
+        place, value, gradient = place + moved, next_value, next_gradient
+        if gain < least_gain:
+            made = step + 1
+            break
+    steepness = _greatest(gradient)
+    return Minimum(place, steepness, converged=steepness <= tolerance, steps=made)
+
+
+def product(one: Floats, other: Floats) -> float:
+    """The inner product, in this thread: starting others for it would take longer."""
+    return float(np.einsum("i,i", one, other))
+
+
+def _greatest(gradient: Floats) -> float:
+    return float(np.abs(gradient).max(initial=0.0))
+
+
+class _Taken(NamedTuple):
+    """A step that was taken: how far, by how much the gradient turned, and the inner product of both."""
+
+    moved: Floats
+    turned: Floats
+    curvature: float
+
+
+def _direction(gradient: Floats, earlier: deque[_Taken]) -> Floats:
+    """The two-loop recursion: minus an estimate of the inverse Hessian times the gradient."""
+    if not earlier:
+        return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
+    rest, factors = gradient.copy(), []
+    for each in reversed(earlier):
+        factor = product(each.moved, rest) / each.curvature
+        factors.append(factor)
+        rest -= factor * each.turned
+    last = earlier[-1]
+    rest *= last.curvature / product(last.turned, last.turned)
+    for each, factor in zip(earlier, reversed(factors), strict=True):
+        rest += (factor - product(each.turned, rest) / each.curvature) * each.moved
+    return -rest
+
+
+def _step(
+    function: Callable[[Floats], tuple[float, Floats]], place: Floats, value: float, direction: Floats, slope: float
+) -> tuple[float, float, Floats] | None:
+    """How far to go so that the function decreases enough, with its value and gradient there."""
+    length = 1.0
+    for _ in range(_TRIALS):
+        found, gradient = function(place + length * direction)
+        if math.isfinite(found) and found <= value + _ENOUGH * length * slope:
+            return length, found, gradient
+        length *= _SHORTER
+    return None
+
 
 ENTROPY = 0.1  # λ, times the median σ
 CLOSE = 0.05  # deviations of its noise: how far measured counts may be from the minimum in the end

@@ -1,34 +1,285 @@
-"""A model of a table: what was fitted to released counts. It can be asked, sampled and saved, all for free."""
+"""A fitted model, its columns, and rows drawn from it.
+
+Columns of a model: which category or which bin of numbers is at each place.
+
+Rows of a fitted distribution: systematic samples, randomly permuted within each group.
+
+The rows are made clique by clique. Within every group of rows that agree on what is known already, new values get
+their expected numbers of rows, rounded up or down, which makes samples much closer to the model than independent draws.
+*Which* rows of the group get which value is a fresh permutation for every clique. If it were the order of the rows, one
+clique's order would be the next one's, and columns that the model has no relation between would be correlated.
+
+A model of a table: what was fitted to released counts. It can be asked, sampled and saved, all for free.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
+from giveortake.compile.postprocessing import FACES
 from giveortake.errors import InvalidParameter, NotFound, meant
-from giveortake.exact import whole
-from giveortake.randomness import SYSTEM_ENTROPY
+from giveortake.exact import rational, whole
+from giveortake.plan import Kind
+from giveortake.plan.domains import in_days
+from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.synth.junction_tree import JunctionTree
 from giveortake.synth.maximum_likelihood import with_zeros
-from giveortake.synth.model_columns import ModelColumn
-from giveortake.synth.systematic_sample import systematic_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
+    from giveortake.answers.column import Kind as ShownKind
+    from giveortake.plan import Value
     from giveortake.randomness import Entropy
-    from giveortake.synth.junction_tree import Calibrated
+    from giveortake.synth.junction_tree import Calibrated, Columns
     from giveortake.synth.maximum_likelihood import Fitted
-    from giveortake.synth.triangulation import Columns
 
+    Places: TypeAlias = npt.NDArray[np.integer[Any]]
+    SampledCodes: TypeAlias = npt.NDArray[np.int32]
     Floats: TypeAlias = npt.NDArray[np.float64]
+    Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+_DIGITS = 1 << 53
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelColumn:
+    """One column: its declared categories in their order, or the edges of its bins, the first and the last included.
+
+    An edge that is listed twice is a bin of its own, of that one number; the next bin does not contain it. A
+    missing value is a category of its own, the last. `step` is what decimals are multiples of.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Value, ...] | None = None
+    edges: tuple[Fraction, ...] | None = None
+    nullable: bool = False
+    step: Fraction | None = None
+
+    @property
+    def size(self) -> int:
+        """How many places it has."""
+        if self.categories is not None:
+            return len(self.categories)
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        return len(self.edges) - 1 + self.nullable
+
+    @property
+    def shown_kind(self) -> ShownKind:
+        """The kind of its values in tables."""
+        return FACES[self.kind]
+
+    def labels(self) -> list[Any]:
+        """The label of each place in a table of counts: a category, or a bin in words."""
+        if self.categories is not None:
+            return [_shown(each) for each in self.categories]
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        ends = [dt.date.fromordinal(int(edge)) if self.kind is Kind.DATE else _number(edge) for edge in self.edges]
+        alone, last = self.alone(), len(ends) - 2
+        bins: list[Any] = []
+        for place, (low, high) in enumerate(pairwise(ends)):
+            opened, closed = "(" if place and alone[place - 1] else "[", "]" if place == last else ")"
+            bins.append(f"[{low}]" if alone[place] else f"{opened}{low}, {high}{closed}")
+        return [*bins, None] if self.nullable else bins
+
+    def alone(self) -> list[bool]:
+        """For each bin, whether it holds one number, an edge that is listed twice."""
+        return [low == high for low, high in pairwise(self.edges or ())]
+
+    def values(self, places: Places, entropy: Entropy) -> Any:
+        """Values for places: categories as they are, numbers drawn evenly from their bins."""
+        if self.categories is not None:
+            return self._of_categories(places)
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        missing = places >= len(self.edges) - 1
+        inside = np.minimum(places, len(self.edges) - 2)
+        drawn = self._within(inside, entropy)
+        if not missing.any():
+            return drawn
+        return [None if gone else each for each, gone in zip(drawn.tolist(), missing.tolist(), strict=True)]
+
+    def _of_categories(self, places: Places) -> Any:
+        listed = [_shown(each) for each in self.categories or ()]
+        if self.kind is Kind.INTEGER and all(type(each) is int for each in listed):
+            return np.array(listed, dtype=np.int64)[places]
+        if self.kind is Kind.BOOLEAN and None not in listed:
+            return np.array(listed, dtype=bool)[places]
+        return [listed[place] for place in places.tolist()]
+
+    def _within(self, bins: Places, entropy: Entropy) -> npt.NDArray[Any]:
+        """Draw numbers from their bins; whole numbers stay whole, and multiples of the step stay multiples."""
+        assert self.edges is not None  # noqa: S101 (asked only then)
+        share = uniform_integers(_DIGITS, bins.size, entropy) / _DIGITS
+        if self.kind is Kind.REAL:
+            ends = np.array([float(edge) for edge in self.edges])
+            return np.asarray(ends[bins] + share * (ends[bins + 1] - ends[bins]))
+        step = Fraction(1) if self.step is None else self.step
+        ceilings = [-(-edge // step) for edge in self.edges]
+        alone = self.alone()
+        for place, edge in enumerate(self.edges[1:], start=1):
+            if alone[place - 1] or place == len(alone):  # the last edge belongs to the last bin
+                ceilings[place] = edge // step + 1
+        first = np.array(ceilings[:-1], dtype=np.int64)
+        count = np.maximum(np.diff(np.array(ceilings, dtype=np.int64)), 1)
+        whole = first[bins] + (share * count[bins]).astype(np.int64)
+        if self.kind is Kind.INTEGER:
+            return np.asarray(whole)
+        if self.kind is Kind.DATE:
+            return np.array([dt.date.fromordinal(day) for day in whole.tolist()], dtype=object)
+        scaled = Decimal(step.numerator) / Decimal(step.denominator)
+        return np.array([number * scaled for number in whole.tolist()], dtype=object)
+
+    def to_json(self) -> dict[str, Any]:
+        """The column as a model's file holds it."""
+        return {
+            "name": self.name,
+            "kind": str(self.kind),
+            "categories": None if self.categories is None else [_written(each) for each in self.categories],
+            "edges": None if self.edges is None else [str(edge) for edge in self.edges],
+            "nullable": self.nullable,
+            "step": None if self.step is None else str(self.step),
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> ModelColumn:
+        """Read the column that `to_json` wrote."""
+        kind = Kind(content["kind"])
+        categories, edges, step = content["categories"], content["edges"], content["step"]
+        return cls(
+            str(content["name"]),
+            kind,
+            None if categories is None else tuple(_read(kind, each) for each in categories),
+            None if edges is None else tuple(Fraction(edge) for edge in edges),
+            bool(content["nullable"]),
+            None if step is None else Fraction(step),
+        )
+
+    def place_of(self, value: object) -> int:
+        """The place of a category."""
+        listed = self.categories or ()
+        for place, each in enumerate(listed):
+            if type(each) is type(value) and each == value:
+                return place
+        raise InvalidParameter(f"zeros[{self.name!r}]", value, "is not a declared category", hint=f"there are {listed}")
+
+
+def edge_of(name: str, kind: Kind, said: Any) -> Fraction:
+    """Read an edge: a number, or a date as days."""
+    if kind is not Kind.DATE:
+        return rational(name, said)
+    if isinstance(said, str):
+        with suppress(ValueError):
+            said = dt.date.fromisoformat(said)
+    if not isinstance(said, dt.date):
+        raise InvalidParameter(name, said, "is not a date", hint='datetime.date(2024, 1, 31), or "2024-01-31"')
+    return in_days(said)
+
+
+def _number(edge: Fraction) -> int | float:
+    return edge.numerator if edge.denominator == 1 else float(edge)
+
+
+def _shown(value: Value) -> Any:
+    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
+
+
+def _written(value: Value) -> Any:
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _read(kind: Kind, value: Any) -> Value:
+    if value is None:
+        return None
+    match kind:
+        case Kind.DATE:
+            return dt.date.fromisoformat(value)
+        case Kind.TIMESTAMP:
+            return dt.datetime.fromisoformat(value)
+        case Kind.DECIMAL | Kind.REAL:
+            return value if isinstance(value, int) else Fraction(value)
+        case _:
+            found: Value = value
+            return found
+
+
+_SAMPLE_DIGITS = 1 << 62
+
+
+def systematic_sample(calibrated: Calibrated, rows: int, entropy: Entropy = SYSTEM_ENTROPY) -> SampledCodes:
+    """A sample of `rows` rows; each column holds the places of its values."""
+    tree = calibrated.tree
+    table = np.zeros((rows, len(tree.sizes)), dtype=np.int32)
+    for each in tree.order:
+        known = tree.separators[each]
+        clique = tree.cliques[each]
+        new = tuple(column for column in clique if column not in known)
+        groups = _codes(table, known, tree.sizes)
+        belief = np.transpose(calibrated.beliefs[each], [clique.index(column) for column in (*known, *new)])
+        chances = np.maximum(belief.reshape(int(np.prod([tree.sizes[column] for column in known])), -1), 0.0)
+        codes = _drawn(groups, chances, entropy)
+        for column in reversed(new):
+            codes, table[:, column] = np.divmod(codes, tree.sizes[column])
+    return table
+
+
+def _codes(table: SampledCodes, columns: tuple[int, ...], sizes: tuple[int, ...]) -> Integers:
+    codes = np.zeros(len(table), dtype=np.int64)
+    for column in columns:
+        codes = codes * sizes[column] + table[:, column]
+    return codes
+
+
+def _drawn(groups: Integers, chances: Floats, entropy: Entropy) -> Integers:
+    """A value for every row, by the probabilities of its group."""
+    count, values = chances.shape
+    sums = chances.sum(axis=1, keepdims=True)
+    cumulated = np.cumsum(np.divide(chances, sums, out=np.full_like(chances, 1 / values), where=sums > 0), axis=1)
+    cumulated /= cumulated[:, -1:]
+    levels = _levels(groups, count, entropy)
+    stacked = (cumulated + np.arange(count)[:, np.newaxis]).ravel()
+    places = np.searchsorted(stacked, groups + levels, side="right") - groups * values
+    places = np.clip(places, 0, values - 1)
+    return _possible(places, groups, chances)
+
+
+def _levels(groups: Integers, count: int, entropy: Entropy) -> Floats:
+    """For every row a number in [0, 1): those of a group are evenly spaced, in a random order."""
+    rows = len(groups)
+    shuffled = np.argsort(uniform_integers(_SAMPLE_DIGITS, rows, entropy), kind="stable")
+    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    ordered = groups[order]
+    sizes = np.bincount(ordered, minlength=count)
+    first = np.cumsum(sizes) - sizes
+    offsets = uniform_integers(_SAMPLE_DIGITS, count, entropy) / _SAMPLE_DIGITS
+    levels = np.empty(rows)
+    levels[order] = (np.arange(rows) - first[ordered] + offsets[ordered]) / sizes[ordered]
+    nearly: Floats = np.minimum(levels, 1 - 1e-12)
+    return nearly
+
+
+def _possible(places: Integers, groups: Integers, chances: Floats) -> Integers:
+    """Replace cells of probability zero, which rounding may have led to, by the likeliest of the group."""
+    impossible = chances[groups, places] <= 0
+    if impossible.any():
+        places = np.where(impossible, chances.argmax(axis=1)[groups], places)
+    return places
+
 
 FORMAT = "giveortake model 1"
 MOST_CELLS = 10**7  # of a marginal that is asked of a model

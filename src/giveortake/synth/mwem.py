@@ -31,11 +31,10 @@ from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.mechanisms.selection import Candidate
-from giveortake.session.run_steps import Choice, NoisyTable
+from giveortake.session.runs import Choice, NoisyTable
+from giveortake.synth.columns import key_column
 from giveortake.synth.junction_tree import JunctionTree
-from giveortake.synth.key_columns import key_column
-from giveortake.synth.maximum_likelihood import Fitted
-from giveortake.synth.measured import Measured, released_total
+from giveortake.synth.maximum_likelihood import Fitted, Measured, released_total
 from giveortake.synth.model import Model
 from giveortake.synth.synthesis import Synthesis, watched
 from giveortake.synth.synthetic_table import SyntheticTable
@@ -46,10 +45,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.session.adaptive_run import AdaptiveRun
-    from giveortake.session.run_steps import Step
+    from giveortake.session.runs import AdaptiveRun, Step
     from giveortake.session.session import Session
-    from giveortake.synth.triangulation import Columns
+    from giveortake.synth.junction_tree import Columns
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -1,4 +1,11 @@
-"""`synthesize`: a synthetic table from a session, under one charge."""
+"""`synthesize`: a synthetic table from a session, under one charge.
+
+Which tables a synthesis may measure, as they were asked for: a workload of marginals, or lists of columns.
+
+What a synthesis would cost, and about how exact it will be, before anything is charged.
+
+`synthesize`: a synthetic table from a session, under one charge.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +18,17 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.accounting.filters import admitted_rho
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, meant
-from giveortake.exact import shown, whole
+from giveortake.exact import positive, shown, whole
 from giveortake.plan import Kind
 from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
-from giveortake.session.arguments import require_here
-from giveortake.session.run_requests import RunRequest
-from giveortake.session.run_steps import NoisyTable
-from giveortake.session.vector_run import served_to_asker
-from giveortake.synth.key_columns import (
-    declared_edges,
-    fine_edges,
-    key_column,
-    model_column,
-    quantile_edges,
-    stated_bins,
-)
+from giveortake.session.learning_data import served_to_asker
+from giveortake.session.render import ASKED_BEFORE, WAITS
+from giveortake.session.runs import NoisyTable, RunRequest
+from giveortake.session.session import require_here
+from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
+from giveortake.synth.constraints import Determines, zero_factors, zero_to_json
+from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
     FOR_SELECTION,
@@ -39,9 +41,7 @@ from giveortake.synth.rounds import (
     single_shares,
 )
 from giveortake.synth.synthetic_table import SyntheticTable
-from giveortake.synth.triangulation import cells_of
-from giveortake.synth.wanted_tables import wanted_tables
-from giveortake.synth.zeros import Determines, zero_factors, zero_to_json
+from giveortake.workload import Workload
 from giveortake.workload.bound_workload import Attributes, declared_rows
 
 if TYPE_CHECKING:
@@ -51,11 +51,98 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn
     from giveortake.exact import Number
     from giveortake.plan import Relation
-    from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.runs import AdaptiveRun
     from giveortake.session.session import Session
-    from giveortake.synth.model_columns import ModelColumn
-    from giveortake.synth.quote import SynthesisQuote
-    from giveortake.synth.zeros import Zero
+    from giveortake.synth.constraints import Zero
+    from giveortake.synth.model import ModelColumn
+
+
+_LARGEST = 3  # columns of one table
+_WEIGHTS = 1 << 10  # the whole number that the greatest weight becomes
+
+
+def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """The tables with their weights as whole numbers, in proportion. Single columns are measured anyway.
+
+    >>> wanted_tables([("age", "sex"), ("age", "region")], ["age", "sex", "region"])
+    {('age', 'sex'): 1024, ('age', 'region'): 1024}
+    """
+    listed = _listed(workload)
+    found: dict[tuple[str, ...], Fraction] = {}
+    for table, weight in listed:
+        for name in table:
+            if name not in names:
+                raise InvalidParameter(
+                    "workload", name, "is not one of the columns", hint=meant(str(name), names) or "add it to columns="
+                )
+        if len(set(table)) < len(table) or len(table) > _LARGEST:
+            raise InvalidParameter("workload", list(table), f"is not a table of up to {_LARGEST} different columns")
+        if len(table) > 1:
+            ordered = tuple(sorted(table, key=list(names).index))
+            found[ordered] = found.get(ordered, Fraction(0)) + positive("weight", weight)
+    if not found:
+        raise InvalidParameter("workload", workload, "holds no table of two columns", hint="leave it out for all pairs")
+    greatest = max(found.values())
+    return {table: max(1, round(weight / greatest * _WEIGHTS)) for table, weight in found.items()}
+
+
+def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
+    if isinstance(workload, Workload):
+        wishes = workload.wishes()
+        if workload.ranges or set(wishes) != {None}:
+            raise InvalidParameter(
+                "workload", workload, "asks for more than counts of tables", hint="gt.workload.marginals([…], up_to=2)"
+            )
+        return [(tuple(sorted(table)), weight) for table, weight in wishes[None].items()]
+    if isinstance(workload, Mapping):
+        return [(tuple(table), weight) for table, weight in workload.items()]
+    if isinstance(workload, Sequence) and not isinstance(workload, str):
+        if any(isinstance(table, str) or not isinstance(table, Sequence) for table in workload):
+            raise InvalidParameter("workload", workload, "is not a list of lists", hint='[("age", "sex"), …]')
+        return [(tuple(table), 1) for table in workload]
+    raise InvalidParameter("workload", workload, "is not a workload", hint='[("age", "sex"), …]')
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SynthesisQuote:
+    """The charge, the rounds it is shared out among, and the deviations of what will be measured, in rows."""
+
+    rho: Fraction
+    promise: ApproxDP
+    rounds: int
+    single_columns: Mapping[str, float]
+    of_round: float  # the deviation of a count that one round measures, before what residuals save
+    tables: int
+    too_large: int
+    ends: tuple[str, ...]
+    admitted: bool
+    counted: tuple[str, ...] = ()
+    paid: bool = False  # the same asker paid for the same table, and gets it again for free
+    approval: bool = False  # the custodian has to approve the charge first
+
+    def __repr__(self) -> str:
+        worst = max(self.single_columns, key=lambda name: self.single_columns[name])
+        budget = f"ε = {shown(self.promise.epsilon)}, δ = {shown(self.promise.delta)}"
+        tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
+        lines = [
+            f"one charge of ρ = {shown(self.rho, 4)}: the most that a budget of {budget} admits at once",
+            f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
+            f"about {self.rounds} rounds: each measures one of {tables}, ± {self.of_round:,.0f} rows",
+        ]
+        lines += self.counted
+        if self.too_large:
+            lines.append(f"{self.too_large} pairs of columns have too many cells, and are never measured")
+        if self.ends:
+            lines.append(
+                f"several sums guard the budget side by side: this ends those of {', '.join(self.ends)}, and the "
+                "others go on"
+            )
+        if not self.admitted:
+            lines.append("the budget does not admit it now")
+        lines += [ASKED_BEFORE] * self.paid + [WAITS] * self.approval
+        return "\n".join(lines)
+
 
 FORMAT = 1
 MOST_COLUMNS = 100
@@ -251,8 +338,6 @@ class Synthesis:
 
     def quote(self) -> SynthesisQuote:
         """What it costs, and about how exact it will be."""
-        from giveortake.synth.quote import SynthesisQuote  # noqa: PLC0415 (a face of this)
-
         sizes = self._expected_sizes()
         tables = self.tables(sizes)
         rho = self.request.rho * ((1 - FOR_BINS) if self.by_quantiles else 1)

@@ -1,25 +1,165 @@
-"""A synthetic table: rows that were drawn from a model, the model, and where both come from."""
+"""Synthetic tables and their reports.
+
+The report of a synthesis: what was spent on what, how exact it is, and what should not be trusted.
+
+A synthetic table: rows that were drawn from a model, the model, and where both come from.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.answers import Answer, Column
-from giveortake.synth.report import Report
+from giveortake.answers import Answer, Column, render
+from giveortake.answers.render import escaped, text_table
+from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.exact import shown, whole
+from giveortake.session.runs import Choice
+from giveortake.synth.rounds import forecast
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from giveortake.answers.column import Value
     from giveortake.privacy import ApproxDP, Guarantee
-    from giveortake.session.run_steps import Step
-    from giveortake.synth.maximum_likelihood import Fitted
-    from giveortake.synth.measured import Measured
+    from giveortake.session.runs import Step
+    from giveortake.synth.maximum_likelihood import Fitted, Measured
     from giveortake.synth.model import Model
+
+
+_WARNINGS = (
+    "Tables that were not measured follow only from the measured ones; nothing here says how far off they are.",
+    "Intervals and tests that take synthetic rows for real ones are wrong: use measured tables, whose noise is known.",
+    "Nothing here was compared with the private table: that would be a question, and would be charged.",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReportedTable:
+    """A pair of columns: how often it was measured, with which noise, and its predicted error."""
+
+    columns: tuple[str, ...]
+    times: int
+    sigma: float | None
+    predicted: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a synthesis has done. `rounds` are steps with their charges; distances are total variation."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    rounds: tuple[tuple[str, str, str], ...]
+    tables: tuple[ReportedTable, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, made: SyntheticTable, simulations: int) -> Report:
+        """The report of a table; the predicted errors are simulated, which takes a fit for each simulation."""
+        names = [column.name for column in made.model.columns]
+        pairs = list(combinations(range(len(names)), 2))
+        wanted = list(dict.fromkeys([*(each.columns for each in made.measured if len(each.columns) > 1), *pairs]))
+        predicted = forecast(
+            made.fitted, made.measured, wanted, zeros=made.model.zeros, simulations=whole("simulations", simulations)
+        )
+        tables = []
+        for table in wanted:
+            own = [each for each in made.measured if each.columns == table]
+            sigma = sum(each.sigma**-2 for each in own) ** -0.5 if own else None
+            tables.append(ReportedTable(tuple(names[each] for each in table), len(own), sigma, predicted[table]))
+        converged = "converged" if made.fitted.converged else f"stopped at {made.fitted.distance:.3f} deviations"
+        return cls(
+            f"A synthetic table of {len(names)} columns",
+            (
+                ("charge", f"ρ = {shown(made.rho, 5)}, once, as ZCDP"),
+                ("promise", str(made.guarantee)),
+                ("rows released", f"about {round(made.model.total):,}"),
+                (
+                    "model",
+                    f"{made.fitted.tree.cells:,} cells in {len(made.fitted.tree.cliques)} cliques; fit {converged}",
+                ),
+                ("release", made.release_id),
+                *(("note", note) for note in made.notes),
+            ),
+            tuple(
+                ("select" if isinstance(step, Choice) else "measure", ", ".join(step.names), shown(cost, 3))
+                for step, cost in made.charges
+            ),
+            tuple(sorted(tables, key=lambda each: (each.times == 0, -each.predicted))),
+            _WARNINGS,
+        )
+
+    @property
+    def unmeasured(self) -> tuple[tuple[str, ...], ...]:
+        """The pairs of columns that were never measured."""
+        return tuple(each.columns for each in self.tables if not each.times)
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """A chart of the predicted errors, of measured and unmeasured tables apart, saved where a path is given."""
+        from giveortake.plot import predicted_errors, titled_or_saved  # noqa: PLC0415 (heavy)
+
+        rows = [(" × ".join(each.columns), bool(each.times), each.predicted) for each in self.tables]
+        return titled_or_saved(lambda words: predicted_errors(rows, title=words), title)
+
+    def to_markdown(self) -> str:
+        """The report as Markdown."""
+        parts = [f"# {escaped(self.title)}", *(f"- **{name}**: {escaped(said)}" for name, said in self.facts)]
+        parts += ["", "## Charges, step by step", "", *_markdown(("step", "columns", "ρ"), self.rounds)]
+        parts += ["", "## Tables", "", *_markdown(_HEAD, self._rows()), ""]
+        return "\n".join([*parts, *(f"> {escaped(each)}\n" for each in self.warnings)])
+
+    def to_html(self) -> str:
+        """The report as a page of HTML; every text is escaped."""
+        body = "".join(
+            [
+                render.card(self.title, render.fact_list(self.facts)),
+                render.card("Charges, step by step", render.table(("step", "columns", "ρ"), self.rounds)),
+                render.card("Tables", render.table(_HEAD, self._rows())),
+                *(f"<p>{render.text(each)}</p>" for each in self.warnings),
+            ]
+        )
+        head = f'<meta charset="utf-8"><title>{render.text(self.title)}</title>'
+        return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>'
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        parts = [self.title, *(f"  {name}: {said}" for name, said in self.facts), ""]
+        parts += [text_table(("step", "columns", "ρ"), self.rounds, ""), text_table(_HEAD, self._rows(), "")]
+        return "\n".join([*parts, *self.warnings])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                ", ".join(each.columns),
+                f"{each.times} ×" if each.times else "not measured: do not trust it",
+                "" if each.sigma is None else f"{each.sigma:,.1f}",
+                f"{each.predicted:.4f}" if each.times else f"≥ {each.predicted:.4f}",
+            )
+            for each in self.tables
+        ]
+
+
+_HEAD = ("columns", "measured", "deviation of a count, rows", "predicted error")
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *([escaped(cell) for cell in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 @final

@@ -9,9 +9,8 @@ Worst pair of inputs: 0 and 1; the output 0 has probability 3/4 on the first and
 
 from giveortake.verify.enumeration import Flip
 from giveortake.verify.family import Family, family
-from giveortake.verify.logarithms import Log, LogSum
-from giveortake.verify.program import program
-from giveortake.verify.table import Table, table
+from giveortake.verify.numbers import Log, LogSum
+from giveortake.verify.table import Table, program, table
 from giveortake.verify.verdicts import Counterexample, Verdict
 
 __all__ = ["Counterexample", "Family", "Flip", "Log", "LogSum", "Table", "Verdict", "family", "program", "table"]

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import Unprovable
 from giveortake.exact import Number, open_probability
-from giveortake.verify.calls import called
-from giveortake.verify.enumeration import DEPTH, laws_of
-from giveortake.verify.polynomials import Polynomial, common_divisor, never_negative
-from giveortake.verify.relations import Pair, Relation, neighbouring_pairs
-from giveortake.verify.table import Table
+from giveortake.verify.enumeration import DEPTH, called, laws_of
+from giveortake.verify.numbers import Polynomial, common_divisor, never_negative
+from giveortake.verify.table import Pair, Relation, Table, neighbouring_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping

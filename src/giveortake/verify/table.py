@@ -1,26 +1,279 @@
-"""The exact table of a finite mechanism, and everything that follows from it without a limit or a sample."""
+"""The exact table of a finite mechanism, and everything that follows from it.
+
+Lines that are straight between their bends: envelopes and corners, exactly.
+
+Two laws compared, exactly: how much likelier can anything be under P than under Q?
+
+A law maps outputs to fractions. What is missing to 1 is a remainder that was not enumerated; it is always counted
+against the mechanism, as if it revealed everything.
+
+Which inputs are neighbours, and how far apart others are.
+
+The exact table of a finite mechanism, and everything that follows from it without a limit or a sample.
+
+`program`: the exact table of a random program.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import LEAST, Number, closed_probability, rational, whole
 from giveortake.privacy import ApproxDP, Guarantee, PureDP
-from giveortake.verify import pairs as compare
-from giveortake.verify.calls import called, runner, takes_coins
-from giveortake.verify.enumeration import laws_of
-from giveortake.verify.logarithms import Log, LogSum, Ratio, StatedEpsilon
-from giveortake.verify.outputs import canonical, refuse_if_different
-from giveortake.verify.pairs import ZERO
-from giveortake.verify.polylines import corners, envelope
-from giveortake.verify.relations import Pair, Relation, neighbouring_pairs, within
+from giveortake.verify.enumeration import (
+    DEPTH,
+    PATHS,
+    called,
+    canonical,
+    laws_of,
+    refuse_if_different,
+    require_coins,
+    runner,
+    takes_coins,
+)
+from giveortake.verify.numbers import Log, LogSum, Ratio, StatedEpsilon, compared_with_exp
 from giveortake.verify.verdicts import Counterexample, Verdict, drawn
+
+
+def envelope(left: Fraction, right: Fraction, lines: set[tuple[Fraction, Fraction]]) -> list[Fraction]:
+    """The places inside at which the upper envelope of straight lines, given by their two ends, bends."""
+    if not lines:
+        return []
+    first, last = max(lines), max(lines, key=lambda line: (line[1], line[0]))
+    if first[0] == last[0] or first[1] == last[1]:
+        return []
+    share = (first[0] - last[0]) / ((first[0] - last[0]) + (last[1] - first[1]))
+    height = first[0] + share * (first[1] - first[0])
+    middle = left + share * (right - left)
+    above = {line for line in lines if line[0] + share * (line[1] - line[0]) > height}
+    if not above:
+        return [middle]
+    halves = [(a, a + share * (b - a), b) for a, b in lines]
+    return [
+        *envelope(left, middle, {(a, m) for a, m, _ in halves}),
+        middle,
+        *envelope(middle, right, {(m, b) for _, m, b in halves}),
+    ]
+
+
+def corners(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The points at which the line through them bends, and the two ends."""
+    kept: list[tuple[Fraction, Fraction]] = []
+    for point in points:
+        while len(kept) >= 2 and _straight(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _straight(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    return (b[1] - a[1]) * (c[0] - b[0]) == (c[1] - b[1]) * (b[0] - a[0])
+
+
+Law: TypeAlias = Mapping[Hashable, Fraction]
+ZERO = Fraction(0)
+
+
+def remainder(law: Law) -> Fraction:
+    """The probability that was not enumerated."""
+    return 1 - sum(law.values(), ZERO)
+
+
+def ratio_of(p: Fraction, q: Fraction) -> Ratio:
+    """The ratio p / q, infinite where q is zero."""
+    return p / q if q else math.inf
+
+
+def excess(p: Law, q: Law, ratio: Fraction) -> Fraction:
+    """Max over sets S of P[S] − ratio·Q[S]: the sum of what is positive, and the remainder of P."""
+    gains = (mass - ratio * q.get(output, ZERO) for output, mass in p.items())
+    return sum((gain for gain in gains if gain > 0), remainder(p))
+
+
+def greatest_ratio(p: Law, q: Law, delta: Fraction = ZERO) -> Ratio:
+    """Max over sets S with P[S] ≥ δ of (P[S] − δ) / Q[S].
+
+    Theorem [Rot11, Def. 2]: the logarithm is the δ-approximate max divergence. Proof that prefixes suffice: for a
+    given r, P[S] − r·Q[S] is greatest on the outputs whose own ratio exceeds r, which is a prefix when outputs are
+    sorted by that ratio; so the r at which the maximum equals δ is attained by a prefix. ∎
+    """
+    unknown = remainder(p)
+    if unknown > delta:
+        raise Unprovable(
+            f"a probability of {unknown} was not enumerated, and may give everything away",
+            hint="ask at a δ above it, enumerate deeper, or write endless loops with flip.until",
+        )
+    inside, outside, greatest = unknown, ZERO, ZERO  # type: Fraction, Fraction, Ratio
+    for ratio, output in _by_ratio(p, q):
+        inside, outside = inside + p[output], outside + q.get(output, ZERO)
+        if ratio == math.inf and inside > delta:
+            return math.inf
+        if outside and inside >= delta:
+            greatest = max(greatest, (inside - delta) / outside)
+    return greatest
+
+
+def loss_exceeds(p: Law, q: Law, level: StatedEpsilon) -> Fraction:
+    """P[the outputs whose own ratio exceeds e^ε]: the δ of probabilistic privacy [Lal20, Def. 2]."""
+    return sum((mass for output, mass in p.items() if _above(mass, q.get(output, ZERO), level)), remainder(p))
+
+
+def least_miss_rate(p: Law, q: Law, fpr: Fraction) -> Fraction:
+    """The least false-negative rate of a test that says Q when P is true with probability at most `fpr`.
+
+    Theorem (Neyman and Pearson): say Q on the outputs with the greatest Q/P, and toss a coin on the last one.
+    """
+    left, missed = fpr, sum(q.values(), ZERO)
+    for _, output in _by_ratio(q, p):
+        cost = p.get(output, ZERO)
+        share = Fraction(1) if cost <= left else left / cost
+        missed -= share * q[output]
+        left -= share * cost
+        if share < 1:
+            break
+    return missed
+
+
+def relative_entropy(p: Law, q: Law) -> LogSum | float:
+    """Σ P ln(P / Q) [Rot11, Def. 3], exactly; infinite where Q is zero and P is not."""
+    if remainder(p) or remainder(q):
+        raise Unprovable("a law that was not enumerated to the end has no known entropy")
+    if any(mass and not q.get(output, ZERO) for output, mass in p.items()):
+        return math.inf
+    return LogSum((mass, mass / q[output]) for output, mass in p.items() if mass)
+
+
+def kinks(p: Law, q: Law) -> Iterator[Fraction]:
+    """The values of e^ε at which the curve δ(ε) of this pair bends."""
+    for output, mass in p.items():
+        other = q.get(output, ZERO)
+        if other and mass > other:
+            yield mass / other
+
+
+def fewest_outputs(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> list[Hashable] | None:
+    """The smallest set S with P[S] > e^ε·(Q[S] + r) + δ, r the remainder of Q; None if there is none.
+
+    Only what was enumerated counts: whatever the paths do that were cut off, S is a counterexample. Sets are made of
+    the outputs that gain most, so none of fewer outputs does.
+    """
+    if level.infinite:
+        return None
+    bits = 192
+    while True:
+        low, high = level.between(bits)
+        fewest, most = (_prefix(p, q, ratio, delta + ratio * remainder(q)) for ratio in (low, high))
+        if fewest is None or (most is not None and len(fewest) == len(most)):
+            return None if fewest is None else most
+        bits *= 2  # e^ε is irrational here, and what is compared with it is rational, so that the two agree at last
+
+
+def kept(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> bool:
+    """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off reveals everything."""
+    if level.infinite:
+        return remainder(p) <= delta
+    bits = 192
+    while True:
+        low, high = level.between(bits)
+        if excess(p, q, low) <= delta:
+            return True
+        if excess(p, q, high) > delta:
+            return False
+        bits *= 2  # e^ε is irrational here, so that one of the two holds at last
+
+
+def _prefix(p: Law, q: Law, ratio: Fraction, limit: Fraction) -> list[Hashable] | None:
+    """The fewest outputs of which P − ratio·Q adds up to more than a limit."""
+    gains = [(mass - ratio * q.get(output, ZERO), output) for output, mass in p.items()]
+    chosen: list[Hashable] = []
+    total = ZERO
+    for gain, output in sorted(gains, key=lambda item: -item[0]):
+        if gain <= 0:
+            break
+        chosen.append(output)
+        total += gain
+        if total > limit:
+            return chosen
+    return None
+
+
+def _by_ratio(p: Law, q: Law) -> list[tuple[Ratio, Hashable]]:
+    found = [(ratio_of(mass, q.get(output, ZERO)), output) for output, mass in p.items() if mass]
+    return sorted(found, key=lambda item: -item[0])
+
+
+def _above(p: Fraction, q: Fraction, level: StatedEpsilon) -> bool:
+    if p == 0 or level.infinite:
+        return False
+    if q == 0:
+        return True
+    if level.ratio is not None:
+        return p > level.ratio * q
+    return compared_with_exp(p / q, Fraction(level.epsilon)) < 0  # type: ignore[arg-type]  # (one of the two is there)
+
+
+Relation: TypeAlias = (
+    "Callable[[Any, Any], bool] | Iterable[tuple[Hashable, Hashable]] | Literal['add-remove', 'change-one'] | None"
+)
+Pair: TypeAlias = tuple[Hashable, Hashable]
+
+
+def neighbouring_pairs(inputs: Sequence[Hashable], relation: Relation) -> tuple[Pair, ...]:
+    """Every ordered pair of neighbours: whoever is a neighbour of x has x as a neighbour.
+
+    None relates all inputs. A function says of two inputs whether they are neighbours, a list names the pairs. For
+    inputs that are tuples of rows, "change-one" relates those that differ in one place, "add-remove" those of which
+    one has one row more.
+    """
+    if relation is None:
+        return tuple((x, y) for x in inputs for y in inputs if x != y)
+    if isinstance(relation, str):
+        relation = _named(relation)
+    if callable(relation):
+        related = relation
+        return tuple((x, y) for x in inputs for y in inputs if x != y and (related(x, y) or related(y, x)))
+    found: dict[Pair, None] = {}
+    for x, y in relation:
+        for end in (x, y):
+            if end not in inputs:
+                raise InvalidParameter("neighbours", end, "is not among the inputs")
+        found |= {(x, y): None, (y, x): None}
+    return tuple(found)
+
+
+def within(inputs: Sequence[Hashable], pairs: Iterable[Pair], distance: int) -> tuple[Pair, ...]:
+    """The ordered pairs that are joined by a path of at most `distance` steps [PDP21, L1.7]."""
+    steps: dict[Hashable, list[Hashable]] = {x: [] for x in inputs}
+    for x, y in pairs:
+        steps[x].append(y)
+    return tuple((x, y) for x in inputs for y, far in _distances(x, steps).items() if 0 < far <= distance)
+
+
+def _distances(start: Hashable, steps: dict[Hashable, list[Hashable]]) -> dict[Hashable, int]:
+    far, waiting = {start: 0}, deque([start])
+    while waiting:
+        here = waiting.popleft()
+        for there in steps[here]:
+            if there not in far:
+                far[there] = far[here] + 1
+                waiting.append(there)
+    return far
+
+
+def _named(name: str) -> Callable[[Any, Any], bool]:
+    if name == "change-one":
+        return lambda x, y: len(x) == len(y) and sum(a != b for a, b in zip(x, y, strict=True)) == 1
+    if name == "add-remove":
+        return lambda x, y: len(y) == len(x) + 1 and not Counter(x) - Counter(y)
+    raise InvalidParameter("neighbours", name, "is unknown", hint='there are "add-remove" and "change-one"')
+
 
 Rows: TypeAlias = "Mapping[Any, Mapping[Any, Number]]"
 Prior: TypeAlias = "Mapping[Any, Number] | Sequence[Number] | Number"
@@ -81,7 +334,7 @@ class Table:
     def remainder(self, x: Any = None) -> Fraction:
         """The probability that was not enumerated, on one input or on the worst."""
         laws = self._laws.values() if x is None else [self._law(x)]
-        return max((compare.remainder(law) for law in laws), default=ZERO)
+        return max((remainder(law) for law in laws), default=ZERO)
 
     # -- how private it is ------------------------------------------------------------------------------------
 
@@ -104,7 +357,7 @@ class Table:
         if level.infinite:
             return self.remainder()
         low, _ = level.between()
-        return max((compare.excess(self._law(x), self._law(y), low) for x, y in self._pairs), default=ZERO)
+        return max((excess(self._law(x), self._law(y), low) for x, y in self._pairs), default=ZERO)
 
     def curve(self) -> list[tuple[Log, Fraction]]:
         """The whole curve δ(ε): its bends from ε = 0 on; between them δ is a straight line in e^ε.
@@ -114,7 +367,7 @@ class Table:
         """
         bends = {Fraction(1)}
         for x, y in self._pairs:
-            bends.update(compare.kinks(self._law(x), self._law(y)))
+            bends.update(kinks(self._law(x), self._law(y)))
         places = sorted(bends)
         for left, right in pairwise(sorted(bends)):
             places.extend(self._crossings(left, right))
@@ -124,7 +377,7 @@ class Table:
     def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
         """The least δ for which it is (ε, δ)-probabilistically private [Lal20, Def. 2]: P[loss > ε]."""
         level = StatedEpsilon(epsilon)
-        return max((compare.loss_exceeds(self._law(x), self._law(y), level) for x, y in self._pairs), default=ZERO)
+        return max((loss_exceeds(self._law(x), self._law(y), level) for x, y in self._pairs), default=ZERO)
 
     def additive_secrecy(self) -> Fraction:
         """The least δ of additive secrecy [PDP21, eq. 8]: the greatest total variation distance, δ(0)."""
@@ -137,18 +390,18 @@ class Table:
         """
         rate = closed_probability("fpr", fpr)
         chosen = self._pairs if x is None and y is None else [(x, y)]
-        rates = (compare.least_miss_rate(self._law(one), self._law(other), rate) for one, other in chosen)
+        rates = (least_miss_rate(self._law(one), self._law(other), rate) for one, other in chosen)
         return min(rates, default=1 - rate)
 
     # -- two inputs -------------------------------------------------------------------------------------------
 
     def max_divergence(self, x: Any, y: Any, delta: Number = 0) -> Log:
         """The greatest ln((P[S] − δ) / Q[S]) over sets with P[S] ≥ δ [Rot11, Def. 2]; may be negative if δ > 0."""
-        return Log(compare.greatest_ratio(self._law(x), self._law(y), closed_probability("delta", delta)))
+        return Log(greatest_ratio(self._law(x), self._law(y), closed_probability("delta", delta)))
 
     def kl(self, x: Any, y: Any) -> LogSum | float:
         """The Kullback–Leibler divergence Σ P ln(P/Q) [Rot11, Def. 3], exactly as a sum of logarithms."""
-        return compare.relative_entropy(self._law(x), self._law(y))
+        return relative_entropy(self._law(x), self._law(y))
 
     def kl_bound(self, x: Any, y: Any) -> LogSum | float:
         """ε(e^ε − 1), ε the greater max divergence of the two orders: at least `kl(x, y)`.
@@ -205,7 +458,7 @@ class Table:
             for x, mass in real.items():
                 for one, two in ((mass, other[x]), (other[x], mass)):
                     if one:
-                        greatest = max(greatest, compare.ratio_of(one, two))
+                        greatest = max(greatest, ratio_of(one, two))
         return greatest
 
     # -- new tables from old ----------------------------------------------------------------------------------
@@ -289,13 +542,13 @@ class Table:
         self._refuse_if_vacuous()
         broken: list[Counterexample] = []
         for x, y in self._pairs:
-            found = compare.fewest_outputs(self._law(x), self._law(y), level, allowed)
+            found = fewest_outputs(self._law(x), self._law(y), level, allowed)
             if found is not None:
                 broken.append(self._example(x, y, found))
         least = min(broken, key=lambda case: (len(case.outputs), -case.ratio), default=None)
         if least is not None:
             return Verdict(self, level, allowed, least, None)
-        shown = all(compare.kept(self._law(x), self._law(y), level, allowed) for x, y in self._pairs)
+        shown = all(kept(self._law(x), self._law(y), level, allowed) for x, y in self._pairs)
         return Verdict(self, level, allowed, None, self._worst(level, allowed), shown=shown)
 
     def promise(self, delta: Number = 0) -> PureDP | ApproxDP:
@@ -351,7 +604,7 @@ class Table:
         return self._laws[x]
 
     def _greatest(self, x: Any, y: Any, delta: Fraction) -> Ratio:
-        return max(Fraction(1), compare.greatest_ratio(self._law(x), self._law(y), delta))
+        return max(Fraction(1), greatest_ratio(self._law(x), self._law(y), delta))
 
     def _prior(self, prior: Prior) -> dict[Hashable, Fraction]:
         if not isinstance(prior, Mapping):
@@ -375,7 +628,7 @@ class Table:
         """Where, between two bends, one pair of inputs becomes worse than another: all lines are straight there."""
         lines = set()
         for x, y in self._pairs:
-            at_left, at_right = (compare.excess(self._law(x), self._law(y), place) for place in (left, right))
+            at_left, at_right = (excess(self._law(x), self._law(y), place) for place in (left, right))
             lines.add((at_left, at_right))
         return envelope(left, right, lines)
 
@@ -451,3 +704,38 @@ def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dic
         for output, mass in law.items():
             total[output] = total.get(output, ZERO) + share * mass
     return total
+
+
+def program(
+    f: Callable[..., Any],
+    inputs: Iterable[Hashable] = (0, 1),
+    *,
+    neighbours: Relation = None,
+    depth: int = DEPTH,
+    paths: int = PATHS,
+) -> Table:
+    """Run `f(x, flip)` over every path that its coins can take, on every input.
+
+    `f` may also take `choose` and `categorical`, which are `flip.choose` and `flip.categorical`. It must return
+    something that can be a key of a dictionary, and depend on its input and its coins alone: some paths are run a
+    second time to see whether it does. Paths of more than `depth` coins are cut off; their probability, summed exactly,
+    is the remainder of the table, which counts against it.
+    `paths` bounds the work on each input.
+
+    >>> def randomized_response(x, flip):
+    ...     return x if flip() else flip()
+    >>> t = program(randomized_response, inputs=[0, 1])
+    >>> t
+    output  0    1
+    0       3/4  1/4
+    1       1/4  3/4
+    >>> t.epsilon(), t.delta("ln 2"), t.tradeoff("1/4")
+    (ln 3, Fraction(1, 4), Fraction(1, 4))
+    """
+    listed = list(inputs) if hasattr(inputs, "__iter__") else []
+    if not listed or len(set(listed)) != len(listed):
+        raise InvalidParameter("inputs", inputs, "is not a list of different inputs", hint="pass inputs=[0, 1]")
+    require_coins(f)
+    run = runner(f)
+    laws, _, total = laws_of({x: partial(run, x) for x in listed}, called(f), depth=depth, paths=paths)
+    return Table(laws, neighbouring_pairs(listed, neighbours), total, neighbours)

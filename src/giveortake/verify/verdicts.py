@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.exact import shown
-from giveortake.verify.logarithms import Log
+from giveortake.verify.numbers import Log
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from fractions import Fraction
 
-    from giveortake.verify.logarithms import Ratio, StatedEpsilon
+    from giveortake.verify.numbers import Ratio, StatedEpsilon
     from giveortake.verify.table import Table
 
 _MOST_ROWS, _MOST_COLUMNS, _WIDEST = 24, 8, 28

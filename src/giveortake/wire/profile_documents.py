@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.session.dimensions import dimensions_of
-from giveortake.session.profile import Profile
+from giveortake.session.profiles.histograms import dimensions_of
+from giveortake.session.profiles.profile import Profile
 
 if TYPE_CHECKING:
     from giveortake.plan import Relation

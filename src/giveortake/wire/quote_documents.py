@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.terms import LeftOut
 from giveortake.privacy.documents import fraction, promise_from_json, promise_to_json, written
-from giveortake.session.quote import Quote
+from giveortake.session.quotes import Quote
 from giveortake.wire.standing_documents import amount_of
 
 if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
-    from giveortake.session.workload_quotes import WorkloadQuote
+    from giveortake.session.quotes import WorkloadQuote
 
 
 def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:

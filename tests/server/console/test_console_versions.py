@@ -8,7 +8,7 @@ import pytest
 
 from console_desk import Desk, cause, quoted, spent
 from demo_service import running_demo
-from giveortake.session.configuration import from_toml
+from giveortake.configuration import from_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

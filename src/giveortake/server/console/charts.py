@@ -12,9 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import Unprovable
-from giveortake.plot.svg.markup import Markup, joined, percent, tag
-from giveortake.plot.svg.plane import Plane
-from giveortake.plot.svg.scales import Scale, brief
+from giveortake.plot.svg import Markup, Plane, Scale, brief, joined, percent, tag
 from giveortake.privacy.interpretation import beliefs
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:
-    from giveortake.plot.svg.markup import Markup
+    from giveortake.plot.svg import Markup
     from giveortake.privacy import Guarantee
 
 _DRAWN = 200  # charges of one data set, at most

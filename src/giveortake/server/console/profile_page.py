@@ -10,9 +10,7 @@ from urllib.parse import quote as in_address
 
 from giveortake.answers.terms import least_error
 from giveortake.exact import shown
-from giveortake.plot.svg.markup import Markup, percent, tag
-from giveortake.plot.svg.plane import Plane
-from giveortake.plot.svg.scales import Scale, brief
+from giveortake.plot.svg import Markup, Plane, Scale, brief, percent, tag
 from giveortake.server import analyst_routes
 from giveortake.server.console.examples import quoted
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of

@@ -11,7 +11,7 @@ from urllib.parse import quote as in_address
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
-from giveortake.plot.svg.scales import brief
+from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference

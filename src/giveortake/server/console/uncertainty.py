@@ -12,7 +12,7 @@ from giveortake.answers.text import number_text, printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.exact import shown_down, shown_up
 from giveortake.plan.question import AggregateKind
-from giveortake.plot.svg.scales import brief
+from giveortake.plot.svg import brief
 from giveortake.server.console.forms import CURRENCIES, most_of, needed, number_said
 
 if TYPE_CHECKING:

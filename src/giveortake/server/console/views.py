@@ -16,8 +16,7 @@ from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.rules.releases import stated
-from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
-from giveortake.plot.svg.scales import brief
+from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.console.forms import number_said
 from giveortake.server.console.pages import sentence

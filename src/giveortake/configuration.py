@@ -1,0 +1,436 @@
+"""Sessions described in a TOML file.
+
+Domains in a TOML file: what is written there otherwise than in Python, refused with how it is written.
+
+Write configurations as TOML text, for `configuration` to read, without invisible characters.
+
+Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.advice import Advice
+from giveortake.answers.text import printable
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, safe_text
+from giveortake.exact import positive, rational
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
+from giveortake.session.ledger_discovery import MEMORY, beside, files_of, require_no_other_ledger
+from giveortake.session.protection import WORD_FOR_ROWS, protect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.privacy import Guarantee, Unit
+    from giveortake.session.session import Session
+
+
+def quoted(text: str) -> str:
+    r"""A text as a TOML string, with invisible characters escaped.
+
+    >>> print(quoted('a "b"'), quoted("tab\there"), quoted("\u202eevil"), quoted("naïve"))
+    "a \"b\"" "tab\u0009here" "\u202eevil" "naïve"
+    """
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in {'"', "\\"}:
+        return f"\\{letter}"
+    if printable(letter) == letter and letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
+
+
+def section_text(name: str, said: Mapping[str, Any], domains: Mapping[str, Any]) -> str:
+    """A section of a configuration: the declarations about a table, and about its columns.
+
+    >>> print(section_text("trips", {"unit": "user", "budget": {"epsilon": "1"}}, {"fare": {"bounds": [0, 500]}}))
+    [trips]
+    unit = "user"
+    budget = { epsilon = "1" }
+    <BLANKLINE>
+    [trips.domains]
+    "fare" = { bounds = [0, 500] }
+    <BLANKLINE>
+    """
+    lines = [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in said.items())]
+    if domains:
+        lines += ["", f"[{name}.domains]", *(f"{quoted(column)} = {_value(each)}" for column, each in domains.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float() | dt.date():
+            return str(value) if not isinstance(value, dt.datetime) else value.isoformat()
+        case str():
+            return quoted(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+    raise TypeError(type(value).__name__)
+
+
+_CELLS = frozenset({".csv", ".tsv", ".txt"})  # files in which an empty text is a missing value
+
+
+def problem(
+    column: str, said: object, keys: Iterable[str], section: str, files: Iterable[str]
+) -> tuple[str, str] | None:
+    """What is wrong with the domain of a column as a TOML file states it, and how it is written; None if nothing is."""
+    name = column if column.isidentifier() else quoted(column)
+    listed = said.get("categories") if isinstance(said, Mapping) else said
+    if isinstance(said, list) and len(said) == 2 and all(map(_is_number, said)):
+        return "could be bounds or categories", f"{name} = {{ bounds = {said} }}, or {{ categories = {said} }}"
+    if column in keys and not isinstance(said, list | Mapping):
+        return "is no column of the table", f"move it above [{section}.domains]"
+    if isinstance(listed, list) and "" in listed and any(Path(file).suffix.lower() in _CELLS for file in files):
+        told = "leave it out: rows without a value are in no group, and WHERE … IS NULL counts them"
+        return "lists an empty text, and an empty cell of a CSV file is a missing value", told
+    bounds = said.get("bounds") if isinstance(said, Mapping) else None
+    return None if not isinstance(bounds, list) else _of_bounds(name, bounds)
+
+
+def _of_bounds(name: str, bounds: list[Any]) -> tuple[str, str] | None:
+    if bounds and all(isinstance(end, bool) for end in bounds):
+        return "has true and false as bounds", f"{name} = [true, false]"
+    if not bounds or not all(isinstance(end, str) for end in bounds):
+        return None
+    with suppress(InvalidParameter):
+        for end in bounds:
+            rational("bounds", end)
+        numbers = ", ".join(bounds)
+        return "has texts as bounds", f"numbers have no quotes: {name} = {{ bounds = [{numbers}] }}"
+    with suppress(ValueError):
+        for end in bounds:
+            dt.datetime.fromisoformat(end)
+        return None
+    return "has texts as bounds", f"dates are written {name} = {{ bounds = [2025-01-01, 2025-12-31] }}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+FILL_IN = "FILL IN"  # what a draft says where the custodian has to fill in a value
+SERVER = "server"  # the section about the service, which describes no session
+_TABLES = frozenset({".csv", ".tsv", ".parquet"})  # files that describe no session
+_REQUIRED = ("source", "unit", "budget")
+_PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
+_TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
+_NUMBERS = ("groups_per_person", "rows_per_group", "failures", "threads", "seconds")
+_KNOWN = ("source", "budget", "domains", "public", "rows_per_person", "appended", *_TEXTS, *_NUMBERS)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One section of a TOML file: the name of a session, and the arguments of `gt.protect`."""
+
+    file: Path
+    name: str
+    said: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        said = {key: safe_text(value) for key, value in self.said.items()}
+        return f"Configuration(file={self.file!r}, name={self.name!r}, said={said!r})"
+
+    @property
+    def ledger(self) -> str | None:
+        """Where the section keeps its ledger, if it says so."""
+        found: str | None = self.said.get("ledger")
+        return found
+
+    @property
+    def mark(self) -> str | None:
+        """Where the section keeps the ledger's mark, if it says so."""
+        found: str | None = self.said.get("mark")
+        return found
+
+    def require_one_budget(self) -> None:
+        """Refuse a second ledger if there is one beside the table already."""
+        if "owner_confirms" in self.said:
+            return
+        require_no_other_ledger(files_of(self.said["source"]), self.ledger, section=self.name, configuration=self.file)
+
+    def open(self, **instead: Any) -> Session:
+        """Open the session; `instead` overrides what the file says."""
+        told = {**self.said, **instead}
+        if "ledger" not in instead:
+            self.require_one_budget()
+        if told.get("ledger") == MEMORY:
+            told["mark"] = None
+        if told["unit"] == ROW:
+            told["unit"] = WORD_FOR_ROWS
+        try:
+            return protect(told.pop("source"), name=self.name, **told)
+        except GiveOrTakeError as error:
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
+            raise
+
+
+def from_toml(path: str | Path, name: str | None = None) -> Session:
+    """The session that a section of a TOML file describes; `name` says which, if there are several.
+
+    Paths in the file are relative to the file. Unknown keys are refused, never skipped.
+    """
+    return chosen(configurations(path), name).open()
+
+
+def chosen(found: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
+    """The configuration of that name, or the only one."""
+    file = next(iter(found.values())).file
+    if name is None and len(found) > 1:
+        raise InvalidParameter(
+            called, None, f"is missing: {file} describes several tables", hint=f"one of {', '.join(found)}"
+        )
+    if name is not None and name not in found:
+        raise InvalidParameter(called, name, f"is not a section of {file}", hint=f"it has {', '.join(found)}")
+    return next(iter(found.values())) if name is None else found[name]
+
+
+def configurations(path: str | Path) -> dict[str, Configuration]:
+    """Every section of a TOML file, checked; no table is opened."""
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        if file.suffix.lower() in _TABLES:
+            about = f"`giveortake init {file}` writes a TOML file about it"
+            raise InvalidParameter("file", file.name, "is a table, and no TOML file", hint=about) from None
+        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_mended(file, error)) from None
+    sections = {name: section for name, section in content.items() if name != SERVER}
+    if not sections:
+        raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
+    return {name: _configuration(file, name, section) for name, section in sections.items()}
+
+
+def _mended(file: Path, error: ValueError) -> str:
+    """What may be wrong with the line at which a file stops to be TOML."""
+    place = re.search(r"at line (\d+)", str(error))
+    if place is None:
+        return _EXAMPLE
+    line = file.read_text(encoding="utf-8").splitlines()[int(place[1]) - 1].strip()
+    if FILL_IN in line:
+        return f"{safe_text(line)} still has to be filled in, or begins with #"
+    name, sign, _ = line.partition("=")
+    if sign and " " in name.strip():
+        return f"a name with blanks stands in quotes: {quoted(name.strip())} = …"
+    return f"line {place[1]} is {safe_text(line)}; {_EXAMPLE}"
+
+
+def _configuration(file: Path, name: str, section: object) -> Configuration:
+    where = _Place(file, name)
+    if not isinstance(section, Mapping):
+        raise where.refusal(None, section, "stands outside any section", hint=f"begin with [{_example(name)}]")
+    where.require_known("", section, _KNOWN)
+    where.require_filled_in(section)
+    for key in _REQUIRED:
+        if key not in section:
+            raise where.refusal(key, None, "is missing", hint=_MISSING[key])
+    said: dict[str, Any] = {
+        "source": _source(where, section["source"]),
+        "budget": _budget(where, section["budget"]),
+    }
+    for key in _TEXTS:
+        if key in section:
+            said[key] = where.text(key, section[key])
+    for key in _NUMBERS:
+        if key in section:
+            said[key] = where.number(key, section[key])
+    said |= _appended(where, section)
+    said |= _rows_per_person(where, section)
+    said["unit"] = unit_said(said["unit"])
+    if "ledger" in said:
+        said["ledger"] = _ledger(file, said["ledger"])
+    for key in ("spool", "mark"):
+        if key in said:
+            said[key] = beside(file, said[key])
+    if "domains" in section:
+        said["domains"] = _domains(where, section["domains"], files_of(said["source"]))
+    if "public" in section:
+        listed = where.table("public", section["public"])
+        said["public"] = {
+            each: beside(file, where.text(f"public.{each}", value, hint='public = { regions = "regions.csv" }'))
+            for each, value in listed.items()
+        }
+    return Configuration(file, name, said)
+
+
+def _appended(where: _Place, section: Mapping[str, Any]) -> dict[str, bool]:
+    value = section.get("appended", False)
+    if not isinstance(value, bool):
+        raise where.refusal("appended", value, "is neither true nor false", hint="appended = true")
+    return {"appended": True} if value else {}
+
+
+def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The cap on rows per person, if stated: one number for all tables, or one for each."""
+    value = section.get("rows_per_person")
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        return {"rows_per_person": where.number("rows_per_person", value)}
+    numbers = {name: where.number(f"rows_per_person.{name}", each) for name, each in value.items()}
+    return {"rows_per_person": numbers}
+
+
+def unit_said(text: str) -> Unit:
+    """The unit that a text names: `gt.ROW` for exactly "row", else the column that names a person."""
+    return ROW if text == WORD_FOR_ROWS else unit(text)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A section of a file, to name it in errors."""
+
+    file: Path
+    section: str
+
+    def refusal(self, key: str | None, value: object, problem: str, *, hint: str | None = None) -> InvalidParameter:
+        named = f"[{self.section}] {key}" if key is not None else self.section
+        return InvalidParameter(f"{self.file}: {named}", value, problem, hint=hint)
+
+    def require_known(self, inside: str, found: Mapping[str, Any], known: Iterable[str]) -> None:
+        listed = list(known)
+        for key in found:
+            if key not in listed:
+                raise self.refusal(
+                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
+                )
+
+    def require_filled_in(self, found: Mapping[str, Any], inside: str = "") -> None:
+        for key, value in found.items():
+            if isinstance(value, Mapping):
+                self.require_filled_in(value, f"{inside}{key}.")
+            elif value == FILL_IN:
+                raise self.refusal(
+                    f"{inside}{key}", value, "still has to be filled in", hint=_MISSING.get(inside[:-1] or key)
+                )
+
+    def text(self, key: str, value: object, *, hint: str | None = None) -> str:
+        if isinstance(value, str) and value:
+            return value
+        raise self.refusal(key, value, "is not a text", hint=hint or f'{key} = "…"')
+
+    def number(self, key: str, value: object) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        raise self.refusal(key, value, "is not a number", hint=f"{key} = 3")
+
+    def table(self, key: str, value: object) -> Mapping[str, Any]:
+        if isinstance(value, Mapping):
+            return value
+        raise self.refusal(key, value, "is not a table", hint=f"write a section [{self.section}.{key}]")
+
+
+def _source(where: _Place, value: object) -> Any:
+    hint = 'source = "trips.parquet", a list of Parquet files, or { trips = "trips.csv", people = "people.csv" }'
+    if isinstance(value, Mapping) and value:
+        return {name: _source(where, each) for name, each in value.items()}
+    if isinstance(value, list) and value:
+        return [beside(where.file, where.text("source", each, hint=hint)) for each in value]
+    return beside(where.file, where.text("source", value, hint=hint))
+
+
+def _ledger(file: Path, text: str) -> str:
+    return text if text == MEMORY else beside(file, text)
+
+
+def _budget(where: _Place, value: object) -> Guarantee:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        value = {"epsilon": value}
+    if not isinstance(value, Mapping):
+        raise where.refusal("budget", value, "is not a budget", hint=_MISSING["budget"])
+    where.require_known("budget.", value, ("epsilon", "delta", "rho", "mu"))
+    try:
+        return budget_said(value)
+    except InvalidParameter as error:
+        raise where.refusal("budget", dict(value), f"is refused: {error.message}", hint=_MISSING["budget"]) from None
+
+
+def budget_said(value: Mapping[str, Any]) -> Guarantee:
+    """The promise that `epsilon` (with `delta`), `rho` or `mu` state.
+
+    >>> budget_said({"epsilon": "1", "delta": "1e-8"})
+    ApproxDP('1', '1e-8')
+    """
+    named = sorted(value)
+    if named == ["epsilon"]:
+        return PureDP(positive("epsilon", value["epsilon"]))
+    if named == ["delta", "epsilon"]:
+        return ApproxDP(positive("epsilon", value["epsilon"]), positive("delta", value["delta"]))
+    if named == ["rho"]:
+        return ZCDP(positive("rho", value["rho"]))
+    if named == ["mu"]:
+        return GaussianDP(positive("mu", value["mu"]))
+    hint = "epsilon, epsilon and delta, rho, or mu"
+    raise InvalidParameter("budget", dict(value), "does not state exactly one promise", hint=hint)
+
+
+def _domains(where: _Place, value: object, files: list[str]) -> dict[str, Any]:
+    """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
+    found = dict(where.table("domains", value))
+    for column, said in found.items():
+        if (refused := problem(column, said, _KNOWN, where.section, files)) is not None:
+            raise where.refusal(f"domains.{column}", said, refused[0], hint=refused[1])
+    return found
+
+
+def in_toml(hint: str | None) -> str | None:
+    """A hint in the words of a TOML file, where it was one in Python's.
+
+    >>> in_toml("if every row is somebody else, unit=gt.ROW")
+    'if every row is somebody else, unit = "row"'
+    >>> in_toml('name="o_2", population="people of o"')
+    'rename the section to [o_2] and add population = "people of o"'
+    >>> in_toml(Advice("{population} says so", population="people of o")).on("command")
+    'population = "people of o" says so'
+    """
+    if isinstance(hint, Advice):
+        return hint.rewritten(
+            lambda said: _OPTION.sub(lambda found: f"{found[1].replace('-', '_')} = {found[2]}", said)
+        )
+    if hint is None:
+        return None
+    for python, toml in _TOML_OF.items():
+        hint = hint.replace(python, toml)
+    hint = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: { bounds = [\1, \2] }", hint)
+    return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
+
+
+def _example(name: str) -> str:
+    return "trips" if name in _KNOWN else name
+
+
+_OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead
+_EXAMPLE = "`giveortake init trips.csv` writes a file to begin with"
+_TOML_OF = {
+    "unit=gt.ROW": 'unit = "row"',
+    '(0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}': (
+        '{ bounds = [0, 500] }, categories ["north", "south"], or { bounds = [0, 500], nullable = false }'
+    ),
+    '(date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")': "{ bounds = [2024-01-01, 2024-12-31] }",
+    "numbers have numbers as bounds: (0, 500)": "numbers have numbers as bounds: { bounds = [0, 500] }",
+    "pass a larger memory=": 'allow more, such as memory = "4GB"',
+}
+_MISSING = {
+    "source": 'source = "trips.parquet"',
+    "unit": 'unit = "user_id", the column that names a person; or unit = "row"',
+    "budget": 'budget = { epsilon = "1" }, { epsilon = "1", delta = "1e-8" }, { rho = "0.1" } or { mu = "1" }',
+}

@@ -1,0 +1,275 @@
+"""Clusters by a few of Lloyd's steps: each adds up the rows nearest to each centre, with noise.
+
+Guarantee: one sum of vectors for means and deviations, from which centres start, and one in each step, each μ-GDP for
+its part of μ², so that together they are μ-GDP, however the later ones depend on the earlier [DRS22]. A row adds 1 and
+its columns, each between -1 and 1, in the cells of one cluster: for d features its vector has length √(1 + d) at most.
+A person's vectors are added up, and cut once, at `clip` times that. Where centres start comes from what was released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+
+import numpy as np
+
+from giveortake.engines import Component, KeyColumn
+from giveortake.errors import InvalidParameter, no_attribute
+from giveortake.exact import whole
+from giveortake.learn.base import Learner, Model, Task
+from giveortake.learn.features import (
+    Feature,
+    ScaledNumber,
+    complete_and_declared,
+    encoded,
+    feature_from_json,
+    features_of,
+    standardisation_of,
+    standardisation_sum,
+    weighted,
+)
+from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
+from giveortake.plan import Call, ColumnReference, Derive, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines import VectorSum
+    from giveortake.exact import Number
+    from giveortake.learn.base import Ground
+    from giveortake.learn.features import Standardisation
+    from giveortake.learn.noisy_sums import Passes
+    from giveortake.plan import Expression, Relation
+    from giveortake.privacy import Guarantee
+    from giveortake.session.learning_data import LearningData
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+STEPS = 5
+MOST_CLUSTERS = 50
+_SPREAD = 1.5  # deviations from the mean between which centres start
+_SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to exceed
+
+
+@final
+class KMeansTask(Task):
+    """The fit of clusters: find where to start, and take Lloyd's steps."""
+
+    stored_name: ClassVar[str] = "KMeansTask"
+
+    def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
+        self.ground, self.features, self.clusters = ground, features, clusters
+        self.columns = [column for feature in features for column in feature.design()]
+        steps = {f"clusters {place + 1}": Fraction(9, 10) / STEPS for place in range(STEPS)}
+        self.shares = {"standardisation": Fraction(1, 10), **steps}
+
+    def known(self) -> list[VectorSum]:
+        thirds = np.full((self.clusters, len(self.columns)), 1 / 3)
+        return [standardisation_sum(self.ground, self.features)] + [self.members(thirds)] * STEPS
+
+    def names(self) -> dict[str, Any]:
+        return {"features": [each.to_json() for each in self.features], "clusters": self.clusters, "steps": STEPS}
+
+    def words(self) -> str:
+        return f"{self.clusters} clusters by {', '.join(each.name for each in self.features)}"
+
+    def members(self, centres: Reals) -> VectorSum:
+        """The number of rows nearest to each centre, and the sums of their columns."""
+        longest = math.sqrt(1 + len(self.features))
+        steps = steps_for(longest, self.ground.rows, factors=1)
+        values = [one(steps=steps), *(value(each.expression, each.low, steps=steps) for each in self.columns)]
+        components = [Component((place,), (0,)) for place in range(len(values))]
+        rows, nearest = self._nearest(centres)
+        keys = [KeyColumn("cluster", nearest, tuple(range(self.clusters)))]
+        return vector_sum(rows, values, components, self.ground.rows, keys=keys, longest=longest)
+
+    def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
+        """Rows with a score x·c − ‖c‖²/2 for each centre c, and the place of the greatest score."""
+        kept = [(each.name, ColumnReference(each.name)) for each in self.features]
+        stem = "near"
+        while any(name.startswith(stem) for name in self.ground.relation.schema):
+            stem += "_"
+        said = [
+            (f"{stem} {place}", weighted(self.features, np.concatenate([[-float(each @ each) / 2], each])))
+            for place, each in enumerate(centres)
+        ]
+        rows = Derive(self.ground.relation, (*kept, *said))
+        near = [ColumnReference(name) for name, _ in said]
+        most = near[0] if len(near) == 1 else Call("greatest", tuple(near))
+        rows = Derive(rows, (*kept, *((each.name, each) for each in near), (stem, most)))
+        branches = [
+            part
+            for place, each in enumerate(near)
+            for part in (Call("eq", (each, ColumnReference(stem))), Literal(place))
+        ]
+        return rows, Call("case", (*branches, Literal(0)))
+
+    def learn(self, passes: Passes) -> ClusterModel:
+        name, share = next(iter(self.shares.items()))
+        usual = standardisation_of(
+            passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
+        )
+        low = np.array([each.low for each in self.columns], dtype=float)
+        moved, centres = 0, np.zeros((0, len(self.columns)))
+        for moved in range(self.clusters):
+            centres = np.vstack([centres, _start(usual, moved)])
+        centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
+        for name, share in list(self.shares.items())[1:]:
+            made = passes.add_up(name, self.members(centres), share)
+            counts = made.cells(0)
+            sums = np.array([made.cells(place) for place in range(1, 1 + len(self.columns))]).T
+            seen = counts > _SEEN * made.deviation()
+            centres = centres.copy()
+            centres[seen] = sums[seen] / counts[seen, None]
+            largest = centres[int(np.argmax(counts))].copy()
+            for place in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
+                moved += 1  # a centre without rows is moved near the one that has most
+                centres[place] = largest + (_start(usual, moved) - usual.mean) / 2
+            centres = _short(np.clip(centres, low, 1))
+        return ClusterModel(self.features, centres, np.maximum(counts, 0))
+
+
+def _start(usual: Standardisation, place: int) -> Reals:
+    """The place-th of a fixed sequence of points that lie evenly around the mean."""
+    count = len(usual.mean)
+    root = 2.0
+    for _ in range(40):
+        root = (1 + root) ** (1 / (count + 1))
+    even = (0.5 + (place + 1) * root ** -np.arange(1, count + 1)) % 1
+    return np.asarray(usual.mean + _SPREAD * usual.deviation * (2 * even - 1))
+
+
+def _short(numbers: Reals) -> Reals:
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterModel(Model):
+    """Centres in columns between -1 and 1 (0 and 1 for categories), and about how many rows are nearest to each."""
+
+    features: tuple[Feature, ...]
+    centres: Reals
+    counts: Reals
+
+    def distances(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        """How far public rows are from each centre."""
+        rows = encoded(columns, self.features)
+        squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ self.centres.T + (self.centres**2).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(squares, 0)))
+
+    def own_units(self) -> Reals:
+        """Centres in the columns' own units."""
+        found, place = self.centres.copy(), 0
+        for feature in self.features:
+            if isinstance(feature, ScaledNumber):
+                low, high = float(feature.low), float(feature.high)
+                found[:, place] = (found[:, place] + 1) / 2 * (high - low) + low
+            place += len(feature.design())
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        features = [each.to_json() for each in self.features]
+        return {"features": features, "centres": self.centres.tolist(), "counts": self.counts.tolist()}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> ClusterModel:
+        features = tuple(feature_from_json(each) for each in content["features"])
+        return cls(features, *(np.asarray(content[name], dtype=np.float64) for name in ("centres", "counts")))
+
+
+class KMeans(Learner):
+    """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
+
+    `n_clusters` is how many are looked for; a centre that no row is near has a count of about zero.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.KMeans(features=["age", "weight"], n_clusters=2, epsilon=1, delta="1e-7").fit(s)
+    >>> model.cluster_centers_.shape
+    (2, 2)
+    """
+
+    stored_name: ClassVar[str] = "KMeans"
+    made: ClassVar[type[Model]] = ClusterModel
+    written: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
+    kind: ClassVar[str] = "clusterer"
+    model_: ClusterModel
+
+    def __init__(
+        self,
+        *,
+        target: None = None,
+        features: Sequence[str] | None = None,
+        n_clusters: int = 5,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        n: int | None = None,
+        domains: Mapping[str, Any] | None = None,
+        budget: Guarantee | None = None,
+    ) -> None:
+        self.target, self.features, self.n_clusters = target, features, n_clusters
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.n, self.domains, self.budget = clip, n, domains, budget
+
+    def _task(self, data: LearningData) -> KMeansTask:
+        if self.target is not None:
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
+            raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
+        features = features_of(data.schema, self.features)
+        ground = self._ground(data, complete_and_declared(data.schema, features))
+        return KMeansTask(ground, features, self.n_clusters)
+
+    def predict(self, rows: Any) -> npt.NDArray[np.int64]:
+        """The place of the nearest centre of each public row."""
+        return np.asarray(self.transform(rows).argmin(axis=1))
+
+    def transform(self, rows: Any) -> Reals:
+        """How far public rows are from each centre, in columns between -1 and 1."""
+        model: ClusterModel = self._require_fitted()
+        return model.distances(self._public(rows, [each.name for each in model.features]))
+
+    def fit_predict(self, rows: Any, y: Any = None) -> npt.NDArray[np.int64]:
+        """Fit to rows that you hold yourself, and say which centre each is nearest to."""
+        return self.fit(rows, y).predict(rows)
+
+    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
+        """Fit to rows that you hold yourself, and say how far they are from each centre."""
+        return self.fit(rows, y).transform(rows)
+
+    def score(self, rows: Any, y: Any = None) -> float:
+        """Minus the sum of squared distances of public rows from their centres."""
+        return -float((self.transform(rows).min(axis=1) ** 2).sum())
+
+    @property
+    def cluster_centers_(self) -> Reals:
+        """The centres, in the columns' own units."""
+        model: ClusterModel = self._require_fitted()
+        return model.own_units()
+
+    @property
+    def labels_(self) -> None:
+        """Never told: these are the clusters of protected rows."""
+        raise no_attribute(self, "labels_", "they would tell of every row; predict(rows) labels public rows")
+
+    @property
+    def inertia_(self) -> None:
+        """Not released."""
+        raise no_attribute(self, "inertia_", "it was not released; -score(rows) is that of public rows")
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        rows = ", ".join(f"{each:,.0f}" for each in self.model_.counts)
+        by_row = self.provenance_.guarantee.unit.column is None
+        clipped = "" if by_row else "; counted with the clip, so too low where people have many rows"
+        return (("rows near each centre", f"about {rows}{clipped}"),)

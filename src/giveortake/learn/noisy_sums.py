@@ -1,0 +1,232 @@
+"""Passes over the rows: noisy sums of vectors on a lattice, at shares of one charge.
+
+Numbers of a row as whole steps, and the vectors that learners add up.
+
+The passes of a fit over the rows: each is a sum of vectors with noise, at a share of one charge.
+
+A fit that was interrupted goes on: passes that were drawn before are read, by their names, and not drawn again.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake import exact
+from giveortake.engines import Component, Quantum, Summand, VectorSum
+from giveortake.engines.questions import LONGEST
+from giveortake.errors import LedgerDamaged, QueryRefused
+from giveortake.mechanisms.vectors import VectorNoise
+from giveortake.plan import Literal
+from giveortake.session.runs import NoisyVector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines import KeyColumn
+    from giveortake.plan import Expression, Relation
+    from giveortake.session.runs import AdaptiveRun, RunRequest
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+STEPS = 1 << 10  # of 1
+GRAIN = 1 << 20  # parts of 1 to which released numbers are rounded before the next pass is made of them
+_FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
+
+
+def value(
+    expression: Expression, low: float | Fraction = -1, high: float | Fraction = 1, steps: int = STEPS
+) -> Summand:
+    """A number between two bounds, in `steps` steps for 1. Numbers outside are moved to the bounds."""
+    return Summand("sum", expression, Quantum(Fraction(1, steps), Fraction(low), Fraction(high)))
+
+
+def one(weight: float = 1, steps: int = STEPS) -> Summand:
+    """The same number for each row, to count rows or for an intercept."""
+    return value(Literal(Fraction(weight)), 0, weight, steps)
+
+
+def gram(count: int) -> tuple[Component, ...]:
+    """All products of two of `count` values, on and above the diagonal."""
+    pairs = [(first, second) for first in range(count) for second in range(first, count)]
+    return tuple(Component(pair, weight=1 if pair[0] == pair[1] else 2) for pair in pairs)
+
+
+def vector_sum(
+    relation: Relation,
+    values: Sequence[Summand],
+    components: Sequence[Component],
+    rows: int,
+    *,
+    keys: Sequence[KeyColumn] = (),
+    longest: float | None = None,
+) -> VectorSum:
+    """A sum of vectors, to which a unit adds at most as much as `rows` of the longest rows.
+
+    `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
+    bounds of its values alone say; what is longer is cut.
+    """
+    made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
+    unit = math.isqrt(made.longest_row - 1) + 1
+    if longest is not None:
+        unit = min(unit, math.ceil(longest * max(_steps_of(made, each) for each in components)))
+    try:
+        return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
+    except QueryRefused as refusal:
+        raise QueryRefused(str(refusal), hint="let fewer rows of a person count, or take fewer features") from None
+
+
+def gram_sum(
+    relation: Relation, values: Sequence[tuple[Expression, float, float]], rows: int, *, longest: float
+) -> VectorSum:
+    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or is cut to it.
+
+    Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
+    """
+    steps = steps_for(longest, rows, factors=2)
+    summands = [value(expression, low, high, steps) for expression, low, high in values]
+    return vector_sum(relation, summands, gram(len(summands)), rows, longest=longest)
+
+
+def steps_for(longest: float, rows: int, *, factors: int, most: int | None = None) -> int:
+    """How many steps 1 has, so that products of `factors` values in `rows` rows are no longer than engines take."""
+    steps = most or STEPS
+    while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
+        steps //= 2
+    return steps
+
+
+def lattice_of(asked: VectorSum) -> list[Any]:
+    """The lattice of a sum, as ledgers keep it: its bound, its number of cells, and the steps and bounds of its values.
+
+    Integers that were kept mean nothing on another lattice.
+    """
+    quanta = [each.quantum for each in asked.values if each.quantum is not None]
+    values = [[str(each.granularity), str(each.low), str(each.high)] for each in quanta]
+    return [asked.bound, asked.size, values]
+
+
+def _steps_of(asked: VectorSum, component: Component) -> Fraction:
+    """How many steps of a component make 1."""
+    quanta = [asked.values[place].quantum for place in component.factors]
+    return math.prod((1 / quantum.granularity for quantum in quanta if quantum is not None), start=Fraction(1))
+
+
+_STANDS_OUT = 6.0  # deviations, which noise alone reaches once in 500 million sums
+_SLACK = 1 - Fraction(1, 1 << 30)  # so that rounded prices of all passes stay within the charge
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """A released sum in whole numbers: each component's cells, and the deviation of their noise."""
+
+    asked: VectorSum
+    name: str
+    steps: npt.NDArray[Any]
+    sigma: Fraction
+    mu: Fraction
+
+    def cells(self, place: int) -> Reals:
+        """The cells of one component."""
+        start = self.asked.offsets()[place]
+        return np.asarray(self.steps[start : start + self.asked.sizes[place]].astype(np.float64) * self._unit(place))
+
+    def deviation(self, place: int = 0) -> float:
+        """The deviation of the noise of each cell of a component, rounding to whole steps included."""
+        blocks = tuple(zip(self.asked.sizes, (each.weight for each in self.asked.components), strict=True))
+        noise = VectorNoise(self.sigma, blocks).deviation(self.asked.components[place].weight)
+        return float(np.sqrt(float(noise) ** 2 + 1 / 12) * self._unit(place))
+
+    def greatest(self) -> float:
+        """How many deviations of its noise the greatest cell is away from zero."""
+        places = range(len(self.asked.components))
+        return max(float(np.abs(self.cells(place)).max(initial=0.0)) / self.deviation(place) for place in places)
+
+    def matrix(self) -> Reals:
+        """The symmetric matrix of a sum of all products."""
+        count = len(self.asked.values)
+        upper = np.zeros((count, count))
+        upper[np.triu_indices(count)] = [self.cells(place)[0] for place in range(len(self.asked.components))]
+        return np.asarray(upper + np.triu(upper, 1).T)
+
+    def _unit(self, place: int) -> float:
+        """What one step is worth: the product of the factors' steps."""
+        found = Fraction(1)
+        for factor in self.asked.components[place].factors:
+            quantum = self.asked.values[factor].quantum
+            assert quantum is not None  # noqa: S101 (values have one)
+            found *= quantum.granularity
+        return float(found)
+
+
+@final
+class Passes:
+    """The passes of one fit, in order. `released` are those made so far."""
+
+    def __init__(self, run: AdaptiveRun, mu: Fraction) -> None:
+        self._run, self._mu = run, mu
+        self._kept = list(run.steps)
+        self.released: list[Released] = []
+        self.notes: list[str] = []  # what a fit says of itself
+
+    @property
+    def charged(self) -> bool:
+        """Whether this fit was charged now, not before."""
+        return self._run.charged
+
+    @property
+    def release_id(self) -> str:
+        """The id of the fit in the ledger."""
+        return self._run.id
+
+    def add_up(self, name: str, asked: VectorSum, share: Fraction) -> Released:
+        """Release a sum with noise, for the part `share` of μ². Shares of all passes add up to at most 1."""
+        mu = exact.sqrt_down(self._mu**2 * share * _SLACK)
+        place = len(self.released)
+        if place < len(self._kept):
+            step = self._kept[place]
+            if not isinstance(step, NoisyVector) or step.name != name or len(step.steps) != asked.size:
+                raise LedgerDamaged("a fit that was kept has other passes than this one")
+        else:
+            step = self._run.add_up(name, asked, mu)
+        made = Released(asked, name, step.steps, step.sigma, mu)
+        self.released.append(made)
+        return made
+
+    def remarks(self) -> tuple[str, ...]:
+        """A warning if no released sum of the first pass stands out from its noise; this is post-processing."""
+        if not self.released or self.released[0].greatest() >= _STANDS_OUT:
+            return tuple(self.notes)
+        return (
+            "worthless: no sum of the first pass stands out from its noise, so the model tells nothing of the rows",
+        )
+
+
+def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
+    """The greatest deviation of the noise in a sum, in rows' worth, if the sum gets the part `share` of μ²."""
+    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
+    changed = request.promise.neighbours == "change-one"
+    sigma = exact.sqrt_up(Fraction(asked.moved_squared(changed=changed))) / mu
+    made = Released(asked, "", np.zeros(0), sigma, mu)
+    return max(made.deviation(place) for place in range(len(asked.components)))
+
+
+@contextmanager
+def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
+    """Charge, let the fit make its passes, and settle what it drew as its answer."""
+    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    with request.begin(key) as run:
+        made = Passes(run, request.mu)
+        yield made
+        if not run.is_settled:
+            run.settle()

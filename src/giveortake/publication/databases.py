@@ -1,0 +1,307 @@
+"""Releases in a schema of a DuckDB file or of a PostgreSQL database.
+
+Writing releases into a schema of a database: all of them or nothing.
+
+Publishing into a schema of a DuckDB file.
+
+Publishing into a schema of a PostgreSQL database.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.engines.duckdb.tables import open_database
+from giveortake.engines.sql.dialect import single_quoted
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, extra, safe_text
+from giveortake.publication.tables import CATALOGUE, catalogue, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+    from psycopg import Connection
+
+    from giveortake.answers import Answer
+    from giveortake.answers.column import Kind, Value
+    from giveortake.publication.tables import LeftOut, PublishedTable
+
+
+MARK = "published by giveortake"  # the last line of the comment of every table that is ours to replace
+ABOUT = "What was released, the promise that came with it, and where its numbers are."
+_MIXED = "has a table of that name that giveortake did not publish; nothing was written"
+
+
+class Target(ABC):
+    """A schema of a database, inside one transaction."""
+
+    place: str
+
+    @abstractmethod
+    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        """The tables that are there: the names and types of their columns, and their comments."""
+
+    @abstractmethod
+    def types(self, table: Answer) -> list[tuple[str, str]]:
+        """The names and types of the columns that a table will have."""
+
+    @abstractmethod
+    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Create an empty table."""
+
+    @abstractmethod
+    def empty(self, name: str) -> None:
+        """Delete the rows of a table: what others have built on it stays."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Delete a table."""
+
+    @abstractmethod
+    def fill(self, name: str, table: Answer) -> None:
+        """Add the rows of a table."""
+
+    @abstractmethod
+    def forget(self, release_ids: Sequence[str]) -> None:
+        """Delete the rows of the catalogue about some releases."""
+
+    @abstractmethod
+    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Put comments on a table and its columns."""
+
+
+def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> None:
+    """Write tables and the catalogue into a schema. Published tables of the same name are replaced, others never."""
+    held = target.held()
+    for name in (CATALOGUE, *(each.name for each in tables)):
+        if name in held and not held[name][1].endswith(MARK):
+            raise InvalidParameter(
+                "to", safe_text(target.place), f"{_MIXED}: {name}", hint='schema="answers", one of its own'
+            )
+    for each in tables:
+        columns = target.types(each.table)
+        if each.name in held and held[each.name][0] == columns:
+            target.empty(each.name)
+        else:
+            if each.name in held:
+                target.drop(each.name)
+            target.create(each.name, columns)
+        target.fill(each.name, each.table)
+        target.comment(each.name, f"{each.comment}\n{MARK}", each.comments)
+    listed, comments = catalogue(tables, left)
+    if CATALOGUE in held:
+        target.forget([*(each.record.id for each in tables), *(each.release_id for each in left)])
+    else:
+        target.create(CATALOGUE, target.types(listed))
+    target.fill(CATALOGUE, listed)
+    target.comment(CATALOGUE, f"{ABOUT}\n{MARK}", comments)
+
+
+@contextmanager
+def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
+    """Open a schema of a file, in one transaction. A file that holds anything but publications is refused."""
+    import duckdb  # noqa: PLC0415 (heavy)
+
+    before = path.exists()
+    try:
+        with open_database(file=path) as connection:
+            connection.execute("BEGIN")
+            target = _DuckDBSchema(connection, schema, str(path))
+            if before:
+                _require_ours(connection, path)
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
+            yield target
+            connection.execute("COMMIT")
+    except (duckdb.IOException, duckdb.CatalogException, duckdb.DependencyException) as error:
+        problem = type(error).__name__.removesuffix("Exception")
+        raise InvalidParameter(
+            "to",
+            str(path),
+            f"cannot be written ({problem}); nothing was changed",
+            hint="is it a DuckDB file that no other program has open, in a folder that exists?",
+        ) from None
+
+
+def _require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a file with tables that we did not publish: a protected table may lie in a DuckDB file."""
+    comments = connection.execute("SELECT comment FROM duckdb_tables() WHERE NOT internal").fetchall()
+    if not all((comment or "").endswith(MARK) for (comment,) in comments):
+        raise InvalidParameter(
+            "to", str(path), "holds tables that were not published by giveortake", hint="name a file of its own"
+        )
+
+
+@final
+class _DuckDBSchema(Target):
+    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: str, place: str) -> None:
+        self._connection = connection
+        self._schema = schema
+        self.place = place
+
+    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        tables = "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = ?"
+        found = self._connection.execute(tables, [self._schema]).fetchall()
+        columns = (
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
+            "ORDER BY column_index"
+        )
+        return {
+            name: (self._connection.execute(columns, [self._schema, name]).fetchall(), comment or "")
+            for name, comment in found
+        }
+
+    def types(self, table: Answer) -> list[tuple[str, str]]:
+        self._connection.register("published_now", table)
+        found = self._connection.execute("DESCRIBE SELECT * FROM published_now").fetchall()
+        self._connection.unregister("published_now")
+        return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in found]
+
+    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
+        self._connection.execute(f"CREATE TABLE {self._named(name)} ({listed})")
+
+    def empty(self, name: str) -> None:
+        self._connection.execute(f"DELETE FROM {self._named(name)}")  # noqa: S608 (a quoted name)
+
+    def drop(self, name: str) -> None:
+        self._connection.execute(f"DROP TABLE {self._named(name)}")
+
+    def fill(self, name: str, table: Answer) -> None:
+        self._connection.register("published_now", table)
+        self._connection.execute(f"INSERT INTO {self._named(name)} SELECT * FROM published_now")  # noqa: S608 (as above)
+        self._connection.unregister("published_now")
+
+    def forget(self, release_ids: Sequence[str]) -> None:
+        statement = f"DELETE FROM {self._named(CATALOGUE)} WHERE release_id = ?"  # noqa: S608 (as above)
+        if release_ids:
+            self._connection.executemany(statement, [[each] for each in dict.fromkeys(release_ids)])
+
+    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
+        self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(said)}")
+        for column, words in columns:
+            self._connection.execute(
+                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(words)}"
+            )
+
+    def _named(self, name: str) -> str:
+        return f"{quoted(self._schema)}.{quoted(name)}"
+
+
+_TYPES: dict[Kind, str] = {
+    "integer": "bigint",
+    "float": "double precision",
+    "text": "text",
+    "truth": "boolean",
+    "date": "date",
+    "time": "timestamp without time zone",
+    "decimal": "numeric",
+    "nothing": "text",
+}
+_HELD = """
+SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''),
+       coalesce(array_agg(a.attname ORDER BY a.attnum) FILTER (WHERE a.attnum > 0 AND NOT a.attisdropped), '{}'),
+       coalesce(array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY a.attnum)
+                FILTER (WHERE a.attnum > 0 AND NOT a.attisdropped), '{}')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE n.nspname = %s AND c.relkind IN ('r', 'v', 'm', 'p', 'f', 'S') GROUP BY c.oid, c.relname
+"""
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # functions of others, which fit better, are not found
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('giveortake publication ' || %s, 0))"
+
+
+@contextmanager
+def postgres_schema(address: str, schema: str) -> Iterator[Target]:
+    """Open a schema of a database, in one transaction, which waits for any other that publishes there."""
+    try:
+        import psycopg  # noqa: PLC0415 (heavy)
+        from psycopg import sql  # noqa: PLC0415 (heavy)
+    except ImportError:
+        raise NotFound("PostgreSQL needs psycopg", hint=extra("postgres")) from None
+    try:
+        with psycopg.connect(address) as connection:
+            connection.execute(_PINNED)
+            connection.execute(_ONE_AT_A_TIME, [schema])
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+            yield _PostgresSchema(connection, schema)
+    except psycopg.Error as error:
+        told = error.diag.message_primary or type(error).__name__
+        raise InvalidParameter(
+            "to",
+            HIDDEN,
+            f"cannot be written ({told}); nothing was changed",
+            hint="postgresql://user@host/database, whose user may create a schema",
+        ) from None
+
+
+@final
+class _PostgresSchema(Target):
+    def __init__(self, connection: Connection[Any], schema: str) -> None:
+        from psycopg import sql  # noqa: PLC0415 (it is there: this is its connection)
+
+        self._connection, self._schema, self._sql = connection, schema, sql
+        self.place = schema
+
+    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        found = self._connection.execute(_HELD, [self._schema]).fetchall()
+        return {name: (list(zip(columns, kinds, strict=True)), comment) for name, comment, columns, kinds in found}
+
+    def types(self, table: Answer) -> list[tuple[str, str]]:
+        return [(column.name, _type(column.kind, column)) for column in table.columns]
+
+    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        listed = [self._written("{} " + kind, column) for column, kind in columns]  # kinds are our own
+        self._connection.execute(
+            self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(listed))
+        )
+
+    def empty(self, name: str) -> None:
+        self._run("DELETE FROM {}", name)
+
+    def drop(self, name: str) -> None:
+        self._run("DROP TABLE {}", name)
+
+    def fill(self, name: str, table: Answer) -> None:
+        rows = zip(*table.columns, strict=True)
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(self._sql.SQL("COPY {} FROM STDIN").format(self._named(name))) as copy,
+        ):
+            for row in rows:
+                copy.write_row([storable(each) for each in row])
+
+    def forget(self, release_ids: Sequence[str]) -> None:
+        statement = self._sql.SQL("DELETE FROM {} WHERE release_id = ANY(%s)").format(self._named(CATALOGUE))
+        self._connection.execute(statement, [list(release_ids)])
+
+    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
+        written = self._sql.Literal(said)
+        self._connection.execute(self._sql.SQL("COMMENT ON TABLE {} IS {}").format(self._named(name), written))
+        for column, words in columns:
+            statement = self._sql.SQL("COMMENT ON COLUMN {}.{} IS {}").format(
+                self._named(name), self._sql.Identifier(column), self._sql.Literal(words)
+            )
+            self._connection.execute(statement)
+
+    def _run(self, statement: str, name: str) -> None:
+        self._connection.execute(self._sql.SQL(statement).format(self._named(name)))
+
+    def _written(self, text: str, name: str) -> Any:
+        return self._sql.SQL(text).format(self._sql.Identifier(name))
+
+    def _named(self, name: str) -> Any:
+        return self._sql.Identifier(self._schema, name)
+
+
+def _type(kind: Kind, values: Any) -> str:
+    """The type of a column; whole numbers beyond 64 bits are numeric."""
+    if kind == "integer" and any(each is not None and not -(2**63) <= each < 2**63 for each in values):
+        return "numeric"
+    return _TYPES[kind]
+
+
+def storable(value: Value) -> Value:
+    """A value as PostgreSQL can hold it: NUL in texts is replaced."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -1,0 +1,179 @@
+"""Find ledgers beside a table's file: with two of them, the same people would have two budgets."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.advice import Advice
+from giveortake.engines.protocol import is_address
+from giveortake.errors import SameTable, safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+MEMORY = ":memory:"  # the place of a ledger that is forgotten with its session
+ABOVE = 4  # folders above a file in which a TOML file may be about it
+
+
+def usual_ledger(file: str) -> str:
+    """The path at which the command line keeps the ledger of a file by default."""
+    return f"{file}.ledger"
+
+
+def require_one_budget(source: Any, ledger: str | None) -> None:
+    """Refuse a ledger for a file whose budget is kept in another one: beside it, or where a TOML file says.
+
+    `ledger` is the place of the session's own; None means that none was stated, and it would be kept in memory.
+    `MEMORY` states that on purpose, and is never refused. Links are followed; folders and patterns are searched, and so
+    are up to `ABOVE` folders above a file. Not noticed are tables in memory or on a server, copies of a file, and
+    ledgers elsewhere that no TOML file names.
+    """
+    if ledger == MEMORY:
+        return
+    instead = "forget what is spent" if ledger is None else f"keep another one at {safe_text(ledger)}"
+    for file in dict.fromkeys(files_of(source)):
+        for kept in _usual_ledgers(file):
+            if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
+                raise _second_budget(f"{kept} holds a budget of {safe_text(file)}", instead, kept)
+        for configuration, section, kept in _configured(file):
+            told = is_address(kept) or os.path.lexists(kept)
+            if told and kept != ledger and not (ledger is not None and _is_same(ledger, kept)):
+                raise _second_budget(
+                    f"[{section}] of {configuration.name} keeps the budget of {safe_text(file)} at {safe_text(kept)}",
+                    instead,
+                    str(safe_text(kept)),
+                )
+
+
+def _second_budget(known: str, instead: str, kept: str) -> SameTable:
+    return SameTable(
+        f"{known}, and this session would {instead}",
+        hint=Advice(
+            "{ledger} goes on with that one, {trial} is for trying out what nobody else will see; "
+            "if these are other people, move that ledger elsewhere",
+            "{confirm}",
+            ledger=str(kept),
+        ),
+    )
+
+
+def require_no_other_ledger(files: list[str], ledger: str | None, *, section: str, configuration: Path) -> None:
+    """Refuse a section about a file with a ledger beside it, unless the section names that ledger, or `MEMORY`."""
+    if ledger == MEMORY:
+        return
+    for kept in (kept for file in files for kept in _usual_ledgers(file)):
+        if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
+            known = Path(os.path.relpath(kept, configuration.parent)).as_posix()
+            named = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
+            raise SameTable(
+                f"[{section}] of {configuration} {named}, and {known} holds a budget of that table already",
+                hint=f'write ledger = "{known}" there; if that one is about other people, move it elsewhere',
+            )
+
+
+def require_no_other_configuration(file: str) -> None:
+    """Refuse the usual ledger of a file if a TOML file beside it keeps another one about the same file."""
+    for configuration, section, ledger in _configured(file):
+        if not _is_same(ledger, usual_ledger(file)):
+            raise SameTable(
+                f"[{section}] of {configuration.name} keeps the budget of {file} at {safe_text(ledger)}, and this "
+                f"would begin another one at {usual_ledger(file)}",
+                hint=f"ask {configuration.name} instead of {file}",
+            )
+
+
+def files_of(source: Any) -> list[str]:
+    """The files that a source names; addresses and tables in memory are not files."""
+    if isinstance(source, str | Path):
+        return [] if is_address(source) else [str(source)]
+    if isinstance(source, Mapping):
+        return [file for part in source.values() for file in files_of(part)]
+    return [file for part in source for file in files_of(part)] if isinstance(source, list | tuple) else []
+
+
+def _usual_ledgers(file: str) -> list[str]:
+    """Default ledger paths of a file, of what it links to or contains, and of folders above it that are tables."""
+    around = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
+    named = [part for each in (Path(file), *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
+    return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
+
+
+def _inside(file: str) -> list[Path]:
+    """The files of a folder or a pattern."""
+    path = Path(file)
+    if path.is_dir():
+        return sorted(path.glob("**/*.parquet"))
+    return sorted(path.parent.glob(path.name)) if _is_pattern(path) else []
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(sign in path.name for sign in "*?[") and not path.exists()
+
+
+def _folders(file: str) -> list[Path]:
+    """The folders above a file, and above what it links to, nearest first."""
+    named = [list(place.parents)[:ABOVE] for place in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
+    return list(dict.fromkeys([folder for both in zip_longest(*named) for folder in both if folder is not None]))
+
+
+def _covers(source: str, file: str) -> bool:
+    """Whether a source includes a file: it is the same file, a folder above it, or a pattern that it matches."""
+    path, place = Path(os.path.realpath(source)), Path(os.path.realpath(file))
+    with suppress(OSError):
+        if path == place or path.samefile(place):
+            return True
+    if path.is_dir():
+        return place.is_relative_to(path) and place.suffix == ".parquet"
+    return _is_pattern(path) and place.parent == path.parent and place.match(path.name)
+
+
+def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
+    """TOML files beside or above a file that name a ledger for it: the TOML file, the section and the ledger."""
+    for configuration in (found for folder in _folders(file) for found in sorted(folder.glob("*.toml"))):
+        for section, ledger in _ledgers_of(configuration, file):
+            if ledger != MEMORY:
+                yield configuration, section, ledger
+
+
+def beside(configuration: Path, text: str) -> str:
+    """A path from a TOML file, which is relative to that file."""
+    return text if is_address(text) else str(configuration.parent / Path(text).expanduser())
+
+
+def _ledgers_of(configuration: Path, file: str) -> list[tuple[str, str]]:
+    """The sections of a TOML file that are about a file, and their ledgers; none if it is not a configuration."""
+    try:
+        content = tomllib.loads(configuration.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # somebody else's file: whoever opens it as a configuration is told what is wrong
+        return []
+    found = []
+    for name, section in content.items():
+        if not isinstance(section, Mapping) or not _reads(configuration, section.get("source"), file):
+            continue
+        ledger = section.get("ledger")
+        if isinstance(ledger, str):
+            found.append((name, ledger if ledger == MEMORY else beside(configuration, ledger)))
+        elif os.path.lexists(usual_ledger(str(configuration))):
+            found.append((name, usual_ledger(str(configuration))))
+    return found
+
+
+def _reads(configuration: Path, source: object, file: str) -> bool:
+    if isinstance(source, str):
+        if is_address(source):
+            return False
+        named = beside(configuration, source)
+        return any(_covers(named, str(each)) for each in (file, *_inside(file)))
+    parts = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else ()
+    return any(_reads(configuration, part, file) for part in parts)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return not is_address(one) and os.path.realpath(one) == os.path.realpath(other)

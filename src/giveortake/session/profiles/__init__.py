@@ -1,0 +1,1 @@
+"""Profiles: how many rows and groups people have, and the contribution bounds that follow."""

@@ -1,0 +1,557 @@
+"""The contribution bounds with the least total error, by a released profile.
+
+The error of an answer under caps, in rows: the noise of its columns, and the effect of the rows that are left out.
+
+The unit depends on the column. A row that is left out lowers a count by one. It lowers a sum by its value, and the
+greatest value counts as one row. A mean or a quantile moves only as far as the rows left out differ from the others;
+its whole range counts as all rows. All columns have the same weight.
+
+Caps that a question could have, and the error of each: its noise, and what it leaves out by a profile.
+
+Choose the caps with the least total error by a released profile: the error of noise and of what caps leave out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
+
+from giveortake import exact
+from giveortake.advice import Advice
+from giveortake.answers.terms import CapLine, LeftOut
+from giveortake.compile import Caps
+from giveortake.compile.design import parts_of
+from giveortake.compile.formulas import Linear, QuantileOf, Ratio, margin
+from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side
+from giveortake.compile.releases import without_data
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.mechanisms import Gaussian
+from giveortake.plan import ColumnReference, Derive, Filter, JoinPublic, Scan
+from giveortake.plan.relations import Unary
+from giveortake.session import storage
+from giveortake.session.profiles.estimates import USUAL, mean_size, people
+from giveortake.session.profiles.profile import FORMAT, ProfileRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from giveortake.compile import Measurement, Terms
+    from giveortake.compile.formulas import Formula
+    from giveortake.compile.releases import Combined
+    from giveortake.plan import Question, Relation
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.profiles.estimates import Sizes
+    from giveortake.session.profiles.profile import Profile
+
+
+_Weighed: TypeAlias = "Linear | Ratio | QuantileOf"
+
+_USUAL_VALUE = 0.5  # as a part of the greatest value, if nothing is known
+_USUAL_DISTANCE = 0.5  # of values from their mean, as a part of the usual value
+_LEAST_KEPT = 1e-3  # share of the rows: a mean of fewer says nothing anyway
+
+
+def margin_and_error(
+    made: Measurement, profile: Profile, miss: float, left_out: float, rows: float
+) -> tuple[float, float]:
+    """The margin of the noise and the whole error, in rows, in a group of `rows` of which a share is `left_out`."""
+    measures, found = without_data(made.measures, made.noises), _columns(made)
+    margins = [_margin_in_rows(made, each, measures, miss) for each in found]
+    kept = [1.0 if isinstance(each, Linear) else max(1 - left_out, _LEAST_KEPT) for each in found]
+    taken = [left_out * rows * _worth_of_row(made, each, profile) for each in found]
+    errors = [noise / share + bias for noise, share, bias in zip(margins, kept, taken, strict=True)]
+    return sum(margins) / len(found), sum(errors) / len(found)
+
+
+def what_is_weighed(made: Measurement) -> str | None:
+    """The unit of the errors of caps, in words; None if only rows are counted."""
+    if all(isinstance(each, Linear) and not _summed(made, each) for each in _columns(made)):
+        return None
+    names = ", ".join(f"`{name}`" for name, _ in made.formulas)
+    return (
+        f"these caps make the error of {names} least. Errors are compared as numbers of rows: a sum that is wrong by "
+        "its greatest value is wrong by one row, a mean or a quantile that is wrong by its whole range by all rows"
+    )
+
+
+def _columns(made: Measurement) -> list[_Weighed]:
+    """The formulas whose errors count: one for each number asked for; a function of several is split into parts."""
+    found = [each for _, formula in made.formulas for each in _parts(formula)]
+    if not made.question.keys:  # capping rows never removes a person
+        found = [each for each in found if not _counts_persons(made, each)] or found
+    return found or [Linear({place: Fraction(1)}, Fraction(0)) for place in range(len(made.measures))]
+
+
+def _parts(formula: Formula) -> Iterator[_Weighed]:
+    if isinstance(formula, Ratio) and (formula.low is None or formula.high is None or formula.low >= formula.high):
+        yield from _parts(formula.over)
+        yield from _parts(formula.under)
+    elif isinstance(formula, Ratio | QuantileOf):
+        yield formula
+    elif isinstance(formula, Linear):
+        if formula.weights:
+            yield formula
+    else:
+        for part in parts_of(formula):
+            yield from _parts(part)
+
+
+def _counts_persons(made: Measurement, formula: _Weighed) -> bool:
+    return isinstance(formula, Linear) and all(isinstance(made.measures[at], PersonCount) for at in formula.weights)
+
+
+def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int, Combined], miss: float) -> float:
+    """The margin of a column's noise, in rows."""
+    if isinstance(formula, QuantileOf):
+        distribution = measures[formula.measure].distribution
+        assert distribution is not None  # noqa: S101 (bins have one)
+        return distribution.rank_margin(formula.quantile, miss)
+    if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+        whole = formula.margin(measures, miss, 1.0) or 0.0
+        return whole / float(formula.high - formula.low)
+    assert isinstance(formula, Linear)  # noqa: S101 (what is left)
+    greatest = max(abs(weight) * _greatest(made, place) for place, weight in formula.weights.items())
+    return margin(formula, measures, miss) / float(greatest or 1)
+
+
+def _worth_of_row(made: Measurement, formula: _Weighed, profile: Profile) -> float:
+    """How much a row that is left out changes a column, as a part of the greatest possible change.
+
+    1 for a count. For a sum, the usual value over the greatest: one half if nothing is known, or half of the mean of
+    all persons' greatest values if the profile has the column. For a mean or a quantile, half of that.
+    """
+    if isinstance(formula, Linear):
+        summed = _summed(made, formula)
+        return _usual_value(summed, profile) if summed else 1.0
+    places = (formula.measure,) if isinstance(formula, QuantileOf) else formula.over.weights
+    return _USUAL_DISTANCE * _usual_value(_of_values(made, places), profile)
+
+
+def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
+    for measure in measures:
+        greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
+        known = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
+        if known is not None and greatest:
+            return _USUAL_VALUE * min(1.0, known / float(greatest))
+    return _USUAL_VALUE
+
+
+def _summed(made: Measurement, formula: Linear) -> list[MeasureOfSteps]:
+    """The measures of values that a column adds up; none for a count, to which all rows add the same."""
+    found = _of_values(made, formula.weights)
+    distances = [weight for place, weight in formula.weights.items() if isinstance(made.measures[place], Side)]
+    return [] if len(distances) == len(found) and not sum(distances) else found
+
+
+def _of_values(made: Measurement, places: Iterable[int]) -> list[MeasureOfSteps]:
+    return [measure for place in places if isinstance(measure := made.measures[place], MeasureOfSteps)]
+
+
+def _greatest(made: Measurement, place: int) -> Fraction:
+    """The most that one row can add to a measure."""
+    measure = made.measures[place]
+    return measure.quantum.reach * measure.quantum.granularity if isinstance(measure, MeasureOfSteps) else Fraction(1)
+
+
+_LINES = 6  # in the table of a quote: caps on all rows of a person
+_SIDE = 14  # caps of each kind that are tried together
+
+
+class _Choice(NamedTuple):
+    """Caps on all rows of a person, on their groups, and on their rows in each group."""
+
+    rows: int | None
+    groups: int | None = None
+    inside: int | None = None
+
+    @property
+    def plain(self) -> _Choice:
+        """The same caps without the one on all rows, if the other two imply it."""
+        needless = self.groups and self.inside and self.rows and self.rows >= self.groups * self.inside
+        return self._replace(rows=None) if needless else self
+
+
+def key_columns(question: Question) -> set[str] | None:
+    """The columns that a question groups by, if it groups by columns alone."""
+    keys = [key for _, key in question.keys]
+    references = [key for key in keys if isinstance(key, ColumnReference)]
+    return {key.name for key in references} if len(references) == len(keys) else None
+
+
+def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
+    """What the caps of a question leave out of its table, by a profile of that table."""
+    groups = caps.groups_per_person if question.keys else None
+    if groups is not None and set(profile.by) != key_columns(question):
+        return LeftOut(
+            None, None, None, sure, "the profile does not cover these groups; a profile by those columns would"
+        )
+    return profile.left_out(
+        rows_per_person=caps.rows_in(table),
+        groups_per_person=groups,
+        rows_per_group=caps.rows_per_group,
+        confidence=sure,
+    )
+
+
+@final
+@dataclass(eq=False)
+class Candidates:
+    """Caps that a question could have at a spend. The error of each choice is computed once."""
+
+    mechanism: InteractiveMechanism
+    question: Question
+    terms: Terms
+    profile: Profile
+    table: str
+    _judged: dict[_Choice, tuple[Caps, CapLine] | None] = field(default_factory=dict)
+
+    def best(self) -> Caps | None:
+        """The caps of the least total error; None if nothing has to be capped."""
+        if self._needs_none():
+            return None
+        found = self._least()
+        if found is None:
+            raise QueryRefused("all caps of the profile are above the custodian's maxima", hint="state the caps")
+        return found[0]
+
+    def with_spend_of_share(self) -> Terms:
+        """The terms with the spend that their share amounts to, so that all caps are compared at one spend."""
+        one_row = replace(self.terms, caps=self._with_stated(self._caps(_Choice(1))))
+        spend = self.mechanism.price(self.question, one_row).spend
+        return replace(self.terms, share=None, spend=spend)
+
+    def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
+        """The table of a quote: the caps of a measurement, the best caps, some caps on all rows; least noise first.
+
+        With `is_best`, the measurement has the best caps, and they are not searched for.
+        """
+        best = None if is_best else self._least()
+        some = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
+        found = [self._line(made), *(pair[1] for pair in (best, *some) if pair is not None)]
+        unique = {line.caps: line for line in found if line is not None}
+        return tuple(sorted(unique.values(), key=lambda line: line.margin))
+
+    # -- the search ---------------------------------------------------------------------------------------------
+
+    def _least(self) -> tuple[Caps, CapLine] | None:
+        """Search for the caps with the least error.
+
+        Under Laplace noise, a cap on all rows keeps no less than other caps with the same noise. Under Gaussian noise,
+        and where keys have to be found, fewer groups cost less. There all three caps are tried together: the search
+        starts from the best cap on all rows, and from the caps that leave 95 % of the people unchanged; it moves one
+        cap at a time while the error falls.
+        """
+        for cap in self._caps_on_rows():
+            self._judge(_Choice(cap))
+        axes = self._axes()
+        if axes is not None:
+            usual = self.profile.caps()
+            whole = min(self._found(), key=lambda pair: pair[0].error, default=None)
+            starts = [_Choice(usual["rows_per_person"], usual["groups_per_person"], usual["rows_per_group"])]
+            if whole is not None and whole[1].rows is not None:
+                starts.append(_Choice(whole[1].rows, axes[1][-1], axes[2][-1]))
+            for start in starts:
+                self._descend(start, axes)
+        found = min(self._found(), key=lambda pair: pair[0].error, default=None)
+        return None if found is None else self._judged[found[1]]
+
+    def _descend(self, choice: _Choice, axes: tuple[Sequence[int], ...]) -> None:
+        least = self._error(choice)
+        while True:
+            before = choice
+            for place, edges in enumerate(axes):
+                for edge in edges:
+                    moved = _Choice(*(edge if at == place else cap for at, cap in enumerate(choice)))
+                    if self._error(moved) < least:
+                        choice, least = moved, self._error(moved)
+            if choice == before:
+                return
+
+    def _axes(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        """The caps of each kind to try; None if only caps on all rows need to be tried, or can be judged."""
+        groups, largest = self.profile.groups, self.profile.largest_groups
+        if groups is None or largest is None or set(self.profile.by) != key_columns(self.question):
+            return None
+        made = self._measured(self._caps(_Choice(1)))
+        if made.selection is None and not any(isinstance(noise, Gaussian) for noise in made.noises):
+            return None
+        each = (self._caps_on_rows(), self._tried(groups), self._tried(largest))
+        return _some(each[0], _SIDE), _some(each[1], _SIDE), _some(each[2], _SIDE)
+
+    def _caps_on_rows(self) -> Sequence[int]:
+        return self._tried(self._rows)
+
+    def _tried(self, sizes: Sizes) -> Sequence[int]:
+        """The caps to try: up to the size that no person is expected to exceed."""
+        there = people(sizes, self._miss, USUAL) > 0
+        last = max((place for place, some in enumerate(there) if some), default=0)
+        return sizes.edges[: max(last, sizes.last_seen(self._miss)) + 1]
+
+    def _found(self) -> Iterator[tuple[CapLine, _Choice]]:
+        return ((pair[1], choice) for choice, pair in self._judged.items() if pair is not None)
+
+    def _needs_none(self) -> bool:
+        try:
+            made = self._measured(Caps())
+        except QueryRefused:
+            return False
+        return made.binding_caps is None
+
+    # -- one choice ---------------------------------------------------------------------------------------------
+
+    def _error(self, choice: _Choice) -> float:
+        pair = self._judge(choice.plain)
+        return math.inf if pair is None else pair[1].error
+
+    def _judge(self, choice: _Choice) -> tuple[Caps, CapLine] | None:
+        if choice not in self._judged:
+            caps = self._with_stated(self._caps(choice))
+            try:
+                line = self._line(self._measured(caps))
+            except QueryRefused:  # beyond the custodian's maxima
+                line = None
+            self._judged[choice] = None if line is None else (caps, line)
+        return self._judged[choice]
+
+    def _line(self, made: Measurement) -> CapLine | None:
+        caps = made.binding_caps
+        if caps is None:
+            return None
+        left = left_out_by(self.profile, self.question, caps, self.table, self.terms.confidence)
+        if left.low is None or left.high is None or left.estimate is None:
+            return None
+        _, total = self._rows.left_estimates(self._miss)
+        margin, error = margin_and_error(
+            made, self.profile, self._miss, left.estimate, self._rows_of_group(made, total)
+        )
+        if made.selection is not None:  # a group that is just not shown is wrong by all its rows
+            groups = self.profile.groups
+            each = 1.0 if groups is None else mean_size(groups, self._miss)
+            error += made.selection.least * mean_size(self._rows, self._miss) / each
+        return CapLine(str(caps), margin, left.low, left.high, left.estimate, error, bool(self.question.keys))
+
+    def _caps(self, choice: _Choice) -> Caps:
+        """A choice as the caps of a question, which override the custodian's defaults."""
+        if choice.groups is not None and choice.inside is not None:
+            most = choice.groups * choice.inside
+            return Caps(
+                choice.groups, choice.inside, self._others(most) if choice.rows is None else {self.table: choice.rows}
+            )
+        cap = choice.rows or 1
+        if not self.question.keys:
+            return Caps(None, cap, self._others(cap))
+        custodian = self.mechanism.caps
+        inside = cap if custodian.caps.stated and not custodian.are_maxima else None
+        return Caps(inside, inside, {self.table: cap})
+
+    def _others(self, rows: int) -> dict[str, int] | None:
+        """The cap that replaces the custodian's default on all rows; None if there is no such default."""
+        custodian = self.mechanism.caps
+        stated = custodian.caps.rows_in(self.table) is not None and not custodian.are_maxima
+        return {self.table: rows} if stated else None
+
+    def _with_stated(self, caps: Caps) -> Caps:
+        """The chosen caps, replaced by those that the question states itself."""
+        stated = self.terms.caps
+        return Caps(
+            stated.groups_per_person or caps.groups_per_person,
+            stated.rows_per_group or caps.rows_per_group,
+            stated.rows_per_person or caps.rows_per_person,
+        )
+
+    def _rows_of_group(self, made: Measurement, total: float) -> float:
+        """How many rows of a group may be left out: all `n` of them, if `n` was stated, else the root mean square.
+
+        The rows left out may be spread over all k groups, N/k of each, or be N rows of one group. The geometric mean
+        of both, N/√k, is the root mean square of the latter. If keys have to be found, k is at least the number of
+        groups that one person has.
+        """
+        if self.terms.n is not None:
+            return float(exact.positive("n", self.terms.n))
+        keys = made.keys.size if made.selection is None else self._least_keys
+        return total / math.sqrt(max(keys, 1))
+
+    def _measured(self, caps: Caps) -> Measurement:
+        resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
+        if self.terms.spend is None:
+            return self.mechanism.price(self.question, replace(self.terms, caps=caps)).made
+        return self.mechanism.measure(self.question, resolved, self.terms.spend)
+
+    @cached_property
+    def _least_keys(self) -> int:
+        groups = self.profile.groups
+        if groups is None or set(self.profile.by) != key_columns(self.question):
+            return 1
+        return groups.edges[groups.last_seen(self._miss)]
+
+    @property
+    def _miss(self) -> float:
+        return float(1 - self.terms.confidence)
+
+    @cached_property
+    def _rows(self) -> Sizes:
+        rows = self.profile.rows
+        assert rows is not None  # noqa: S101 (asked of persons alone)
+        return rows
+
+
+def _some(edges: Sequence[int], most: int) -> Sequence[int]:
+    """At most `most` of the edges, evenly spaced, with the last among them."""
+    step = max(1, -(-len(edges) // most))
+    return edges[(len(edges) - 1) % step :: step]
+
+
+_IN_PART = "a profile describes the whole table, and this is a part of it"
+_MOST_COMPARED = 24  # measures of a question: every choice of caps prices all of them again
+_NO_PROFILE = "no profile of the table was at hand"
+_NO_PROFILE_THAT_TELLS = "a profile describes the whole table, before any filter or join"
+_OF_PERSONS = "a profile tells how many rows they leave out, and persons are counted here"
+
+
+def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Terms:
+    """The terms, with the caps of the least total error at their spend in place of `caps="best"`.
+
+    Guarantee: the choice reads the question, the schema and profiles that every level of the asker paid for, nothing
+    else. It is post-processing for these levels; the caps that were chosen are part of what names the question.
+    """
+    if not terms.best_caps:
+        return terms
+    if terms.margin is not None:
+        raise InvalidParameter(
+            "caps",
+            "best",
+            "goes with a spend: it weighs noise against what caps leave out, and a margin already fixes the noise",
+            hint=Advice(
+                "{state} {epsilon} or {share} instead of the margin",
+                "{state} the caps",
+                epsilon="0.1",
+                share="1/10",
+            ),
+        )
+    stated = replace(terms, best_caps=False)
+    table, why = profiled_table(question.relation)
+    if table is None:
+        caps = dict.fromkeys(_tables(question.relation), 10)
+        ways = "{state} them; a profile of each table helps to choose: {rows_per_person}"
+        raise QueryRefused(
+            f"the best caps are taken from a profile of one table: {why}",
+            hint=Advice(ways, rows_per_person=caps),
+        )
+    profile = profile_for(paid_profiles(mechanism, table), question)
+    if profile is None or profile.rows is None:
+        raise QueryRefused(
+            f"the best caps are taken from a profile, and none of {table} was released to you",
+            hint=Advice("{profile} makes one"),
+        )
+    candidates = Candidates(mechanism, question, stated, profile, table)
+    if terms.share is not None:
+        candidates = replace(candidates, terms=candidates.with_spend_of_share())
+    best = candidates.best()
+    return stated if best is None else replace(stated, caps=best)
+
+
+def left_out_of(
+    mechanism: InteractiveMechanism, question: Question, made: Measurement, sure: Fraction, terms: Terms | None = None
+) -> LeftOut | None:
+    """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
+
+    If `terms` are given, the result lists other caps at the same spend, too: none of them has a smaller error than
+    those that `caps="best"` takes.
+    """
+    caps = made.binding_caps
+    if caps is None:
+        return None
+    table, profile, why = known = _profile_that_tells(mechanism, question)
+    if all(isinstance(each, PersonCount) for each in made.measures):
+        everybody = not (question.keys or why)  # whoever has fewer rows is still there
+        return None if everybody else LeftOut(None, None, None, sure, _OF_PERSONS, profiled=False)
+    found = _left_out(known, question, caps, sure)
+    if table is None or profile is None or terms is None:
+        return found
+    lines: tuple[CapLine, ...] = ()
+    if terms.best_caps or len(made.measures) <= _MOST_COMPARED:
+        free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
+        lines = Candidates(mechanism, question, free, profile, table).lines(made, is_best=terms.best_caps)
+    return replace(found, lines=lines)
+
+
+def left_out_under(
+    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, sure: Fraction
+) -> LeftOut | None:
+    """What caps leave out of the rows of a question, as far as the asker's own profiles tell; None: nothing."""
+    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, sure)
+
+
+def _left_out(known: tuple[str | None, Profile | None, str], question: Question, caps: Caps, sure: Fraction) -> LeftOut:
+    table, profile, why = known
+    if table is None or profile is None or why:
+        return LeftOut(None, None, None, sure, why or _NO_PROFILE, profiled=profile is not None)
+    return left_out_by(profile, question, caps, table, sure)
+
+
+def _profile_that_tells(mechanism: InteractiveMechanism, question: Question) -> tuple[str | None, Profile | None, str]:
+    """The table of a question, the best profile of it, and why that says nothing about the question, if it does not."""
+    table, why = profiled_table(question.relation)
+    profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
+    if mechanism.part is not None:
+        why = _IN_PART
+    elif why and table is not None and profile is None:
+        why = _NO_PROFILE_THAT_TELLS
+    return table, profile, why
+
+
+def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
+    """The profiles of a table that the asker's own levels paid for, newest first; none in a part of the table.
+
+    Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
+    """
+    if mechanism.part is not None:
+        return []
+    found = []
+    stored = mechanism.paid_profiles
+    if stored is None:
+        named: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
+        stored = tuple(mechanism.ledger.profiles(mechanism.dataset, **named))
+    for request, release_id, content in stored:
+        said = dict(request["profile"])
+        if said.pop("format") == FORMAT and said["table"] == table:
+            again = ProfileRequest.of(mechanism, **said)
+            drawn = storage.stored_of(content, len(again.dimensions))
+            found.append(again.read(drawn, release_id))
+    return found
+
+
+def profiled_table(relation: Relation) -> tuple[str | None, str]:
+    """The table that a relation is made of, and why its profile does not describe the relation ("" if it does).
+
+    Columns that are added, or looked up for every row, leave the rows as they are.
+    """
+    why = ""
+    while not isinstance(relation, Scan):
+        if not isinstance(relation, Unary):
+            return None, "the question is about several tables, and a profile describes one"
+        keeps = isinstance(relation, Derive) or (isinstance(relation, JoinPublic) and relation.optional)
+        if not keeps:
+            what = "a filter" if isinstance(relation, Filter) else "a join, a union or a subquery"
+            why = f"the profile describes the whole table, and there is none of the table after {what}"
+        relation = relation.source
+    return relation.table.name, why
+
+
+def _tables(relation: Relation) -> list[str]:
+    """The private tables that a relation is made of."""
+    if isinstance(relation, Scan):
+        return [relation.table.name]
+    return [name for source in relation.sources for name in _tables(source)]
+
+
+def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:
+    """The profile that knows the question's groups, else any; of several, the one with the least noise."""
+    known = [each for each in profiles if each.rows is not None]
+    if not known:
+        return None
+    keys = key_columns(question)
+    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale))

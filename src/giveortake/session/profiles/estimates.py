@@ -1,0 +1,363 @@
+"""Estimates and bounds of people's sizes from a noisy histogram.
+
+Bounds from a noisy histogram of people's sizes, for all caps at once: how much is kept, how much is left out.
+
+A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
+many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
+sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.weighted_sums`),
+and the chance to miss is shared out evenly among them (union bound).
+
+Estimates of how many persons have each size, from a noisy histogram: those who were seen, and a tail beyond.
+
+Estimates are not bounds; those are in `size_bounds`. They lean upward: where noise may hide people, zero would be too
+low. Beyond the last size at which people were seen, their number falls as a power of the size, as fast as it fell over
+the two doublings before.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+from giveortake.caching import cached
+from giveortake.mechanisms.tails import reach
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+USUAL = 1.0  # deviations of the noise that are added to the estimate of the first people who were not seen
+LARGE = 4.0  # the same, for an estimate that should hardly be too low
+_STEEPNESS = (0.5, 8.0)  # the least and the greatest power of the size
+_NOBODY = 0.05  # persons: where fewer are expected, the tail ends
+_GRID = (np.arange(16) + 0.5) / 16  # places of a person's groups, from the largest to the smallest
+
+
+@cached(256)
+def people(sizes: Sizes, miss: float, lean: float) -> Floats:
+    """An estimate of the number of persons in each bin."""
+    last, counts = sizes.last_seen(miss), np.array(sizes.counts, dtype=np.float64)
+    places = np.arange(len(counts))
+    seen: Floats = np.where(places <= last, counts, 0.0)
+    if last == len(counts) - 1:
+        return seen
+    start = float(sizes.most[last])
+    window = (sizes.least > start) & (sizes.most <= 2 * start)
+    if not window.any():
+        window = places == last + 1
+    deviation = sizes.scale * math.sqrt(2 * int(window.sum()))
+    first = _at_least_none(float(counts[window].sum()), deviation) + lean * deviation
+    before = max(float(seen[sizes.most > start / 4].sum()) + first, 2 * first)
+    steepness = min(max(math.log(before / first) / math.log(4), _STEEPNESS[0]), _STEEPNESS[1])
+    end = min(float(sizes.most[-1]), start * max(1.0, first / _NOBODY) ** (1 / steepness))
+    above = first * (start / np.clip(np.concatenate([[0.0], sizes.most]), start, end)) ** steepness
+    return seen + np.where(places > last, above[:-1] - above[1:], 0.0)
+
+
+def _at_least_none(found: float, deviation: float) -> float:
+    """The posterior mean of a number that is not negative, given its value with normal noise."""
+    z = found / deviation
+    if z < -8:  # where the fraction below is about this, and its parts vanish
+        return deviation / -z
+    return found + deviation * math.exp(-z * z / 2) / (math.sqrt(math.pi / 2) * math.erfc(-z / math.sqrt(2)))
+
+
+def mean_size(sizes: Sizes, miss: float) -> float:
+    """An estimate of the mean size of a person."""
+    there = np.clip(people(sizes, miss, USUAL), 0.0, None)
+    return float(_middle(sizes) @ there / there.sum()) if there.sum() > 0 else 1.0
+
+
+def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
+    """Estimates of the rows that the cap at the end of each bin leaves out, and of the number of all rows."""
+    there, middle = people(sizes, miss, lean), _middle(sizes)
+    left = np.maximum(middle[np.newaxis, :] - sizes.most[:, np.newaxis], 0.0) @ there
+    falling: Floats = np.minimum.accumulate(np.clip(left, 0.0, None))
+    return falling, max(float(middle @ there), 1.0)
+
+
+def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
+    """An estimate of the share of rows that a cap on all rows of a person leaves out."""
+    left, total = rows_left(sizes, miss, lean)
+    return min(1.0, float(np.interp(cap, sizes.most, left)) / total)
+
+
+def groups_share(
+    of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: float
+) -> float:
+    """An estimate of the share left out by caps on groups and on rows in each, after a cap of `most` on all rows.
+
+    It assumes that persons with more rows have more groups and a larger largest one, and that the sizes of a person's
+    groups fall evenly from the largest to one row.
+    """
+    persons, rows, in_groups = _in_order(of, miss, lean)
+    groups = rows / in_groups.mean(axis=1)
+    chosen = np.ones_like(rows) if most is None else np.minimum(1.0, most / rows)
+    met = 1.0 - (1.0 - chosen[:, np.newaxis]) ** in_groups
+    inside = np.minimum(chosen[:, np.newaxis] * in_groups, caps[1]).mean(axis=1) * groups
+    kept = inside * np.minimum(1.0, caps[0] / np.maximum(met.mean(axis=1) * groups, 1e-9))
+    return float(np.clip(1.0 - (persons @ kept) / (persons @ rows), 0.0, 1.0))
+
+
+@cached(64)
+def _in_order(of: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
+    """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
+    reached = []
+    for sizes in of:
+        there = np.clip(people(sizes, miss, lean), 0.0, None)
+        there[0] += there.sum() == 0  # nobody at all was seen
+        reached.append(np.cumsum(there) / there.sum())
+    steps = np.unique(np.concatenate([[0.0], *reached]))
+    persons, at = np.diff(steps), (steps[1:] + steps[:-1]) / 2
+    rows, groups, largest = (
+        _middle(sizes)[np.minimum(np.searchsorted(upto, at), len(upto) - 1)]
+        for sizes, upto in zip(of, reached, strict=True)
+    )
+    groups = np.clip(groups, 1.0, rows)
+    largest = np.clip(largest, rows / groups, rows - groups + 1)
+    mean = np.clip((rows / groups - 1) / np.maximum(largest - 1, 1e-9), 1e-3, 1.0)
+    shrinks = _decay(mean)
+    shape = np.exp(-shrinks[:, np.newaxis] * _GRID)
+    shape *= (mean / shape.mean(axis=1))[:, np.newaxis]
+    return persons, rows, 1.0 + (largest - 1)[:, np.newaxis] * shape
+
+
+def _decay(mean: Floats) -> Floats:
+    """The k for which e^(−kx) has this mean over x from 0 to 1."""
+    low, high = np.full_like(mean, 1e-9), np.full_like(mean, 2e3)
+    for _ in range(60):
+        middle = (low + high) / 2
+        more = -np.expm1(-middle) / middle > mean
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return low
+
+
+def _middle(sizes: Sizes) -> Floats:
+    middle: Floats = (sizes.least + sizes.most) / 2
+    return middle
+
+
+_DEVIATIONS = 1.5  # of the noise: a greater count is taken for people; for estimates, which are not bounds
+_OCTAVES = (1, 2, 3, 5, 8)  # doublings above a cap within which people are looked for; those beyond are ignored
+
+
+@final
+@dataclass(frozen=True)
+class Sizes:
+    """Noisy numbers of persons in bins of sizes that end at `edges`; the last bin is open unless it is `closed`."""
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    scale: float
+    closed: bool
+
+    @cached_property
+    def most(self) -> Floats:
+        """The greatest size in each bin."""
+        return np.array(self.edges, dtype=np.float64)
+
+    @cached_property
+    def least(self) -> Floats:
+        """The least size in each bin."""
+        return np.concatenate([[1.0], self.most[:-1] + 1])
+
+    def noisy(self, weights: Floats) -> Floats:
+        """Σ weight · count, for each row of weights."""
+        total: Floats = np.atleast_2d(weights) @ np.array(self.counts, dtype=np.float64)
+        return total
+
+    def place(self, cap: int) -> int | None:
+        """The last bin whose end is at most the cap; None if even the first lies above."""
+        place = bisect_right(self.edges, cap) - 1
+        return None if place < 0 else place
+
+    def place_above(self, cap: int) -> int | None:
+        """The first bin whose end is at least the cap; None if none is."""
+        place = bisect_left(self.edges, cap)
+        return None if place == len(self.edges) else place
+
+    def bounded(self, miss: float) -> SizeBounds:
+        """Bounds for every cap that all hold together, except with probability `miss`."""
+        return _bounded(self, miss)
+
+    # -- estimates ----------------------------------------------------------------------------------------------
+
+    def last_seen(self, miss: float) -> int:
+        """The first bin above which the histogram shows no more people than noise may.
+
+        People are sure to be above every earlier bin, or the doubling above it has more people than noise would show.
+        """
+        above = self.bounded(miss).above_low
+        place = next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
+        while place < len(self.edges) - 1 and self._more_than_noise(place):
+            place += 1
+        return place
+
+    def _more_than_noise(self, place: int) -> bool:
+        """Whether the doubling above a bin has more people than noise alone would show."""
+        window = (self.least > self.most[place]) & (self.most <= 2 * self.most[place])
+        found = float(self.noisy(window.astype(np.float64))[0])
+        return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
+
+    def left_estimates(self, miss: float) -> tuple[Floats, float]:
+        """Estimates of the number of rows that each cap leaves out, and of the number of all rows."""
+        return rows_left(self, miss, USUAL)
+
+
+@final
+@dataclass(frozen=True)
+class SizeBounds:
+    """For the cap at the end of each bin: rows kept and left out, persons above it, each between two bounds."""
+
+    kept_low: Floats
+    kept_high: Floats
+    left_low: Floats
+    left_high: Floats
+    above_low: Floats
+    above_high: Floats
+
+    @property
+    def persons_high(self) -> float:
+        """The greatest number of persons there may be: a cap of one row keeps one of each."""
+        return float(self.kept_high[0])
+
+    @property
+    def rows_low(self) -> float:
+        """The least number of rows there may be."""
+        return float(self.kept_low[-1])
+
+
+@cached(64)
+def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
+    families, strays = _families(sizes.edges, sizes.closed, sizes.scale, miss)
+    values = [sizes.noisy(family) for family in families]
+    lows = [value - stray for value, stray in zip(values, strays, strict=True)]
+    highs = [value + stray for value, stray in zip(values, strays, strict=True)]
+    windows = len(_OCTAVES)
+    kept_low = np.maximum.accumulate(np.clip(lows[0], 0.0, None))
+    kept_high = np.minimum.accumulate(np.clip(highs[1], 0.0, None)[::-1])[::-1]
+    left_high = np.minimum.accumulate(np.clip(highs[2], 0.0, None))
+    above_high = np.minimum.accumulate(np.clip(highs[3], 0.0, None))
+    left_low = np.clip(np.max(lows[4 : 4 + windows], axis=0), 0.0, None)
+    above_low = np.clip(np.max(lows[4 + windows :], axis=0), 0.0, None)
+    if sizes.closed:
+        left_high[-1] = above_high[-1] = 0.0
+    else:
+        left_high = np.full(len(sizes.edges), np.inf)
+    left_low = np.maximum.accumulate(left_low[::-1])[::-1]  # a lower cap leaves out no less
+    above_low = np.maximum.accumulate(above_low[::-1])[::-1]
+    return SizeBounds(kept_low, kept_high, left_low, left_high, above_low, above_high)
+
+
+@cached(64)
+def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -> tuple[list[Floats], list[Floats]]:
+    """The weights of all sums that are bounds, one row for each cap, and how far the noise of each may stray.
+
+    In order: lower and upper bounds of the rows kept, upper bounds of the rows left out and of the persons above; then
+    lower bounds of both, from the persons in each window above the cap.
+    """
+    most = np.array(edges, dtype=np.float64)
+    least = np.concatenate([[1.0], most[:-1] + 1])
+    caps = most[:, np.newaxis]
+    greatest = np.append(most[:-1], most[-1] if closed else np.inf)
+    windows = [(least > caps) & (most <= caps * 2**octaves) for octaves in _OCTAVES]
+    families = [
+        np.minimum(least, caps),
+        np.minimum(greatest, caps),
+        np.maximum(most - caps, 0.0),
+        (least > caps).astype(np.float64),
+        *(np.where(window, least - caps, 0.0) for window in windows),
+        *(window.astype(np.float64) for window in windows),
+    ]
+    each = miss / (len(families) * len(edges))
+    return families, [reach(family, scale, each) for family in families]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of rows: two bounds, an estimate, and a value that it hardly exceeds."""
+
+    low: float
+    high: float
+    estimate: float
+    likely: float
+
+    @classmethod
+    def of(cls, low: float, high: float, about: Callable[[float], float]) -> Share:
+        """A share with estimates that are moved between the bounds; `likely` is no less than `estimate`."""
+        estimate = min(max(about(USUAL), low), high)
+        return cls(low, high, estimate, min(max(about(LARGE), estimate), high))
+
+
+def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
+    """The share of rows that a cap on all rows of a person leaves out."""
+    bounds = rows.bounded(miss)
+    inner, outer = rows.place(cap), rows.place_above(cap)
+    low, high = 0.0, 1.0
+    if outer is not None:  # a cap that is as great or greater leaves out no more
+        low = _ratio(bounds.left_low[outer], bounds.kept_high[outer], nothing=0.0)
+    elif rows.closed:
+        high = 0.0
+    if inner is not None:
+        high = min(high, _ratio(bounds.left_high[inner], bounds.kept_low[inner], nothing=1.0))
+    return Share.of(low, high, lambda lean: rows_share(rows, cap, miss, lean))
+
+
+def share_left_out_of_groups(
+    rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float, *, most: int | None = None
+) -> Share:
+    """The share left out where at most `caps[0]` groups of a person count, with at most `caps[1]` rows in each.
+
+    If a cap of `most` rows per person comes first, its share is added: of fewer rows the caps on groups leave out no
+    more. Both together miss with probability 2 · `miss`.
+
+    Of a person with n rows in m groups, at most c in one, min(1, G/m) · Σ min(rows, R) are kept. That is at most G·R
+    and at least min(n, G, R), and all n if m ≤ G and c ≤ R. So at least max(n − G·R, m − G, c − R) are left out, and
+    at most n − min(n, G, R), of no more than the persons above one of both caps: X of them have at most X·r +
+    Σ max(0, n − r) rows, for whatever r. Each of the three histograms misses with a third of `miss`.
+    """
+    most_groups, most_rows = caps
+    each = miss / 3
+    bounded = [sizes.bounded(each) for sizes in (rows, groups, largest)]
+    lows, above = [0.0], 0.0
+    for sizes, bounds, cap in (
+        (rows, bounded[0], most_groups * most_rows),
+        (groups, bounded[1], most_groups),
+        (largest, bounded[2], most_rows),
+    ):
+        outer = sizes.place_above(cap)
+        if outer is not None:
+            lows.append(float(bounds.left_low[outer]))
+    for sizes, bounds, cap in ((groups, bounded[1], most_groups), (largest, bounded[2], most_rows)):
+        inner = sizes.place(cap)
+        above += float(bounds.above_high[inner]) if inner is not None else bounds.persons_high
+    kept = rows.place_above(most_groups * most_rows)
+    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept is None else kept]), nothing=0.0)
+    heaviest = float(np.min(above * rows.most + bounded[0].left_high))
+    fewest = rows.place(min(caps))
+    if fewest is not None:
+        heaviest = min(heaviest, float(bounded[0].left_high[fewest]))
+    rest = max(bounded[0].rows_low, 1e-9)
+    high = min(1.0, heaviest / rest)
+    if most is not None:
+        first = share_left_out(rows, most, miss)
+        low, high = max(low, first.low), min(1.0, high + first.high)
+    of = (rows, groups, largest)
+    return Share.of(min(low, high), high, lambda lean: groups_share(of, caps, most, each, lean))
+
+
+def _ratio(left: float, kept: float, *, nothing: float) -> float:
+    """The ratio left / (left + kept): 1 if `left` is infinite, and `nothing` if both are 0."""
+    if np.isinf(left):
+        return 1.0
+    return float(left / (left + kept)) if left + kept > 0 else nothing

@@ -1,0 +1,384 @@
+"""Profiles: how many rows and groups people have, released privately once.
+
+A released profile: how many rows and groups people have, and how large their numbers are.
+
+Release profiles, through the same steps as every question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite, log
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import exact
+from giveortake.answers import Answer
+from giveortake.answers.answer import Released
+from giveortake.answers.column import Column
+from giveortake.answers.terms import Confidence, LeftOut, percent
+from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.compile import Caps, Spend
+from giveortake.compile.releases import arrays_from_json
+from giveortake.errors import InvalidParameter
+from giveortake.exact import spendable, whole
+from giveortake.mechanisms import Laplace
+from giveortake.mechanisms.tails import LaplaceTail, quantile
+from giveortake.session.pricing import share_of_each
+from giveortake.session.profiles.estimates import Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.profiles.histograms import (
+    GroupsOfPerson,
+    Magnitude,
+    RowsOfPerson,
+    SizeDimension,
+    dimensions_of,
+    least_edge,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from giveortake.exact import Number
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.profiles.histograms import Dimension
+    from giveortake.session.storage import Stored
+
+
+_USUAL_SHARE = Fraction(95, 100)
+BEYOND_NOISE = 15  # scales of the noise: a count up to that is taken for nothing; one of 163 exceeds it in 40,000 runs
+_SHOWN = 8  # lines of a table
+NO_MAXIMUM = "no upper limit is known; s.profile(…, most_rows=) takes a public maximum of rows per person"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How many rows and groups people have, and how large their numbers are, in bins, with noise; see `s.profile`.
+
+    `most_rows` is the public maximum of rows a person that was declared, if one was. Everything here is computed from
+    what was released, and free.
+    """
+
+    table: str
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    most_rows: int | None
+    epsilon: Fraction
+    release_id: str
+    notes: tuple[str, ...]
+    _dimensions: tuple[Dimension, ...] = field(repr=False)
+    _counts: tuple[tuple[int, ...], ...] = field(repr=False)
+    _scale: float = field(repr=False)
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the Laplace noise in every bin, in persons."""
+        return self._scale
+
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """What was released: how many persons fall into every bin, with noise, one dimension after the other."""
+        return self._counts
+
+    # -- suggestions --------------------------------------------------------------------------------------------
+
+    def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:
+        """The least caps that leave the given share of people unchanged, as far as the noise allows to tell.
+
+        Ready for `gt.protect(…, **p.caps())`, or for one question.
+        """
+        wanted = exact.open_probability("share", share)
+        found = {}
+        for name, sizes in (
+            ("rows_per_person", self.rows),
+            ("groups_per_person", self.groups),
+            ("rows_per_group", self.largest_groups),
+        ):
+            if sizes is not None:
+                last = sizes.last_seen(float(1 - _USUAL_SHARE))
+                found[name] = least_edge(sizes.edges, [max(0, each) for each in sizes.counts[: last + 1]], wanted)
+        return found
+
+    @property
+    def bounds(self) -> dict[str, tuple[int | float, int | float]]:
+        """For each column the powers of two between which 95 % of the people have all their numbers."""
+        return self.bounds_at(_USUAL_SHARE)
+
+    def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
+        """The bounds for another share of the people. Columns in which only zeros are seen have none."""
+        wanted = exact.open_probability("share", share)
+        beyond = BEYOND_NOISE * self._scale
+        found = {
+            each.column: each.bounds([count if count > beyond else 0 for count in counts], wanted)
+            for each, counts in zip(self._dimensions, self._counts, strict=True)
+            if isinstance(each, Magnitude)
+        }
+        return {column: ends for column, ends in found.items() if ends is not None}
+
+    @property
+    def unseen(self) -> str | None:
+        """Which columns have no bounds, in words; None if all have some."""
+        names = [
+            each.column for each in self._dimensions if isinstance(each, Magnitude) and each.column not in self.bounds
+        ]
+        return f"at this ε no bounds are seen of {', '.join(names)}: a larger one may show them" if names else None
+
+    def usual_magnitude(self, column: str) -> float | None:
+        """An estimate of the mean, over persons, of their greatest absolute value in a column; None if none was seen.
+
+        It is not a bound.
+        """
+        for each, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(each, Magnitude) and each.column == column:
+                beyond = BEYOND_NOISE * self._scale
+                return each.mean([count if count > beyond else 0 for count in counts])
+        return None
+
+    # -- what caps leave out ------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Sizes | None:
+        """How many rows people have."""
+        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and not each.by)
+
+    @property
+    def groups(self) -> Sizes | None:
+        """How many groups of the columns `by` people have."""
+        return self._sizes(lambda each: isinstance(each, GroupsOfPerson))
+
+    @property
+    def largest_groups(self) -> Sizes | None:
+        """How many rows people have in their largest group."""
+        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and bool(each.by))
+
+    def _sizes(self, wanted: Callable[[Dimension], bool]) -> Sizes | None:
+        for each, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(each, SizeDimension) and wanted(each):
+                return Sizes(each.edges, counts, self._scale, each.most is not None)
+        return None
+
+    @told_by_name()
+    def left_out(
+        self,
+        *,
+        rows_per_person: int | None = None,
+        groups_per_person: int | None = None,
+        rows_per_group: int | None = None,
+        confidence: Number = _USUAL_SHARE,
+    ) -> LeftOut:
+        """The share of the table's rows that caps leave out.
+
+        Caps on groups are about groups of the columns `by`; `rows_per_group` alone is about all rows of a person. The
+        bounds hold for all caps together with the stated confidence.
+        """
+        sure = exact.open_probability("confidence", confidence)
+        if self.rows is None:
+            raise InvalidParameter("left_out", self.table, "is about people, and here every row is protected by itself")
+        miss = float(1 - sure) / 2
+        if groups_per_person is None:
+            whole = min((cap for cap in (rows_per_person, rows_per_group) if cap is not None), default=None)
+            share = None if whole is None else share_left_out(self.rows, whole, miss)
+        else:
+            inside = rows_per_person if rows_per_group is None else rows_per_group
+            if self.groups is None or self.largest_groups is None:
+                return LeftOut(
+                    None, None, None, sure, "the profile does not cover groups; a profile by those columns would"
+                )
+            of = (self.rows, self.groups, self.largest_groups)
+            caps = None if inside is None else (groups_per_person, inside)
+            share = None if caps is None else share_left_out_of_groups(*of, caps, miss, most=rows_per_person)
+        if share is None:
+            return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
+        why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
+        return LeftOut(share.low, share.high, share.estimate, sure, why, likely=share.likely)
+
+    def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
+        """About how many persons there are: bounds that hold with the stated confidence."""
+        sure = exact.open_probability("confidence", confidence)
+        if self.rows is None:
+            raise InvalidParameter("persons", self.table, "do not exist: here every row is protected by itself")
+        bounds = self.rows.bounded(float(1 - sure))
+        return float(bounds.kept_low[0]), bounds.persons_high
+
+    def told_persons(self) -> str:
+        """The number of persons in words."""
+        low, high = self.persons()
+        told = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
+        return f"{told} (with {exact.shown(100 * _USUAL_SHARE)} %)"
+
+    # -- output -------------------------------------------------------------------------------------------------
+
+    def lines(self, epsilon: Number | None = None, confidence: Number = _USUAL_SHARE) -> list[dict[str, float]]:
+        """For each cap on all rows of a person: the margin of COUNT(*) at ε, and about how many rows are left out.
+
+        The list continues until the error rises again, so that it contains the least error.
+        """
+        sure = exact.open_probability("confidence", confidence)
+        spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
+        if self.rows is None:
+            raise InvalidParameter(
+                "plot", self.table, "shows caps per person, and here every row is protected by itself"
+            )
+        miss = float(1 - sure)
+        left, _ = self.rows.left_estimates(miss)
+        last = self.rows.last_seen(miss)
+        bounds = self.rows.bounded(miss)
+        found: list[dict[str, float]] = []
+        for place, cap in enumerate(self.rows.edges):
+            if place >= last + 5 and found[-1]["error"] > min(line["error"] for line in found):
+                break
+            noise = quantile([LaplaceTail(float(Fraction(cap) / spent))], miss)
+            bias = float(left[place])
+            low, high = float(bounds.left_low[place]), float(bounds.left_high[place])
+            found.append({"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias})
+        return found
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None, *, epsilon: Number | None = None) -> Any:
+        """An altair chart of the error of COUNT(*) against the cap on rows: noise, bias, their sum; a path saves it."""
+        from giveortake.plot import caps, titled_or_saved  # noqa: PLC0415 (heavy)
+
+        return titled_or_saved(lambda words: caps(self, epsilon=epsilon, title=words), title)
+
+    def __str__(self) -> str:
+        lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]
+        if self.rows is not None:
+            lines.append(f"  {self.told_persons()}")
+            told = self.lines()
+            for line in told[:: max(1, len(told) // _SHOWN)]:
+                share = self.left_out(rows_per_person=int(line["cap"]))
+                lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
+            named = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
+            lines.append(f"  {named} leave 95 % of persons as they are")
+        if self.bounds:
+            lines.append(f"  domains={self.bounds!r}")
+        if self.unseen:
+            lines.append(f"  {self.unseen}")
+        lines.extend(f"note: {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _named(self) -> str:
+        parts = [f"; groups of {', '.join(self.by)}"] if self.by else []
+        if self.most_rows is not None:
+            parts.append(f"; nobody has more than {self.most_rows:,} rows, as was declared")
+        return "".join(parts)
+
+
+def _span(share: LeftOut) -> str:
+    assert share.low is not None and share.high is not None  # noqa: S101, PT018 (known)
+    if share.high >= 1:
+        return f"{share.about} of the rows: at least {percent(share.low)}"
+    return f"{share.about} of the rows: {percent(share.low)} to {percent(share.high)}"
+
+
+_SURE = Confidence("0.95")
+FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileRequest:
+    """The request for a profile: one question for each dimension, under one charge."""
+
+    mechanism: InteractiveMechanism
+    said: Mapping[str, Any]
+    dimensions: tuple[Dimension, ...]
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: InteractiveMechanism,
+        table: str,
+        *,
+        epsilon: Number,
+        by: Sequence[str],
+        columns: Sequence[str],
+        most_rows: Number | None,
+    ) -> ProfileRequest:
+        """Check a request. Nothing is charged, and no row is read.
+
+        A column that is named twice is profiled once.
+        """
+        relation = mechanism.origin.uncapped.get(table)
+        if relation is None:
+            raise InvalidParameter(
+                "table", table, "is only partly visible here, and a profile describes the whole table"
+            )
+        for name, listed in (("by", by), ("columns", columns)):
+            if isinstance(listed, str) or not hasattr(listed, "__iter__"):
+                fix = [listed] if hasattr(listed, "encode") else ["fee"]
+                raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
+        columns = list(dict.fromkeys(columns))
+        most = None if most_rows is None else whole("most_rows", most_rows)
+        said = {
+            "format": FORMAT,
+            "table": table,
+            "by": list(by),
+            "columns": columns,
+            "most_rows": most,
+            "epsilon": str(spendable("epsilon", epsilon)),
+        }
+        return cls(mechanism, said, dimensions_of(relation, by, columns, most))
+
+    @property
+    def words(self) -> str:
+        """A description of the request, for the ledger and for lists of releases."""
+        return f"profile of {self.said['table']}: {', '.join(each.name for each in self.dimensions)} of a person"
+
+    @property
+    def noise(self) -> Laplace:
+        """The noise of every count: D dimensions share ε. The charge does not use it: `price` computes that anew."""
+        moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
+        return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
+
+    def preview(self) -> str:
+        """How precise it will be, in words: from the request and ε alone, before anything is paid."""
+        scale = float(self.noise.scale)
+        margin = f"each number of people is known to about ± {max(1.0, -scale * log(1 - float(_SURE))):,.0f}"
+        seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
+        return f"{margin} (with 95 %){f'; {seen}' if self.said['columns'] else ''}"
+
+    def price(self) -> tuple[Priced, ...]:
+        """One priced question for each dimension; all have equal shares of ε."""
+        questions = [each.question() for each in self.dimensions]
+        share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
+        return tuple(self.mechanism.price_at(each, Caps(), share) for each in questions)
+
+    def release(self, key: str | None) -> Profile:
+        """Charge, draw unless that was done before, and return the profile."""
+        reservation, parts = self.mechanism.reserve_and_draw(
+            self.price(), key, _SURE, profile=self.said, words=self.words
+        )
+        return self.read(parts, reservation.id, reservation.paid_before(self.mechanism.version))
+
+    def table(self, answer: Answer, place: int) -> Answer:
+        """The table of a dimension for people: with the range of each bin instead of its number."""
+        dimension = self.dimensions[place]
+        (bins, *others), ranges = answer.columns, dimension.ranges()
+        places = [int(str(each)) for each in bins.values]
+        held = [Column(name, [ends[place] for place in places]) for name, ends in ranges.items()]
+        provenance = {name: getattr(answer, name) for name in Released.__slots__}
+        return Answer([*held, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")})
+
+    def read(self, parts: Sequence[Stored], release_id: str, paid_before: str | None = None) -> Profile:
+        """The profile from what is stored; `paid_before` is the note that nothing was charged now."""
+        counts = []
+        for part in parts:
+            (array,) = arrays_from_json(part["arrays"], 1)
+            counts.append(tuple(int(count) for count in array))
+        said = self.said
+        return Profile(
+            said["table"],
+            tuple(said["by"]),
+            tuple(said["columns"]),
+            said["most_rows"],
+            Fraction(said["epsilon"]),
+            release_id,
+            () if paid_before is None else (paid_before,),
+            self.dimensions,
+            tuple(counts),
+            float(self.noise.scale),
+        )

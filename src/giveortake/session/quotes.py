@@ -1,0 +1,617 @@
+"""Quotes: what an answer would cost and what margins it would have, from the request alone.
+
+Quotes: what an answer would cost and what margins it would have, from the question alone.
+
+Quotes as JSON and back, without loss: a service writes them and a client reads them.
+
+Quotes of workloads: the cost, and the margins of each table, known without reading a row.
+
+Quotes of counters: the cost, and the margin after each period, known without reading a row.
+
+SELECT DISTINCT of declared keys: answered from the domains, without reading rows and without a charge.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import exact
+from giveortake.answers import Answer
+from giveortake.answers.render import FOR_NOISE
+from giveortake.answers.terms import Confidence, LeftOut
+from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.compile.postprocessing import caps_in_words, known_columns, noise_in_words, of_units
+from giveortake.compile.releases import without_data
+from giveortake.engines import KeyColumn, Keys
+from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
+from giveortake.exact import counted, shown
+from giveortake.plan.describe import undeclared_values, values_at_ends
+from giveortake.plan.domains import MOST_KEYS
+from giveortake.privacy import events
+from giveortake.privacy.documents import promise_from_json, promise_to_json
+from giveortake.session.pricing import column_margins, no_price, quoted_miss, share_of_budget, unfitting
+from giveortake.session.profiles.best_caps import left_out_of, what_is_weighed
+from giveortake.session.refusals import deltas_of, missing_for_keys
+from giveortake.session.render import ASKED_BEFORE, DEPENDS, WAITS, of_a_thousand, quote_page
+from giveortake.session.usefulness import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
+
+if TYPE_CHECKING:
+    import os
+
+    from giveortake.answers.terms import Caps
+    from giveortake.compile import Measurement, Terms
+    from giveortake.ledger.rules.admission import Outlook
+    from giveortake.plan import Question
+    from giveortake.privacy import Guarantee
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
+
+
+FORMAT = 1
+
+
+def to_json(quote: Quote) -> str:
+    """A quote as JSON, for programs: numbers are doubles, and `exact` holds the exact fractions."""
+    sure = quote.confidence
+    document = {
+        "format": FORMAT,
+        "spend": quote.spend,
+        "cost": repr(quote.cost),
+        "promise": None if quote.cost is None else promise_to_json(quote.cost),
+        "share": None if quote.share is None else float(quote.share),
+        "margins": {name: _finite(margin) for name, margin in quote.margins.items()},
+        "confidence": str(sure),
+        "confidence_over": sure.over if isinstance(sure, Confidence) else "cell",
+        "noise": quote.noise,
+        "keys": quote.keys,
+        "contributions": quote.contributions,
+        "left_out": None if quote.left_out is None else quote.left_out.to_json(),
+        "worthless": quote.worthless,
+        "doubt": quote.doubt,
+        "used_after": None if quote.used_after is None else float(quote.used_after),
+        "remaining": _written(quote.remaining),
+        "admitted": quote.admitted,
+        "paid": quote.paid,
+        "approval": quote.approval,
+        "spans": quote.spans,
+        "notes": list(quote.remarks),
+        "advice": list(quote.advice),
+        "exact": {
+            "share": None if quote.share is None else str(quote.share),
+            "used_after": None if quote.used_after is None else str(quote.used_after),
+            "unbounded": [name for name, margin in quote.margins.items() if margin is not _finite(margin)],
+        },
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """The fields of the quote that `to_json` wrote. Any other text is refused with one message."""
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise InvalidParameter("text", "the document", "was made by a later version", hint="upgrade giveortake")
+        return _fields(document)
+    except GiveOrTakeError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError):
+        raise InvalidParameter("text", "the document", "is not a quote in JSON, or a damaged one") from None
+
+
+def _fields(document: dict[str, Any]) -> dict[str, Any]:
+    unbounded, share, used = (document["exact"].get(name) for name in ("unbounded", "share", "used_after"))
+    left_out, promise = document["left_out"], document["promise"]
+    return {
+        **{name: document[name] for name in ("spend", "noise", "keys", "contributions", "worthless", "admitted")},
+        "cost": None if promise is None else promise_from_json(promise),
+        "share": None if share is None else Fraction(share),
+        "used_after": None if used is None else Fraction(used),
+        "doubt": document.get("doubt"),
+        "paid": bool(document.get("paid", False)),
+        "approval": bool(document.get("approval", False)),
+        "spans": {str(name): float(each) for name, each in document.get("spans", {}).items()},
+        "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
+        "confidence": Confidence(document["confidence"], document["confidence_over"]),
+        "left_out": None if left_out is None else LeftOut.from_json(left_out),
+        "remaining": _read(document["remaining"]),
+        "remarks": tuple(map(str, document["notes"])),
+        "advice": tuple(map(str, document["advice"])),
+    }
+
+
+def _finite(margin: float | str | None) -> float | str | None:
+    return None if isinstance(margin, float) and not math.isfinite(margin) else margin
+
+
+def _written(remaining: Any) -> Any:
+    """What is left of the budget, for JSON: one number, or one for each account of a race."""
+    if isinstance(remaining, dict):
+        return {name: _written(each) for name, each in remaining.items()}
+    return str(remaining) if isinstance(remaining, Fraction | int) else remaining
+
+
+def _read(remaining: Any) -> Any:
+    if isinstance(remaining, dict):
+        return {name: _read(each) for name, each in remaining.items()}
+    return Fraction(remaining) if isinstance(remaining, str) else remaining
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
+
+    `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
+    rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
+    `admitted` says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same
+    asker at this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide
+    the bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
+    profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if
+    nothing is known that tells.
+    """
+
+    cost: Guarantee | None  # None if no row is read
+    spend: str
+    share: Fraction | None
+    margins: dict[str, float | str | None]
+    noise: dict[str, str]
+    contributions: str | None
+    keys: str
+    remaining: Any
+    admitted: bool
+    confidence: Fraction
+    advice: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
+    worthless: str | None = None
+    doubt: str | None = None
+    used_after: Fraction | None = None
+    paid: bool = False
+    approval: bool = False
+    spans: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        percent = exact.shown(100 * self.confidence)
+        lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
+        if self.share is not None:
+            lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
+        used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
+        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
+        lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
+        lines.extend([WAITS] * self.approval)
+        for name, margin in self.margins.items():
+            sure = "" if margin is None else f"  (with {percent} %)"
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{sure}")
+        for name, text in self.noise.items():
+            lines.append(f"  {name}: {text}")
+        lines.append(f"keys: {self.keys}")
+        if self.contributions is not None:
+            lines.append(f"contributions: {self.contributions}")
+        if self.left_out is not None:
+            lines.append(f"left out: {self.left_out}")
+            lines.extend(f"  {each}" for each in self.left_out.lines)
+        if self.worthless is not None:
+            lines.append(f"worthless: {self.worthless}")
+        if self.doubt is not None:
+            lines.append(f"doubt: {self.doubt}")
+        lines.extend(f"note: {each}" for each in self.remarks)
+        lines.extend(f"cheaper: {each}" for each in self.advice)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return quote_page(self)
+
+    def to_json(self) -> str:
+        """The quote as JSON, for programs: numbers where there are some, and otherwise the words."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Quote:
+        """The quote that `to_json` wrote."""
+        return cls(**from_json(text))
+
+
+def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
+    """The quote of a priced question."""
+    made, sure, n = asked.made, terms.confidence, terms.n
+    outlook = mechanism.outlook(mechanism.charge([asked]))
+    mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
+    margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
+    measures = without_data(made.measures, made.noises)
+    miss = quoted_miss(made, sure)
+    share = share_of_budget(mechanism.budget, made.event)
+    for name, formula in made.formulas:
+        if margins[name] is None and miss is not None:
+            margins[name] = formula.margin_in_words(measures, miss)
+    left_out = left_out_of(
+        mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
+    )
+    weighed = what_is_weighed(made) if terms.best_caps else None
+    return Quote(
+        cost=made.promise(mechanism.budget.unit),
+        spend=str(asked.spend),
+        share=share,
+        margins=margins,
+        noise=noise_in_words(made),
+        contributions=caps_in_words(made),
+        keys=_keys(made),
+        remaining=outlook.standing.remaining,
+        admitted=asked.refusal is None and (outlook.admitted or outlook.paid),
+        confidence=sure,
+        advice=tuple(_advice(made, is_best=terms.best_caps)),
+        remarks=(
+            *no_price(share, mechanism.budget, made.event),
+            *(each for each in (asked.why, asked.refusal, weighed) if each is not None),
+            *(told for told in [mechanism.part and mechanism.part.left_out] if told),
+            *undeclared_values(asked.question),
+            *values_at_ends(asked.question),
+            *_remarks(made, margins, terms),
+            *([] if outlook.admitted or outlook.paid else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
+        ),
+        left_out=left_out,
+        worthless=worthless(mechanism, asked.question, made, terms, margins),
+        doubt=doubt_about_keys(mechanism, asked.question, made, terms),
+        used_after=_used_after(outlook),
+        paid=asked.refusal is None and outlook.paid,
+        approval=outlook.waits and not outlook.paid,
+        spans=spans_of_means(made),
+    )
+
+
+def _used_after(outlook: Outlook) -> Fraction | None:
+    """How much of the budget would be used after the answer; None if it is not admitted. A replay adds nothing."""
+    if outlook.paid:
+        standing = outlook.standing
+        return None if standing.own is None else standing.given + standing.own
+    return outlook.used_after if outlook.admitted else None
+
+
+def _keys(made: Measurement) -> str:
+    if made.selection is not None:
+        shown = of_units(made, f"shown when {made.selection.told}")
+        return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
+    size = made.keys.size
+    return f"{size:,} known beforehand, all answered" if made.columns else "none"
+
+
+def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
+    delta = f"δ = {exact.shown(event.delta)}"
+    if isinstance(event, events.DiscoveredKeys):
+        return f"ε = {exact.shown(event.epsilon)}, {delta}"
+    return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
+
+
+def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
+    """Remarks: what a joint release saves [PDP21, Ex. 1.4, 1.5], and whether noise would drown the answer (L1.7)."""
+    remarks = []
+    if any(measure.sections is not None for measure in made.measures):
+        remarks.append("a narrower CLAMP gives quantiles finer bins, at the same cost")
+    keys, times = made.stability.keys, _times_the_noise(made)
+    if keys is not None and times > 1 and made.columns:
+        told = exact.shown(times, 3)
+        remarks.append(
+            f"the {keys:,} groups are asked together; asked one by one, each would get {told} times the noise"
+        )
+    n = None if terms.n is None else exact.positive("n", terms.n)
+    remarks.extend(
+        f"`{name}` says nothing of a group of fewer than about {rows:,.0f} rows: its interval is as wide as its bounds "
+        "there; more ε or narrower bounds help"
+        for name, rows in rows_that_means_need(made, terms).items()
+        if n is None or (n <= rows and len(made.formulas) > 1)
+    )
+    if n is not None:
+        counts = [name for name, formula in made.formulas if formula.counts]
+        remarks.extend(
+            f"the margin of `{name}` is no smaller than the {terms.n} rows there are: ask for more ε, or for fewer "
+            "columns"
+            for name in counts
+            if isinstance(margin := margins[name], int | float) and margin >= float(n)
+        )
+    return remarks
+
+
+def _times_the_noise(made: Measurement) -> Fraction:
+    """How many times larger a count's noise would be if each group were asked for alone, at its part of the spend."""
+    together, keys = made.stability, made.stability.keys or 1
+    if together.rows_in_group is None:  # only persons are counted
+        return Fraction(keys, together.touched)
+    alone = replace(together, groups=1, grouped=False, keys=None)
+    (whole, root_whole), (part, root_part) = together.sensitivity(0, 1), alone.sensitivity(0, 1)
+    return keys * part / whole if made.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
+
+
+def _advice(made: Measurement, *, is_best: bool) -> list[str]:
+    """Advice for narrower intervals; none about caps if these are the best ones."""
+    advice = []
+    if len(made.shares) > 1 and len(made.formulas) > 1:
+        advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
+    bounding = made.stability.bounding
+    if not is_best and bounding is not None and bounding.groups * bounding.rows > 1:
+        advice.append(
+            f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
+            "(a profile finds them)"
+        )
+    if made.selection is not None:
+        advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
+    return advice
+
+
+def _number(margin: float | str | None, span: float | None) -> str:
+    if margin is None:
+        return DEPENDS
+    if isinstance(margin, str):
+        margin = (
+            f"{margin} (of a group of n rows; {of_a_thousand(margin, span)})" if margin.endswith(" / n") else margin
+        )
+        return f"± {margin}" if margin[:1].isdigit() else margin
+    return f"± {margin:,.6g}"
+
+
+_SHOWN_TABLES = 12  # tables in a text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WorkloadQuote:
+    """The price of a workload; for each table the standard deviation and margin of a cell, also for an equal split.
+
+    `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now, `share` how much
+    of a fresh budget it would use, `caps` how much of a person counts, and `left_out` what that leaves out. `advice` is
+    what would tell more. `paid` says that it was answered for the same asker at this price, and is free; `approval`
+    that the custodian has to approve it first.
+    """
+
+    spend: str
+    cost: Guarantee
+    strategy: str
+    lines: tuple[dict[str, Any], ...]
+    confidence: Confidence
+    admitted: bool
+    share: Fraction | None = None
+    caps: Caps | None = None
+    left_out: LeftOut | None = None
+    remaining: Any = None
+    remarks: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    paid: bool = False
+    approval: bool = False
+
+    @property
+    def margins(self) -> dict[tuple[str, ...], float]:
+        """The margin of a cell of every table of counts, by the columns of the table."""
+        return {line["table"]: line["margin"] for line in self.lines if line["of"] == "n"}
+
+    @property
+    def rms(self) -> float:
+        """The root mean square of the standard deviations of a cell, over all tables of counts."""
+        return self._rms("sd")
+
+    @property
+    def equal_rms(self) -> float:
+        """The `rms` if the promise were split equally among all tables."""
+        return self._rms("equal_sd")
+
+    def _rms(self, name: str) -> float:
+        counts = [line[name] for line in self.lines if line["of"] == "n"]
+        return math.sqrt(sum(each**2 for each in counts) / max(len(counts), 1))
+
+    def line(self, *columns: str) -> dict[str, Any]:
+        """The line of the table with the given columns."""
+        for line in self.lines:
+            if set(line["table"]) == set(columns):
+                return line
+        known = "; ".join(", ".join(line["table"]) for line in self.lines[:5])
+        raise InvalidParameter("columns", columns, "are not the columns of one of the tables", hint=f"such as {known}")
+
+    def to_json(self) -> str:
+        """The whole quote as JSON."""
+        return json.dumps(
+            {
+                "spend": self.spend,
+                "cost": str(self.cost),
+                "strategy": self.strategy,
+                "confidence": str(self.confidence),
+                "admitted": self.admitted,
+                "paid": self.paid,
+                "approval": self.approval,
+                "share": None if self.share is None else float(self.share),
+                "contributions": None if self.caps is None else str(self.caps),
+                "left_out": None if self.left_out is None else self.left_out.to_json(),
+                "notes": list(self.remarks),
+                "advice": list(self.advice),
+                "tables": [{**line, "table": list(line["table"])} for line in self.lines],
+            },
+            ensure_ascii=False,
+        )
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """An altair chart of the standard deviation of every table, beside that of an equal split; a path saves it."""
+        from giveortake import plot  # noqa: PLC0415 (heavy)
+
+        return plot.titled_or_saved(lambda words: plot.workloads(self.lines, title=words), title)
+
+    def __str__(self) -> str:
+        lines = [*self._facts(), f"strategy: {self.strategy}"]
+        lines.extend(_told(line) for line in self.lines[:_SHOWN_TABLES])
+        if len(self.lines) > _SHOWN_TABLES:
+            lines.append(f"  … and {len(self.lines) - _SHOWN_TABLES:,} more in .lines")
+        lines.append(f"rms of a cell: sd {self.rms:,.4g}, by an equal split {self.equal_rms:,.4g}")
+        return "\n".join([*lines, *self._remarks()])
+
+    __repr__ = __str__
+
+    def _facts(self) -> list[str]:
+        together = "each" if self.confidence.over == "cell" else "all together"
+        fits = ASKED_BEFORE if self.paid else "the budget admits it"
+        fits = fits if self.admitted else unfitting(self.share, self.remarks)
+        share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
+        return [
+            f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
+            *[WAITS] * self.approval,
+            f"margins hold with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}",
+        ]
+
+    def _remarks(self) -> list[str]:
+        caps = [] if self.caps is None else [f"contributions: {self.caps}"]
+        caps += [] if self.left_out is None else [f"left out: {self.left_out}"]
+        return [*caps, *(f"note: {each}" for each in self.remarks), *(f"cheaper: {each}" for each in self.advice)]
+
+    def _repr_html_(self) -> str:
+        heads = ("table", "cells", "sd", "margin", "sd by an equal split")
+        rows = [
+            (_name(line), f"{line['cells']:,}", *(f"{line[each]:,.4g}" for each in ("sd", "margin", "equal_sd")))
+            for line in self.lines
+        ]
+        head = "".join(f"<th>{each}</th>" for each in heads)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        before, after = (
+            "".join(f"<p>{html.escape(each)}</p>" for each in some) for some in (self._facts(), self._remarks())
+        )
+        return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
+
+
+def _name(line: dict[str, Any]) -> str:
+    of = "" if line["of"] == "n" else f"{line['of']} by "
+    return of + (" × ".join(line["table"]) or "total")
+
+
+def _told(line: dict[str, Any]) -> str:
+    return (
+        f"  {_name(line)}: {counted(line['cells'], 'cell')} ± {line['margin']:,.4g} "
+        f"(sd {line['sd']:,.4g}, by an equal split {line['equal_sd']:,.4g})"
+    )
+
+
+_SHOWN_PERIODS = (1, 7, 30, 100, 365, 1000)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterQuote:
+    """The one charge for all periods of a horizon, and the margin of the running count after each of them.
+
+    `margins[0]` is that of the first period. `admitted` says whether the budget would admit the charge now, `share` how
+    much of a fresh budget it would use; `alone` is the margin at the horizon if every period got its own noise.
+    `approval` says that the custodian has to approve the charge first.
+    """
+
+    spend: str
+    cost: Guarantee
+    column: str
+    first: Any
+    last: Any
+    margins: tuple[float, ...]
+    alone: float
+    confidence: Confidence
+    admitted: bool
+    is_charged: bool
+    share: Fraction | None
+    caps: Caps | None
+    remarks: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
+    approval: bool = False
+
+    @property
+    def horizon(self) -> int:
+        """How many periods the charge is for."""
+        return len(self.margins)
+
+    @property
+    def margin(self) -> float:
+        """The margin after the last period, which is the widest."""
+        return self.margins[-1]
+
+    def to_json(self) -> str:
+        """The whole quote as JSON."""
+        return json.dumps(
+            {
+                "spend": self.spend,
+                "cost": str(self.cost),
+                "column": self.column,
+                "first": str(self.first),
+                "last": str(self.last),
+                "horizon": self.horizon,
+                "margins": list(self.margins),
+                "confidence": str(self.confidence),
+                "admitted": self.admitted,
+                "charged": self.is_charged,
+                "approval": self.approval,
+                "share": None if self.share is None else float(self.share),
+                "contributions": None if self.caps is None else str(self.caps),
+                "left_out": None if self.left_out is None else self.left_out.to_json(),
+            },
+            ensure_ascii=False,
+        )
+
+    def __str__(self) -> str:
+        together = "each" if self.confidence.over == "cell" else "all together"
+        periods = counted(self.horizon, "period")
+        lines = [
+            f"running count by {self.column}, {self.first} to {self.last}: one charge of {self.spend} for {periods}",
+            self._fits(),
+            *[WAITS] * self.approval,
+        ]
+        places = [each for each in _SHOWN_PERIODS if each < self.horizon] + [self.horizon]
+        lines.extend(f"  after {counted(each, 'period')} ± {self.margins[each - 1]:,.4g}" for each in places)
+        sure = f"with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}"
+        lines.append(f"  ({sure}; noise on every period alone would be ± {self.alone:,.4g})")
+        if self.caps is not None:
+            lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
+        if self.left_out is not None:
+            lines.append(f"left out: {self.left_out}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _fits(self) -> str:
+        if self.is_charged:
+            return "it was charged before; going on costs nothing"
+        if not self.admitted:
+            return "; ".join([unfitting(self.share, self.remarks), *(each.partition(": ")[2] for each in self.remarks)])
+        return f"the budget admits it; that is {shown(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+_NOTE = "these are the declared keys: no row was asked, and nothing is charged; which of them occur is not told"
+
+
+def known_answer(mechanism: InteractiveMechanism, question: Question) -> Answer:
+    """The declared keys as an answer. It uses no row, so it carries no promise and costs nothing."""
+    mechanism.origin.require(question)
+    return Answer(known_columns(question, _declared_keys(question)), notes=(_NOTE,))
+
+
+def known_quote(mechanism: InteractiveMechanism, question: Question, confidence: Fraction) -> Quote:
+    """The quote for such an answer: it costs nothing."""
+    mechanism.origin.require(question)
+    return Quote(
+        cost=None,
+        spend="nothing",
+        share=Fraction(0),
+        margins={},
+        noise={},
+        contributions=None,
+        keys=f"{_declared_keys(question).size:,} known beforehand, all answered",
+        remaining=mechanism.standing().remaining,
+        admitted=True,
+        confidence=confidence,
+        advice=(),
+        remarks=(_NOTE,),
+    )
+
+
+def _declared_keys(question: Question) -> Keys:
+    schema = question.relation.schema
+    keys = Keys(tuple(KeyColumn(name, key, key.domain(schema).keys()) for name, key in question.keys))
+    if keys.size > MOST_KEYS:
+        raise QueryRefused(f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}", hint="fewer columns")
+    return keys

@@ -1,0 +1,545 @@
+"""Releases read again: records, stored integers, and the tables computed from them.
+
+Read releases that were paid for: compute answers from stored noisy integers. This is post-processing.
+
+Releases by their ids: what the ledger keeps of a question, and how its answer is read again from that.
+
+A record holds what an analyst wrote: the text or the plan of each question, constants included, what was spent on it
+and the caps. It holds nothing that any row decides. The custodian, who owns the ledger, can read it.
+
+The tables of a release: one for a question, several for a batch or a workload, the periods of a counter.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Unpack, final
+
+from giveortake.advice import Advice
+from giveortake.answers.terms import CAP_TERMS, Confidence
+from giveortake.caching import serving
+from giveortake.compile import Caps, Spend, Terms
+from giveortake.compile.postprocessing import Circumstances, answer_of
+from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
+from giveortake.plan import Aggregate, AggregateKind, Measured, Question
+from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.plan.expressions import Literal
+from giveortake.session import storage
+from giveortake.session.partitions import parts_of
+from giveortake.session.profiles.best_caps import left_out_of
+from giveortake.session.profiles.profile import FORMAT as PROFILE_FORMAT
+from giveortake.session.profiles.profile import ProfileRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.answers import Answer
+    from giveortake.answers.terms import SpendTerms
+    from giveortake.compile import Release
+    from giveortake.engines import Keys
+    from giveortake.ledger import ReleaseRecord, Reservation
+    from giveortake.plan import Relation
+    from giveortake.privacy import Guarantee
+    from giveortake.session.counters import Counter
+    from giveortake.session.mechanism import Charge, InteractiveMechanism, Priced
+    from giveortake.session.partitions import Part
+    from giveortake.workload.results import WorkloadAnswer
+    from giveortake.workload.workload import Workload
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PaidRelease:
+    """The last paid release of a question, and the earlier ones that it refines.
+
+    `portion` is its place in a stream, if it is part of one; `place` is the place of the question in the batch of the
+    first release.
+    """
+
+    mechanism: InteractiveMechanism
+    asked: Priced
+    keys: Keys
+    last: Release
+    reservation: Reservation
+    confidence: Confidence
+    portion: int | None = None
+    earlier: tuple[Release, ...] = ()
+    refines: tuple[str, ...] = ()
+    promised: tuple[Guarantee, ...] = ()  # by the earlier releases
+    looked_up: bool = False  # by its id, instead of by asking the question again
+    place: int = 0
+    twins: int = 0  # how many questions of the same name stand before that one
+
+    def refining(self, before: PaidRelease) -> PaidRelease:
+        """This release as a refinement of `before`."""
+        return replace(
+            self,
+            earlier=(*before.earlier, before.last),
+            refines=(*before.refines, before.reservation.reference),
+            promised=(*before.promised, before.asked.made.promise(before.mechanism.budget.unit)),
+            place=before.place,
+            twins=before.twins,
+        )
+
+    def read(self, limit: int | None = None) -> Answer:
+        """The answer that combines all releases."""
+        mechanism, made = self.mechanism, self.asked.made
+        if self.looked_up:
+            mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
+        is_told = not self.looked_up and not self.reservation.charged
+        free = self.reservation.paid_before(mechanism.version) if is_told else None
+        part = None if mechanism.part is None else mechanism.part.left_out
+        around = Circumstances(
+            unit=mechanism.budget.unit,
+            confidence=self.confidence,
+            release_id=self.reservation.id,
+            promised=self.promised,
+            left_out=left_out_of(mechanism, self.asked.question, made, self.confidence),
+            before=tuple(note for note in (free, self.asked.why) if note is not None),
+            after=() if part is None else (part,),
+        )
+        return answer_of(made, self.keys, (*self.earlier, self.last), around, limit=limit, refine=self.refine)
+
+    def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
+        """Ask the question again at a further price, and combine all answers; found keys are public now."""
+        if not all(measure.averages for measure in self.asked.made.measures):
+            raise Unprovable(
+                "quantiles cannot be refined: their answers cannot be averaged",
+                hint="ask the question again at a higher price",
+            )
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
+        if said.spend is None:
+            raise InvalidParameter("epsilon", None, "is missing", hint=Advice("{refine}"))
+        if self.reservation.version != self.mechanism.version:
+            raise LedgerMismatch(
+                f"the release is about version {self.reservation.version!r} of the data, which has changed since",
+                hint="ask the question again",
+            )
+        with serving(self.mechanism.cache):
+            again = self.mechanism.price_again(self.asked, said.spend, self.keys)
+            refines = (*self.refines, self.reservation.reference)
+            reservation, (part,) = self.mechanism.reserve_and_draw(
+                [again], key, said.confidence, refines, self.portion, refined=self.place, twins=self.twins
+            )
+            keys, release = storage.whole(self.mechanism.spool, again, part)
+            new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
+            return new.refining(self).read()
+
+
+def twins_before(asked: Sequence[Priced], place: int) -> int:
+    """How many questions before one of a batch have its name: they differ only in what is made of the same numbers."""
+    if place == 0:
+        return 0
+    name = asked[place].made.named()
+    return sum(each.made.named() == name for each in asked[:place])
+
+
+FORMAT = 1
+_AGAIN = "ask it again: what was paid for is free"
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def record_of(
+    mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence, refined: int | None = None
+) -> dict[str, Any]:
+    """The record that the ledger keeps of questions charged together. It is made from the questions alone.
+
+    `refined` says which question of the first release is refined.
+    """
+    part = mechanism.part
+    return {
+        "format": FORMAT,
+        "declared": mechanism.declared,
+        "confidence": [str(Fraction(confidence)), confidence.over],
+        **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
+        **({} if refined is None else {"refined": refined}),
+        "questions": [_question(mechanism, each) for each in asked],
+    }
+
+
+def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
+    return {
+        **({} if asked.text is None else {"sql": asked.text}),
+        **asked.made.record(asked.question, mechanism.origin),
+        **({} if asked.why is None else {"why": asked.why}),
+    }
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> PaidRelease:
+    """The paid release with an id, to be read or refined; `place` says which question of a batch.
+
+    Guarantee: it is read by the very measurement that was charged. What the record leads to is compared with what names
+    the charge and with the event that was charged, and refused where they differ, so that noisy integers are never read
+    by other bounds than those they were drawn by. This is post-processing, and free.
+    """
+    record = release_of(mechanism, release_id)
+    return _Reading(mechanism, record).paid(_place(record, place))
+
+
+def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecord:
+    """The ledger's record of a release of these tables. A release of other tables is refused as unknown."""
+    record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
+    if record.dataset != mechanism.dataset:
+        raise NotFound(f"there is no release {release_id!r}", hint=Advice("{releases} lists them"))
+    return record
+
+
+def _place(record: ReleaseRecord, place: int | None) -> int:
+    count = len(_content(record)["questions"])
+    if place is None and count == 1:
+        return 0
+    if type(place) is not int or not 0 <= place < count:
+        raise InvalidParameter(
+            "place",
+            place,
+            f"is not the place of a question: there are {count}",
+            hint=f"from 0 to {count - 1}",
+        )
+    return place
+
+
+def _content(record: ReleaseRecord) -> dict[str, Any]:
+    found = record.record
+    if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
+        raise Unprovable(
+            f"the release {record.id!r} did not come from a question, and cannot be refined",
+            hint="ask the question again at a higher price",
+        )
+    return found
+
+
+class _Reading:
+    """Reads one release from its record in the ledger."""
+
+    def __init__(self, mechanism: InteractiveMechanism, record: ReleaseRecord) -> None:
+        content = _content(record)
+        if content["declared"] != mechanism.declared:
+            raise LedgerMismatch(
+                f"the release {record.id!r} was measured when other domains were declared",
+                hint="ask the question again",
+            )
+        if "part" in content:
+            mechanism = mechanism.in_part(part_of(mechanism, content["part"]))
+        self._mechanism = mechanism
+        self._record = record
+        self._content = content
+
+    def paid(self, place: int) -> PaidRelease:
+        """The release of the question at a place, with all releases that it refines."""
+        request, mechanism = self._record.request, self._mechanism
+        refines, portion = tuple(request["refines"]), request.get("portion")
+        found: PaidRelease | None = None
+        for reference in refines:
+            earlier = _Reading(mechanism, self._referred(reference))
+            found = earlier.after(found, self._refined() if found is None else 0, portion)
+        return self.after(found, place, portion)
+
+    def _refined(self) -> int:
+        """Which question of the first release is refined."""
+        if "refined" not in self._content:
+            raise Unprovable(f"the release {self._record.id!r} does not say what it refines", hint=_AGAIN)
+        return int(self._content["refined"])
+
+    def after(self, earlier: PaidRelease | None, place: int, portion: int | None) -> PaidRelease:
+        """The release at a place, as a refinement of `earlier` if that is given."""
+        mechanism, record = self._mechanism, self._record
+        asked = self._priced(earlier)
+        self._require_same(asked)
+        reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
+        if not reservation.settled:
+            raise NotFound(
+                f"the release {record.id!r} was charged, but has no answer yet",
+                hint="ask the question again, with the same key if it had one: it is not charged again",
+            )
+        stored = storage.stored_of(reservation.answer, len(asked))[place]
+        lines = storage.some_at_a_time(mechanism.spool, asked[place], stored)
+        keys, release = (
+            storage.whole(mechanism.spool, asked[place], stored)
+            if portion is None or earlier is not None
+            else next(each for number, each in enumerate(lines) if number == portion)
+        )
+        over, sure = self._content["confidence"][1], self._content["confidence"][0]
+        sure_of = Confidence(sure, over)
+        paid = PaidRelease(
+            mechanism,
+            asked[place],
+            keys,
+            release,
+            reservation,
+            sure_of,
+            portion,
+            looked_up=True,
+            place=place,
+            twins=twins_before(asked, place),
+        )
+        return paid if earlier is None else paid.refining(earlier)
+
+    def _priced(self, earlier: PaidRelease | None) -> list[Priced]:
+        """The priced questions, rebuilt from the record."""
+        found = []
+        for said in self._content["questions"]:
+            question = self._question(json.loads(said["plan"]))
+            spend = Spend(**{name: Fraction(amount) for name, amount in said["spend"].items()})
+            again = self._again(question, said, spend, None if earlier is None else earlier.keys, earlier)
+            found.append(replace(again, text=said.get("sql"), why=said.get("why")))
+        return found
+
+    def _again(
+        self, question: Question, said: dict[str, Any], spend: Spend, keys: Keys | None, earlier: PaidRelease | None
+    ) -> Priced:
+        if earlier is not None and keys is not None:
+            return self._mechanism.price_again(replace(earlier.asked, question=question), spend, keys)
+        return self._mechanism.price_without_engine(question, Caps.of(**said["caps"]), spend)
+
+    def _question(self, plan: Any) -> Question:
+        try:
+            return question_from_json(plan, self._mechanism.origin)
+        except QueryRefused as refusal:
+            raise LedgerMismatch(
+                f"the release {self._record.id!r} cannot be read with the tables at hand: {refusal.message}",
+                hint="open the session with the tables that it was asked of",
+            ) from None
+
+    def _require_same(self, asked: list[Priced]) -> None:
+        """Refuse to read a release if the rebuilt charge differs from the recorded one."""
+        request = self._record.request
+        try:
+            charge = self._mechanism.charge(
+                asked,
+                tuple(request["refines"]),
+                request.get("portion"),
+                request.get("profile"),
+                request.get("twins", 0),
+            )
+        except GiveOrTakeError:
+            charge = None
+        if charge is None or json.loads(charge.question) != request or charge.event != self._record.event:
+            raise LedgerMismatch(
+                f"the release {self._record.id!r} was measured in another way than this session would",
+                hint="open the session as it was when it was asked, or ask the question again",
+            )
+
+    def _referred(self, reference: str) -> ReleaseRecord:
+        mechanism = self._mechanism
+        return mechanism.ledger.release_record(reference, analyst=mechanism.analyst)
+
+
+def part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
+    """The part of a partition that a record names."""
+    column, value, touched = content
+    tables = list(mechanism.origin.relations.values())
+    if mechanism.part is not None:
+        raise NotFound("this session sees only a part of the data", hint="read the release from the whole session")
+    parts = parts_of(mechanism, tables, column, touched)
+    return next(part for part in parts if Literal(part.value).to_json() == value)
+
+
+MOST_WISHES = 2_000  # a workload with more is not recorded: it can be asked again, but not looked up by its id
+_COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def workload_record(
+    mechanism: InteractiveMechanism,
+    workload: Workload,
+    relation: Relation,
+    *,
+    count: int,
+    minimise: str,
+    norm: Fraction | None,
+    spend: Spend,
+    caps: Caps,
+    confidence: Confidence,
+) -> dict[str, Any] | None:
+    """The record of a workload, with which its tables can be read by its id; None if it would be too large."""
+    if len(workload.tables) + len(workload.ranges) > MOST_WISHES:
+        return None
+    return {
+        **_common(mechanism, spend, caps, confidence),
+        "workload": {
+            "tables": [[list(each.columns), each.weight, each.of] for each in workload.tables],
+            "ranges": [[each.column, list(each.by), each.bins, each.weight] for each in workload.ranges],
+            "column_names": [list(each) for each in workload.column_names],
+            "measure_names": [list(each) for each in workload.measure_names],
+            "count": count,  # the number of distinct tables
+            "minimise": minimise,
+            "norm": None if norm is None else str(norm),
+        },
+        "plan": json.dumps(question_to_json(Question(relation, (), (("n", _COUNT),)), mechanism.origin)),
+    }
+
+
+def counter_record(
+    mechanism: InteractiveMechanism, table: str, column: str, horizon: int, *, spend: Spend, terms: Terms
+) -> dict[str, Any]:
+    """The record of a counter, with which its counts can be read by its id."""
+    common = _common(mechanism, spend, mechanism.resolve_caps(terms), terms.confidence)
+    return {**common, "counter": {"table": table, "column": column, "horizon": horizon}}
+
+
+def _common(mechanism: InteractiveMechanism, spend: Spend, caps: Caps, confidence: Confidence) -> dict[str, Any]:
+    part = mechanism.part
+    return {
+        "format": FORMAT,
+        "declared": mechanism.declared,
+        "confidence": [str(Fraction(confidence)), confidence.over],
+        **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
+        "spend": spend.to_json(),
+        "caps": caps.to_json(),
+    }
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def released_table(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> Answer:
+    """One table of a release; `place` says which, if there are several."""
+    record = release_of(mechanism, release_id)
+    if _kind(record) == "questions":
+        return _read(mechanism, record, place)
+    found = list(released_tables(mechanism, record))
+    if place is None and len(found) == 1:
+        return found[0]
+    if type(place) is not int or not 0 <= place < len(found):
+        raise InvalidParameter(
+            "place",
+            place,
+            f"is not the place of a table: there are {len(found)}",
+            hint=f"from 0 to {len(found) - 1}",
+        )
+    return found[place]
+
+
+def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Iterator[Answer]:
+    """All tables of a release, in order. A release without tables, or without a record, is refused with the reason.
+
+    Guarantee: each is read by the very measurement that was charged; what the record leads to is compared with the
+    charge, and refused where it differs. This is post-processing, and free.
+    """
+    match _kind(record):
+        case "questions":
+            for place in range(len(record.record["questions"])):
+                yield _read(mechanism, record, place)
+        case "workload":
+            yield from _workload(mechanism, record)
+        case "counter":
+            yield _counter(mechanism, record)
+
+
+def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | None) -> Answer:
+    """The table of a question; the table of a profile shows the ranges of its bins."""
+    found = paid_release(mechanism, record.id, place).read()
+    said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
+    if said.pop("format", None) != PROFILE_FORMAT:
+        return found
+    return ProfileRequest.of(mechanism, **said).table(found, place or 0)
+
+
+def _kind(record: ReleaseRecord) -> str:
+    """The kind of a release, by its record: "questions", "workload" or "counter"; others are refused."""
+    found, request = record.record, record.request
+    if isinstance(request, dict) and "run" in request:
+        raise Unprovable(
+            f"the release {record.id!r} comes from a run, and holds no table: {record.asked}",
+            hint="save the model or the synthetic table that the run returned: to_json, to_parquet",
+        )
+    if isinstance(found, dict) and found.get("format") == FORMAT:
+        for kind in ("questions", "workload", "counter"):
+            if kind in found:
+                return kind
+    what = "was charged without its question" if found is None else "was made by a later version"
+    if isinstance(request, dict) and "workload" in request:
+        what = "is of a workload that is too large to be stored"
+    raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
+
+
+def _workload(mechanism: InteractiveMechanism, record: ReleaseRecord) -> WorkloadAnswer:
+    from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (few releases are workloads)
+    from giveortake.workload.workload import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
+
+    mechanism = _as_it_was(mechanism, record)
+    content, said = record.record, record.record["workload"]
+    workload = Workload(
+        tuple(TableWish(tuple(columns), weight, of) for columns, weight, of in said["tables"]),
+        tuple(RangeWish(column, tuple(by), bins, weight) for column, by, bins, weight in said["ranges"]),
+        tuple((one, other) for one, other in said["column_names"]),
+        tuple((one, other) for one, other in said["measure_names"]),
+    )
+    try:
+        relation = question_from_json(json.loads(content["plan"]), mechanism.origin).relation
+    except QueryRefused as refusal:
+        raise _unlike(record, f": {refusal.message}") from None
+    query = WorkloadQuery(mechanism, workload, relation, said["minimise"], said["norm"])
+    priced, charge = query.paid(_spend(content), Caps.of(**content["caps"]))
+    _require_same(record, charge)
+    reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
+    if not reservation.settled:
+        raise _unanswered(record)
+    return query.read(priced, _confidence(content), reservation, reservation.answer, looked_up=True)
+
+
+def _counter(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Answer:
+    mechanism = _as_it_was(mechanism, record)
+    counter = _opened_counter(mechanism, record.record)
+    _require_same(record, counter.charge())
+    reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
+    kept = mechanism.ledger.kept(reservation)
+    if not kept:
+        raise _unanswered(record)
+    return counter.table(kept, range(len(kept)), reservation)
+
+
+def _opened_counter(mechanism: InteractiveMechanism, content: dict[str, Any]) -> Counter:
+    from giveortake.session.counters import AskedCounter, Counter  # noqa: PLC0415 (few releases are counters)
+
+    said, spend = content["counter"], _spend(content)
+    relation = mechanism.origin.relations.get(said["table"])
+    if relation is None:
+        raise NotFound(f"there is no table {said['table']!r} here", hint="open the session that has it")
+    terms = replace(Terms.of({}), caps=Caps.of(**content["caps"]), confidence=_confidence(content))
+    asked = AskedCounter.of(mechanism, relation, said["column"], said["horizon"], terms)
+    return Counter(mechanism, asked, spend, terms)
+
+
+def _as_it_was(mechanism: InteractiveMechanism, record: ReleaseRecord) -> InteractiveMechanism:
+    content = record.record
+    if content["declared"] != mechanism.declared:
+        raise LedgerMismatch(
+            f"the release {record.id!r} was measured when other domains were declared", hint="ask the question again"
+        )
+    return mechanism.in_part(part_of(mechanism, content["part"])) if "part" in content else mechanism
+
+
+def _require_same(record: ReleaseRecord, charge: Charge) -> None:
+    if json.loads(charge.question) != record.request or charge.event != record.event:
+        raise _unlike(record)
+
+
+def _unlike(record: ReleaseRecord, why: str = "") -> LedgerMismatch:
+    return LedgerMismatch(
+        f"the release {record.id!r} was measured in another way than this session would{why}",
+        hint="open the session as it was when it was asked, or ask the question again",
+    )
+
+
+def _unanswered(record: ReleaseRecord) -> NotFound:
+    return NotFound(
+        f"the release {record.id!r} was charged, but has no answer yet", hint="ask it again: it is not charged again"
+    )
+
+
+def _spend(content: dict[str, Any]) -> Spend:
+    return Spend(**{name: Fraction(amount) for name, amount in content["spend"].items()})
+
+
+def _confidence(content: dict[str, Any]) -> Confidence:
+    return Confidence(*content["confidence"])

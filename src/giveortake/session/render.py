@@ -1,0 +1,195 @@
+"""Sessions and quotes as HTML, for notebooks."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from giveortake import exact
+from giveortake.answers import render
+from giveortake.answers.text import number_text, with_article
+from giveortake.errors import LedgerUnavailable
+from giveortake.plan import Kind
+from giveortake.plan.domains import moment_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from giveortake.plan import Domain
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.quotes import Quote
+    from giveortake.session.session import Session
+
+
+_MOST_LISTED = 6  # categories of a column
+DEPENDS = "has a margin that depends on the data and cannot be known beforehand"
+ASKED_BEFORE = "it was asked before at this price, and is free"
+WAITS = "it is large, and waits for the custodian's approval; nothing is charged until then"
+
+
+def session_text(
+    session: Session, unasked: Mapping[str, Sequence[tuple[str, str]]], mechanism: InteractiveMechanism
+) -> str:
+    """A session as text: its tables, whom its promise is to, and what is left of its budget."""
+    part = "" if mechanism.part is None else f", {mechanism.part}"
+    lines = [f"<Session {session.name}{part}: {session.budget!r}"]
+    lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in session.catalog.private.items())
+    lines.extend(
+        f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"
+        for table, columns in unasked.items()
+        for column, kind in columns
+    )
+    lines.extend(f"  {name}, public" for name in session.catalog.public)
+    if session.budget.unit.column is not None:
+        lines.append(f"  rows without {with_article(session.budget.unit.column)} are left out")
+        lines.append(f"  {mechanism.caps}")
+    else:
+        lines.append("  each row is protected by itself: a person with several rows is not protected as a whole")
+    try:
+        standing, left = session.rest()
+    except LedgerUnavailable:
+        return "\n".join([*lines, "  its ledger is closed"]) + ">"
+    if standing.share is not None and left is not None:
+        used = exact.shown(100 * standing.share, 3)
+        race = isinstance(standing.remaining, dict)
+        rest = f"a pure ε of up to {exact.shown(left, 3)} is left" if left else "nothing is left"
+        rest = f"left: {standing.remaining}" if race else rest
+        lines.append(f"  {used} % of the budget is used; {rest}")
+    if not session.durable:
+        lines.append("  the ledger is in memory: what was spent is forgotten with the session")
+    return "\n".join(lines) + ">"
+
+
+def session_page(session: Session) -> str:
+    """A session as HTML: its budget, what is left of it, and its tables with their declared columns."""
+    whom = session.budget.unit.column
+    said = [("promise", str(session.budget))]
+    if whom is not None:
+        counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
+        said.append(("counts", f"{counts}; rows without {with_article(whom)} are left out"))
+    if not session.durable:
+        said.append(("ledger", "in memory: what was spent is forgotten with the session"))
+    tables = [
+        render.card(
+            f"{name}{f', of each {whom}' if whom else ''}", render.table(("column", "holds"), _columns(relation))
+        )
+        for name, relation in session.catalog.private.items()
+    ]
+    public = [render.fact_list([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
+    return render.card(f"Session {session.name}", render.fact_list(said), _left(session), *tables, *public)
+
+
+def quote_page(quote: Quote) -> str:
+    """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
+    percent = exact.shown(100 * quote.confidence)
+    margins = render.table(("column", f"give or take, with {percent} %"), _margins(quote))
+    return render.card("Quote: nothing is spent", margins, render.fact_list([cost_of(quote), *quote_facts(quote)]))
+
+
+def cost_of(quote: Quote) -> tuple[str, str]:
+    """The price of a quote, as a label and a text."""
+    share = (
+        "more than a fresh budget"
+        if quote.share is None
+        else f"{exact.shown(100 * quote.share, 3)} % of a fresh budget"
+    )
+    return "cost", f"{quote.spend} for the whole answer: {share}"
+
+
+def quote_facts(quote: Quote) -> list[tuple[str, str]]:
+    """Everything else in a quote, as pairs of a label and a text; an empty label continues the one before."""
+    left_out = quote.left_out
+    return [
+        ("admitted", _admitted(quote)),
+        *([] if quote.worthless is None else [("worthless", quote.worthless)]),
+        *([] if quote.doubt is None else [("doubt", quote.doubt)]),
+        *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
+        ("groups", quote.keys),
+        *([] if quote.contributions is None else [("counts", quote.contributions)]),
+        *(
+            []
+            if left_out is None
+            else [("left out", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
+        ),
+        *_continued("note", list(quote.remarks)),
+        *_continued("cheaper", list(quote.advice)),
+    ]
+
+
+def _admitted(quote: Quote) -> str:
+    if not quote.admitted:
+        return "no: what is left does not pay for it"
+    return f"yes: {ASKED_BEFORE}" if quote.paid else f"yes{f': {WAITS}' * quote.approval}{_used(quote)}"
+
+
+def _used(quote: Quote) -> str:
+    return "" if quote.used_after is None else f"; {exact.shown(100 * quote.used_after, 3)} % is used then"
+
+
+def shown_margin(margin: float | str | None, span: float | None = None) -> str:
+    """The margin of a column before it is asked for.
+
+    >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin("the values up to 9 ranks away")
+    ('± 12.35', '± 37.5 / n (n: the rows of the group; ± 0.0375 if it has 1,000)', 'the values up to 9 ranks away')
+    """
+    if margin is None:
+        return DEPENDS
+    if isinstance(margin, str):
+        if margin.endswith(" / n"):
+            margin = f"{margin} (n: the rows of the group; {of_a_thousand(margin, span)})"
+        return f"± {margin}" if margin[:1].isdigit() else margin
+    return f"± {margin:,.4g}"
+
+
+def of_a_thousand(margin: str, span: float | None = None) -> str:
+    """What a margin `m / n` is in a group of usual size; no more than the bounds are wide.
+
+    >>> of_a_thousand("29,960 / n"), of_a_thousand("2.9e+06 / n", 500)
+    ('± 30 if it has 1,000', '± 500 if it has 1,000')
+    """
+    part = float(margin.removesuffix(" / n").replace(",", "")) / 1000
+    part = part if span is None else min(part, span)
+    return f"± {part:,.0f} if it has 1,000" if part >= 10 else f"± {part:.3g} if it has 1,000"
+
+
+def _margins(quote: Quote) -> list[tuple[str, str]]:
+    return [(name, shown_margin(margin, quote.spans.get(name))) for name, margin in quote.margins.items()]
+
+
+def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(label if not place else "", line) for place, line in enumerate(lines)]
+
+
+def _left(session: Session) -> str:
+    try:
+        standing, left = session.rest()
+    except LedgerUnavailable:
+        return render.fact_list([("budget", "its ledger is closed")])
+    if standing.share is None or left is None:
+        return ""
+    rest = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
+    return render.table(("used", "left"), [(render.used(standing.share), rest)])
+
+
+def _columns(relation: object) -> list[tuple[str, str]]:
+    schema: dict[str, Domain] = relation.schema  # type: ignore[attr-defined]  # (every relation has one)
+    return [(name, _holds(domain)) for name, domain in schema.items()]
+
+
+def _holds(domain: Domain) -> str:
+    """What is declared about a column, in words."""
+    if domain.categories is not None:
+        listed = [
+            exact.shown(each) if isinstance(each, Fraction) else number_text(each)
+            for each in domain.categories[:_MOST_LISTED]
+        ]
+        more = len(domain.categories) - len(listed)
+        return f"{domain.kind.value}: {', '.join(listed)}{f' and {more:,} more' if more else ''}"
+    if domain.low is not None and domain.high is not None:
+        ends = [domain.low, domain.high]
+        written = [
+            exact.shown(end) if domain.kind.is_number else str(moment_of(end, timed=domain.kind is Kind.TIMESTAMP))
+            for end in ends
+        ]
+        return f"{domain.kind.value} from {written[0]} to {written[1]}"
+    return f"{domain.kind.value}"

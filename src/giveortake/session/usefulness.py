@@ -1,0 +1,209 @@
+"""Whether an answer would be worthless, known before it is paid for: no key could be shown, or noise drowns it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake import exact
+from giveortake.compile.formulas import Linear, Ratio
+from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
+from giveortake.compile.postprocessing import of_units
+from giveortake.compile.releases import without_data
+from giveortake.session.pricing import quoted_miss
+from giveortake.session.profiles.best_caps import key_columns, paid_profiles, profile_for, profiled_table
+from giveortake.session.profiles.estimates import mean_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.compile import Measurement, Terms
+    from giveortake.compile.measures import Measure
+    from giveortake.plan import Question
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.profiles.estimates import Sizes
+    from giveortake.session.profiles.profile import Profile
+
+
+_HARDLY = "hardly any key would be shown: that takes about"
+_EMPTY = "the answer is empty and costs as much as a full one"
+
+
+def worthless(
+    mechanism: InteractiveMechanism,
+    question: Question,
+    made: Measurement,
+    terms: Terms,
+    margins: dict[str, float | str | None],
+) -> str | None:
+    """A sentence that says why the answer would be worth nothing; None if nothing is known against it.
+
+    It depends on the question, on `n`, which the asker states, and on profiles that the asker's own levels paid for.
+    No row is read.
+    """
+    n = None if terms.n is None else float(exact.positive("n", terms.n))
+    table, changed = profiled_table(question.relation)
+    profiles = [] if table is None else paid_profiles(mechanism, table)
+    known = profile_for(profiles, question)
+    told = None if known is None else _Told(known, question, float(1 - terms.confidence), whole=not changed)
+    return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, n, told, terms)
+
+
+def doubt_about_keys(
+    mechanism: InteractiveMechanism, question: Question, made: Measurement, terms: Terms
+) -> str | None:
+    """A sentence if keys have to be found, and no profile tells how many persons there are: perhaps none is shown."""
+    if made.selection is None or terms.n is not None:
+        return None
+    table, _ = profiled_table(question.relation)
+    if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
+        return None
+    least = f"{made.selection.least:,} persons"
+    return of_units(made, f"only values shared by about {least} will be shown; if there are none, {_EMPTY}")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a profile says about the groups of a question; `whole`: the question is about all rows of the profile."""
+
+    profile: Profile
+    question: Question
+    miss: float
+    whole: bool
+
+    @property
+    def persons(self) -> float:
+        """An upper bound of the number of persons."""
+        return self.profile.persons(1 - self.miss)[1]
+
+    @property
+    def rows(self) -> float | None:
+        """An estimate of the number of rows in the table; a question may be about some of them."""
+        return None if self.profile.rows is None else self.profile.rows.left_estimates(self.miss)[1]
+
+    def rows_of_group(self, made: Measurement) -> float | None:
+        """An estimate of the rows of a group, if all groups are alike; None if the question is not about all rows."""
+        if not self.whole or self.rows is None:
+            return None
+        return self.rows / max(made.keys.size if made.selection is None else self.keys, 1)
+
+    @property
+    def keys(self) -> int:
+        """At least how many keys there are, if they have to be found: as many as one person has."""
+        groups = self._groups
+        return 1 if groups is None else groups.edges[groups.last_seen(self.miss)]
+
+    @property
+    def persons_of_key(self) -> float | None:
+        """An estimate, from above, of the mean number of persons per key."""
+        groups = self._groups
+        return None if groups is None else self.persons * mean_size(groups, self.miss) / self.keys
+
+    @property
+    def _groups(self) -> Sizes | None:
+        return self.profile.groups if set(self.profile.by) == key_columns(self.question) else None
+
+
+def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | None:
+    """A sentence if no key is likely to have enough persons to be shown; else None."""
+    if made.selection is None:
+        return None
+    least = float(made.selection.least)
+    more = "lower groups_per_person, ask for more ε or δ for keys, or declare the domain of the grouping columns"
+    if n is not None and least > n:
+        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
+    if told is not None and least > told.persons:
+        return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {told.persons:,.0f}; {more}"
+    if told is not None and told.persons_of_key is not None and least > told.persons_of_key:
+        some = f"the profile tells of about {told.persons_of_key:,.0f} in a group at most, if all groups are alike"
+        return f"{_HARDLY} {least:,.0f} persons, and {some}; {more}"
+    return None
+
+
+def _no_count(
+    made: Measurement, margins: dict[str, float | str | None], n: float | None, told: _Told | None
+) -> str | None:
+    """A sentence if the margin of every count or sum is as large as what it can amount to; else None."""
+    drowned = []
+    for name, formula in made.formulas:
+        margin = margins[name]
+        if not isinstance(formula, Linear) or not formula.counts or not isinstance(margin, int | float):
+            return None
+        if not formula.weights:  # a constant, such as COUNT(*) - COUNT(*)
+            return None
+        measures = [made.measures[index] for index in formula.weights]
+        limits = [limit for limit in _limits(made, measures, n, told) if limit[0] <= margin]
+        if not limits:
+            return None
+        drowned.append((margin, *min(limits)))
+    if not drowned:
+        return None
+    margin, _, said = min(drowned)
+    return f"the margin, {margin:,.6g}, is no smaller than {said}: ask for more ε, lower caps or fewer groups"
+
+
+def _limits(
+    made: Measurement, measures: Sequence[Measure], n: float | None, told: _Told | None
+) -> Iterator[tuple[float, str]]:
+    """Upper limits of a count or sum in a group, each with words that say how it is known."""
+    each = max(_greatest(measure) for measure in measures)
+    of = "the" if each == 1 else "the greatest sum of the"
+    if n is not None:
+        yield n * each, f"{of} {n:,.0f} rows of a group (as was stated)"
+    if len(measures) != 1:
+        return
+    (measure,) = measures
+    if isinstance(measure, DistinctCount):
+        listed = measure.of.domain(made.question.relation.schema).keys()
+        if listed is not None:
+            yield len(listed), f"the {len(listed):,} values that there may be"
+    if told is None:
+        return
+    if isinstance(measure, PersonCount):
+        yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
+    elif n is None and (rows := told.rows_of_group(made)) is not None:
+        yield rows * each, f"{of} {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
+
+
+def _greatest(measure: Measure) -> float:
+    """The most that one row can add to a measure."""
+    return float(max(abs(measure.quantum.low), abs(measure.quantum.high))) if isinstance(measure, ValueSum) else 1.0
+
+
+def _no_mean(made: Measurement, n: float | None, told: _Told | None, terms: Terms) -> str | None:
+    """A sentence if the interval of every mean is as wide as its declared range; else None."""
+    needed = rows_that_means_need(made, terms)
+    rows = told.rows_of_group(made) if n is None and told is not None else n
+    if rows is None or not needed or len(needed) < len(made.formulas):
+        return None
+    name, least = min(needed.items(), key=lambda pair: pair[1])
+    if rows > least:
+        return None
+    known = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
+    return (
+        f"the interval of `{name}` is as wide as its range: {known}, and it takes more than {least:,.0f}; "
+        "ask for more ε, narrower bounds, larger groups or lower caps"
+    )
+
+
+def rows_that_means_need(made: Measurement, terms: Terms) -> dict[str, float]:
+    """The rows that a group needs, for each mean, so that its interval is narrower than its range; no row is read."""
+    miss = quoted_miss(made, terms.confidence)
+    if miss is None:
+        return {}
+    measures = without_data(made.measures, made.noises)
+    formulas, found = dict(made.formulas), {}
+    for name, spread in spans_of_means(made).items():
+        whole = formulas[name].margin(measures, miss, 1.0)
+        if whole is not None:
+            found[name] = 2 * whole / spread
+    return found
+
+
+def spans_of_means(made: Measurement) -> dict[str, float]:
+    """How wide the bounds of each mean are, which have a width: no margin is wider."""
+    bounds = [(name, each.low, each.high) for name, each in made.formulas if isinstance(each, Ratio)]
+    return {
+        name: float(high - low) for name, low, high in bounds if low is not None and high is not None and high > low
+    }

@@ -1,0 +1,192 @@
+"""How the columns of a private table are counted: by their declared values, or by bins of their numbers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from operator import eq
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.engines import KeyColumn
+from giveortake.errors import InvalidParameter, meant
+from giveortake.plan import Call, ColumnReference, Kind, Literal
+from giveortake.synth.model import ModelColumn, edge_of
+
+if TYPE_CHECKING:
+    from giveortake.plan import Domain, Expression, Relation
+
+
+MOST_VALUES = 2_000  # of one column
+FINE_BINS = 256  # of which bins by quantiles are made
+_OF_MOMENTS = "add a column of dates to the table: moments have no bins"
+
+
+def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None) -> ModelColumn:
+    """The column of a model: with bins if it has edges, else with its declared values."""
+    domain = _domain(relation, name)
+    if edges is not None:
+        return ModelColumn(name, domain.kind, None, tuple(edges), domain.nullable, domain.step)
+    values = domain.keys()
+    if values is None:
+        raise InvalidParameter("columns", name, "has no declared values", hint=_how_to_list(name, domain))
+    if len(values) > MOST_VALUES:
+        raise InvalidParameter(
+            "columns",
+            name,
+            f"has {len(values):,} values, more than {MOST_VALUES:,}",
+            hint=f'say bins={{"{name}": 20}} for bins by quantiles, or list their edges',
+        )
+    if len(values) < 2:
+        raise InvalidParameter(
+            "columns", name, "has only one value, so nothing can be learned from it", hint="leave it out"
+        )
+    return ModelColumn(name, domain.kind, values, None, None in values, domain.step)
+
+
+def key_column(column: ModelColumn) -> KeyColumn:
+    """The key column that an engine counts by: the values themselves, or the places of bins."""
+    if column.edges is None:
+        return KeyColumn(column.name, ColumnReference(column.name), column.categories)
+    return KeyColumn(column.name, _place_of_bin(column), tuple(range(column.size)))
+
+
+def _place_of_bin(column: ModelColumn) -> Expression:
+    """The place of a number's bin: below the first edge the first, beyond the last edge the last; missing come last.
+
+    An edge that is listed twice ends a bin that contains it.
+    """
+    assert column.edges is not None  # noqa: S101 (asked only then)
+    of: Expression = ColumnReference(column.name)
+    arguments: list[Expression] = []
+    if column.nullable:
+        arguments += [Call("is_null", (of,)), Literal(column.size - 1)]
+    for place, (edge, alone) in enumerate(zip(column.edges[1:-1], column.alone(), strict=False)):
+        arguments += [Call("le" if alone else "lt", (of, _literal(edge, column.kind))), Literal(place)]
+    last = Literal(len(column.edges) - 2)
+    return Call("case", (*arguments, last)) if arguments else last
+
+
+def _literal(edge: Fraction, kind: Kind) -> Literal:
+    if kind is Kind.DATE:
+        return Literal(dt.date.fromordinal(int(edge)))
+    return Literal(edge.numerator if edge.denominator == 1 else edge)
+
+
+def declared_edges(relation: Relation, name: str, said: Sequence[Any]) -> tuple[Fraction, ...]:
+    """Edges of bins as they were stated: numbers or days in increasing order, twice for a bin of one number."""
+    domain = _domain(relation, name)
+    _require_binnable(name, domain)
+    edges = [edge_of(f"bins[{name!r}]", domain.kind, each) for each in said]
+    if len(edges) < 3 or edges != sorted(edges) or any(map(eq, edges, edges[2:])):
+        raise InvalidParameter(
+            f"bins[{name!r}]",
+            list(said),
+            "is not a list of increasing edges of two bins or more",
+            hint="[0, 10, 100], or [0, 0, 10, 100], where exact zeros are a bin of their own",
+        )
+    if len(edges) - 1 > MOST_VALUES:
+        raise InvalidParameter(f"bins[{name!r}]", len(edges) - 1, f"are more than {MOST_VALUES:,} bins")
+    return tuple(edges)
+
+
+def fine_edges(relation: Relation, name: str) -> tuple[Fraction, ...]:
+    """The edges of many narrow bins of a bounded number, whole where its values are.
+
+    0 and the bounds, at which values are clamped, are bins of their own: many rows may hold exactly these.
+    """
+    domain = _domain(relation, name)
+    _require_binnable(name, domain)
+    low, high = domain.low, domain.high
+    if low is None or high is None or low >= high:
+        raise InvalidParameter(
+            f"bins[{name!r}]",
+            name,
+            "are bins by quantiles, which need declared bounds",
+            hint=f'gt.protect(…, domains={{"{name}": (0, 100)}}), or list the edges',
+        )
+    step = domain.step or (Fraction(1) if domain.kind in {Kind.INTEGER, Kind.DATE} else None)
+    width = (high - low) / FINE_BINS
+    if step is not None:
+        width = max(step, -(-width // step) * step)
+    count = int(-(-(high - low) // width))
+    often = {high} if width == step else {low, high, min(max(low, Fraction(0)), high)}
+    return tuple(sorted([*{*(low + place * width for place in range(count)), *often}, *often]))
+
+
+def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int) -> tuple[Fraction, ...]:
+    """From narrow bins with noisy counts, the edges of at most `bins` bins of about equal counts.
+
+    A narrow bin that alone has the share of a bin stays a bin, and the others share out what is left.
+    """
+    rest = [max(0.0, count) for count in counts]
+    last, cuts = len(rest), set[int]()
+    while True:
+        left = bins - 1 - len(cuts)
+        share = sum(rest) / (left + 1)
+        largest = max(range(last), key=rest.__getitem__)
+        around = {largest, largest + 1} - {0, last} - cuts
+        if not 0 < share <= rest[largest] or len(around) > left:
+            break
+        cuts |= around
+        rest[largest] = 0.0
+    alone = [one == other for one, other in pairwise(edges)]
+    reached, passed = 0.0, 0
+    for place in range(last - 1 - alone[-1]):  # a bin of one number with less than a share joins the next bin, the last
+        reached += rest[place]  # one joins the bin before it
+        if passed < left and 0 < share * (passed + 1) <= reached and not alone[place]:
+            passed += 1
+            cuts.add(place + 1)
+    return tuple(edges[place] for place in sorted({0, *(cuts or {last // 2}), last}))
+
+
+def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[str, Any]:
+    """Check the bins stated for some of the columns: edges, or a number of bins."""
+    if bins is not None and not isinstance(bins, Mapping):
+        raise InvalidParameter("bins", bins, "does not say which column they are of", hint='bins={"age": 8}')
+    said = dict(bins or {})
+    for name, each in said.items():
+        if name not in columns:
+            raise InvalidParameter("bins", name, "is not one of the columns", hint=meant(str(name), columns) or None)
+        is_count = isinstance(each, int) and not isinstance(each, bool)
+        if not is_count and (isinstance(each, str) or not isinstance(each, Sequence | np.ndarray)):
+            raise InvalidParameter(
+                f"bins[{name!r}]", each, "is neither a list of edges nor a number of bins", hint="[0, 10, 100], or 8"
+            )
+        if is_count and not 2 <= each <= FINE_BINS // 2:
+            raise InvalidParameter(f"bins[{name!r}]", each, f"is not a number of bins from 2 to {FINE_BINS // 2}")
+    return said
+
+
+def _domain(relation: Relation, name: str) -> Domain:
+    if name not in relation.schema:
+        known = list(relation.schema)
+        raise InvalidParameter(
+            "columns", name, "is not a column here", hint=f"{meant(str(name), known)}the columns are {', '.join(known)}"
+        )
+    return relation.schema[name]
+
+
+def _how_to_list(name: str, domain: Domain) -> str:
+    """What to say of a column without declared values, by what it holds."""
+    if domain.kind is Kind.TIMESTAMP:
+        return _OF_MOMENTS
+    declared = f'declare them: gt.protect(…, domains={{"{name}": […]}})'
+    if not _is_binnable(domain):
+        return declared
+    edges = "[datetime.date(2024, 1, 1), …]" if domain.kind is Kind.DATE else "[0, 10, 100]"
+    return f'bins={{"{name}": 8}} makes bins by quantiles, bins={{"{name}": {edges}}} by edges; or {declared}'
+
+
+def _is_binnable(domain: Domain) -> bool:
+    return (domain.kind.is_number or domain.kind is Kind.DATE) and domain.categories is None
+
+
+def _require_binnable(name: str, domain: Domain) -> None:
+    if not _is_binnable(domain):
+        hint = _OF_MOMENTS if domain.kind is Kind.TIMESTAMP else None
+        problem = "has no bins: numbers and dates with bounds do"
+        raise InvalidParameter(f"bins[{name!r}]", str(domain.kind), problem, hint=hint)
