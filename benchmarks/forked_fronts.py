@@ -34,7 +34,7 @@ LONGEST = 60.0  # seconds without an answer after which something hangs
 
 def warm(ledger: str) -> None:
     """Import what workers need, before the first is forked."""
-    for heavy in ("giveortake.server.session_desk", "giveortake.server.ledger_desk", "duckdb", "polars"):
+    for heavy in ("giveortake.server.session_worker", "giveortake.server.ledger_worker", "duckdb", "polars"):
         import_module(heavy)
     if ledger.startswith("postgresql://"):
         import_module("giveortake.ledger.chain.postgres")

@@ -27,9 +27,9 @@ if "giveortake.server.worker" in sys.orig_argv:
     from giveortake.engines.duckdb.engine import DuckDBEngine
     from giveortake.engines.runtime import out_of_time
     from giveortake.ledger.ledger import Records
-    from giveortake.server import ledger_desk, session_desk
+    from giveortake.server import ledger_worker, session_worker
     folder, verifying_as_usual = Path({!r}), Records.verifying
-    guarded_as_usual, formatted_as_usual = DuckDBEngine._guarded, session_desk.formatted
+    guarded_as_usual, formatted_as_usual = DuckDBEngine._guarded, session_worker.formatted
 
     def guarded(self, *statement):
         if "7777" in str(statement):
@@ -54,8 +54,8 @@ if "giveortake.server.worker" in sys.orig_argv:
             raise OverflowError
         return (yield from verifying_as_usual(self))
 
-    DuckDBEngine._guarded, session_desk.formatted, Records.verifying = guarded, formatted, verifying
-    ledger_desk._TURN = 0.0
+    DuckDBEngine._guarded, session_worker.formatted, Records.verifying = guarded, formatted, verifying
+    ledger_worker._TURN = 0.0
 """
 
 

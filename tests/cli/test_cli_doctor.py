@@ -10,7 +10,7 @@ import pytest
 
 import giveortake as gt
 from giveortake import cli
-from giveortake.cli import doctor_findings
+from giveortake.cli import doctor
 from giveortake.configuration import from_toml
 from giveortake.errors import GiveOrTakeError
 
@@ -22,10 +22,8 @@ TOML += 'population = "people"\n'
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIVEORTAKE_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr(doctor_findings, "_java_version", lambda _: 21)
-    monkeypatch.setattr(
-        doctor_findings, "_duckdb", lambda: doctor_findings.Finding("engines", "duckdb", "well", "not asked")
-    )
+    monkeypatch.setattr(doctor, "_java_version", lambda _: 21)
+    monkeypatch.setattr(doctor, "_duckdb", lambda: doctor.Finding("engines", "duckdb", "well", "not asked"))
     (tmp_path / "stays.csv").write_text("who,ward\n" + "".join(f"{n},surgery\n" for n in range(9)))
     (tmp_path / "giveortake.toml").write_text(TOML)
     return tmp_path
@@ -108,7 +106,7 @@ def test_a_ledger_that_was_moved_away_and_back_is_not_gone(capsys: pytest.Captur
 def test_every_absent_extra_says_how_to_install_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_findings, "_needed", lambda _: [("no-such-package", "1", None)])
+    monkeypatch.setattr(doctor, "_needed", lambda _: [("no-such-package", "1", None)])
     _, found = told(capsys)
     hints = [each["hint"] for (group, _), each in found.items() if group == "extras"]
     assert len(hints) > 2

@@ -14,7 +14,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from giveortake.ledger import Ledger
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 from giveortake.privacy.events import Gaussian, Laplace
-from giveortake.server import shapes
+from giveortake.server import routes
 
 TENTH = Laplace(10)
 
@@ -116,7 +116,7 @@ def test_a_name_that_reads_as_another_or_as_the_custodian_is_refused(place: Plac
 
 
 def test_a_reason_is_as_long_in_the_ledger_as_the_service_says(place: Place) -> None:
-    longest = shapes.REASON["maxLength"]
+    longest = routes.REASON["maxLength"]
     with place.open() as ledger:
         spending(ledger, PureDP(1))
         level = ledger.levels()[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from giveortake.advice import ARGUMENTS, DEEDS, FACES, FIELDS, Advice, on
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.wire.causes import error_of, refusal_of
+from giveortake.wire.errors import error_of, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ import pytest
 import giveortake as gt
 from demo_service import COUNT
 from giveortake.caching import Cache
+from giveortake.server.application import ROUTES
 from giveortake.server.guard import Guard
-from giveortake.server.refusals import Refused
-from giveortake.server.route_table import ROUTES
+from giveortake.server.responses import Refused
 from giveortake.server.service import BELIEVED, Service
 from giveortake.server.settings import WRONG_TOKENS
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from demo_service import COUNT
-from giveortake.server.connections import protocol
-from giveortake.server.refusals import SAFE
+from giveortake.server.responses import SAFE
+from giveortake.server.running import protocol
 from giveortake.server.settings import Settings
 from waiting import LONGEST, until_async
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo_service import Running
-    from giveortake.server.connections import PatientProtocol
+    from giveortake.server.running import PatientProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 BODY = bytes(range(256)) * 64

@@ -30,9 +30,9 @@ from giveortake.server.console.charts import (
     margin_at,
     meter,
 )
-from giveortake.server.console.differences import difference
-from giveortake.server.console.examples import literal, snippets
-from giveortake.server.console.profile_page import bounds_view, profile_chart
+from giveortake.server.console.profiles import bounds_view, profile_chart
+from giveortake.server.console.releases import difference
+from giveortake.server.console.views import literal, snippets
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
 

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import giveortake as gt
 from console_desk import BY_REGION, EVIL, PAGES
-from giveortake.server.console.forms import Form
-from giveortake.server.refusals import POLICY
+from giveortake.server.console.views import Form
+from giveortake.server.responses import POLICY
 
 if TYPE_CHECKING:
     from demo_service import Running

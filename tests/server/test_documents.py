@@ -15,12 +15,11 @@ import polars as pl
 
 import giveortake as gt
 from demo_service import COUNT
-from giveortake.server.log import Log
-from giveortake.server.openapi import openapi
-from giveortake.server.results import MEDIA
-from giveortake.server.route_table import ROUTES
+from giveortake.server.application import ROUTES, Log
+from giveortake.server.responses import MEDIA
+from giveortake.server.routes import openapi
 from giveortake.server.settings import KEYS, Settings
-from giveortake.wire.causes import BY_NAME, CAUSES, error_of, refusal_of
+from giveortake.wire.errors import BY_NAME, CAUSES, error_of, refusal_of
 from tiers import tiered
 from waiting import LONGEST
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo_service import COUNT
-from giveortake.server.console.examples import snippets
-from giveortake.server.route_table import ROUTES
+from giveortake.server.application import ROUTES
+from giveortake.server.console.views import snippets
 
 if TYPE_CHECKING:
     from demo_service import Running

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import COUNT, client_at
-from giveortake.server import curves
-from giveortake.server.limits import Backlog, Rate, Strangers, Work
+from giveortake.server import session_worker
+from giveortake.server.limits import Backlog, Rate, Strangers, Turns, Work
 from giveortake.server.pool import Worker
-from giveortake.server.refusals import Refused
-from giveortake.server.turns import Turns
+from giveortake.server.responses import Refused
 from small_session import small_session
 from waiting import until
 
@@ -165,16 +164,16 @@ def test_who_has_more_seconds_under_way_than_may_be_is_refused_and_told_when_to_
 def test_a_curve_in_parts_is_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     with small_session() as session:
         query = session.sql("SELECT COUNT(*) AS n FROM data")
-        monkeypatch.setattr(curves, "_SLICE", float("inf"))
-        whole = curves.curve_of(session, query, {})
-        monkeypatch.setattr(curves, "_SLICE", 0.0)
-        part = curves.curve_of(session, query, {})
+        monkeypatch.setattr(session_worker, "_SLICE", float("inf"))
+        whole = session_worker.curve_of(session, query, {})
+        monkeypatch.setattr(session_worker, "_SLICE", 0.0)
+        part = session_worker.curve_of(session, query, {})
         points = part["points"]
         while part["spends"]:
             assert len(part["points"]) == 1
-            part = curves.curve_of(session, query, {}, None, part["spends"])
+            part = session_worker.curve_of(session, query, {}, None, part["spends"])
             points = points + part["points"]
-    assert len(points) == curves.POINTS
+    assert len(points) == session_worker.POINTS
     assert {**part, "points": points} == whole
 
 

@@ -18,7 +18,7 @@ import pytest
 import two_fronts
 
 import giveortake as gt
-from giveortake.server import log
+from giveortake.server import application
 from giveortake.server.guard import Guard
 from giveortake.server.running import running
 from giveortake.server.service import Service
@@ -137,10 +137,10 @@ def test_an_address_that_another_service_takes_meanwhile_is_told(
 def test_lines_of_two_services_are_in_one_log_and_none_is_lost_when_it_is_begun_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "SIZE", 1000)
-    monkeypatch.setattr(log, "FILES", 100)
+    monkeypatch.setattr(application, "SIZE", 1000)
+    monkeypatch.setattr(application, "FILES", 100)
     path = tmp_path / "service.log"
-    both = [log.Log(path), log.Log(path)]
+    both = [application.Log(path), application.Log(path)]
     for number in range(200):
         both[number % 2].say("counted", number=number)
     for each in both:
@@ -150,19 +150,19 @@ def test_lines_of_two_services_are_in_one_log_and_none_is_lost_when_it_is_begun_
     assert sorted(told) == list(range(200))
     assert len(files) > 10
     assert all(each.stat().st_size < 1200 for each in files)
-    monkeypatch.setattr(log, "FILES", 3)
-    last = log.Log(path)
+    monkeypatch.setattr(application, "FILES", 3)
+    last = application.Log(path)
     for number in range(100):
         last.say("counted", number=number)
     last.close()
     assert not (tmp_path / "service.log.101").exists()
     held = os.open(path, os.O_WRONLY)
     fcntl.flock(held, fcntl.LOCK_EX)  # by whoever begins a new file, and never ends
-    last = log.Log(path)
+    last = application.Log(path)
     for number in range(50):
         last.say("counted", number=number)
     last.close()
     os.close(held)
     assert path.stat().st_size > 2000
-    last = log.Log(tmp_path / "nowhere" / "service.log")
+    last = application.Log(tmp_path / "nowhere" / "service.log")
     last.say("nothing")  # and nobody is kept from asking

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import COUNT, own_clock
-from giveortake.server import strict_json
+from giveortake.server import responses
+from giveortake.server.application import ROUTES
 from giveortake.server.guard import Guard, cookie_name, token_of
 from giveortake.server.limits import InFlight, Rate
-from giveortake.server.refusals import Refused
-from giveortake.server.route_table import ROUTES
+from giveortake.server.responses import Refused
 from giveortake.server.settings import WRONG_TOKENS
 from waiting import LONGEST
 
@@ -209,8 +209,8 @@ STRICT = [
 
 def test_what_two_readers_could_read_differently_is_refused() -> None:
     for body in STRICT:
-        with pytest.raises(strict_json.NotStrict):
-            pytest.fail(f"it is read: {body[:80]!r}: {strict_json.read(body)!r}")
+        with pytest.raises(responses.NotStrict):
+            pytest.fail(f"it is read: {body[:80]!r}: {responses.read(body)!r}")
 
 
 def test_refusals_tell_nothing_back_and_have_one_length(service: Running) -> None:

@@ -13,12 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_service import COUNT
-from giveortake.server.application import Application
-from giveortake.server.latency import Departure, departure
+from giveortake.server.application import Application, Log, Metrics
 from giveortake.server.limits import Work
-from giveortake.server.log import Log
-from giveortake.server.metrics import Metrics
-from giveortake.server.refusals import Refused
+from giveortake.server.responses import Departure, Refused, departure
 from giveortake.server.routes import Call, Principal, Route
 
 if TYPE_CHECKING:

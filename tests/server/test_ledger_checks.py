@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from giveortake.server.checks import LedgerCheck
+from giveortake.server.ledger_worker import LedgerCheck
 from waiting import until
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from demo_service import COUNT
-from giveortake.server.logins import Logins
+from giveortake.server.guard import Logins
 
 if TYPE_CHECKING:
     from demo_service import Running

@@ -13,11 +13,11 @@ import pytest
 
 from giveortake.configuration import configurations
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
-from giveortake.server import added_tables, table_desk
-from giveortake.server.console import tables_page
-from giveortake.server.console.tables_page import misfits
+from giveortake.server import added_tables, table_worker
+from giveortake.server.console import tables
+from giveortake.server.console.tables import misfits
 from giveortake.server.settings import Settings
-from giveortake.server.table_desk import TableDesk
+from giveortake.server.table_worker import TableDesk
 
 HIDDEN = "a row that nobody may see"
 TOML = """\
@@ -79,7 +79,7 @@ def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(desk: Tabl
 
 
 def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDesk) -> None:
-    assert table_desk.files(desk, {}) == {
+    assert table_worker.files(desk, {}) == {
         "folders": ["incoming"],
         "files": ["inner.csv", "trips.csv", "deep/rows.csv", "deep/deeper/more.csv"],
     }
@@ -87,7 +87,7 @@ def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDes
 
 
 def test_no_row_is_looked_at(desk: TableDesk) -> None:
-    found = table_desk.columns(desk, {"file": "trips.csv"})
+    found = table_worker.columns(desk, {"file": "trips.csv"})
     assert found == {"columns": [{"name": name, "kind": None} for name in ("person", "day", "fare", "note")]}
     assert HIDDEN not in str(found)
 
@@ -98,22 +98,22 @@ def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> Non
         database.execute("CREATE TABLE kept (person INTEGER); CREATE VIEW inner_view AS SELECT person FROM kept")
         database.execute(f"CREATE VIEW outer_view AS SELECT * FROM read_csv('{outside}')")
     with duckdb.connect(str(desk.folders[0] / "views.duckdb"), read_only=True):  # whoever reads it besides
-        found = table_desk.columns(desk, {"file": "views.duckdb", "table": "inner_view"})
+        found = table_worker.columns(desk, {"file": "views.duckdb", "table": "inner_view"})
     assert found == {"columns": [{"name": "person", "kind": "integer"}]}
     with pytest.raises(InvalidParameter, match="other files") as told:
-        table_desk.columns(desk, {"file": "views.duckdb", "table": "outer_view"})
+        table_worker.columns(desk, {"file": "views.duckdb", "table": "outer_view"})
     assert HIDDEN not in str(told.value)
 
 
 def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
     body = {"c0-name": "p", "c1-name": " ", "c2-name": "x", "c2-low": "0", "c2-high": "9", "rows_per_person": "1,000"}
-    names = {each["place"]: each["name"] for each in tables_page._columns(body)}
-    said = tables_page._said(body | {"people": "others", "name": "t"}, names, {})
+    names = {each["place"]: each["name"] for each in tables._columns(body)}
+    said = tables._said(body | {"people": "others", "name": "t"}, names, {})
     assert said["domains"] == {"x": {"low": "0", "high": "9"}}
     assert (said["new_population"], said["rows_per_person"]) == ("people of t", "1,000")  # which the route refuses
-    same = tables_page._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
+    same = tables._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
     assert (same["population"], same["budget"]) == ("x", {"epsilon": "4"})  # the one that they have
-    assert tables_page._said({}, {}, {})["population"] == ""  # nobody said so: no people are called that
+    assert tables._said({}, {}, {})["population"] == ""  # nobody said so: no people are called that
 
 
 def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
@@ -123,7 +123,7 @@ def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
         "note": {"values": ["a", 'b "c" \n[evil]\n', "\u202e"]},
     }
     said = {**SAID, "domains": domains, "new_population": "people of trips", "rows_per_person": 3}
-    text = table_desk.section(desk, said)["toml"]
+    text = table_worker.section(desk, said)["toml"]
     whole = tomllib.loads(text)
     assert set(whole) == {"trips"}
     found = whole["trips"]
@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_refused_by_name_and_without_a_row(
     desk: TableDesk, more: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(GiveOrTakeError, match=problem) as told:
-        table_desk.section(desk, SAID | more)
+        table_worker.section(desk, SAID | more)
     assert HIDDEN not in str(told.value)
 
 
@@ -181,7 +181,7 @@ def test_a_table_that_is_not_accepted_leaves_neither_a_worker_nor_a_draft(
     monkeypatch.setattr(added_tables, "_opened", opened)
     service: Any = SimpleNamespace(settings=Settings.read(desk.toml))
     with pytest.raises(problem):
-        asyncio.run(added_tables._served(service, "trips", table_desk.section(desk, SAID)["toml"], "token of a test"))
+        asyncio.run(added_tables._served(service, "trips", table_worker.section(desk, SAID)["toml"], "token of a test"))
     assert ended == [True]
     assert not list(desk.toml.parent.glob(".giveortake-*"))
 
@@ -189,7 +189,7 @@ def test_a_table_that_is_not_accepted_leaves_neither_a_worker_nor_a_draft(
 def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:
     address = "postgresql://owner:secret@db/ledger"
     desk.toml.write_text(TOML.replace('"visits.ledger"\nmark = "visits.mark"', f'"{address}"'))
-    made = table_desk.section(desk, SAID)
+    made = table_worker.section(desk, SAID)
     assert address in made["toml"]
     assert "secret" not in made["shown"]
 

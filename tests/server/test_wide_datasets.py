@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import running_demo
-from giveortake.server import demo, pipes
+from giveortake.server import demo, pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,14 +38,14 @@ def test_a_front_reads_little_of_a_wide_data_set_and_sends_all_of_it(
     wide: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the front reads, it reads on the one loop that all requests share."""
-    sizes, read = [0], pipes.read
+    sizes, read = [0], pool.read
 
     async def measured(reader: Any) -> Any:
         document, content = await read(reader)
         sizes.append(len(json.dumps(document)))
         return document, content
 
-    monkeypatch.setattr(pipes, "read", measured)
+    monkeypatch.setattr(pool, "read", measured)
     described = wide.call("ann", "GET", "/v1/datasets/visits").json()
     (column,) = [each for each in described["tables"][0]["columns"] if each["name"] == "region"]
     assert set(column["categories"]) == set(REGIONS)

@@ -20,7 +20,7 @@ from giveortake.advice import Advice
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 from giveortake.server.pool import Pool, Worker, WorkerFailed
-from giveortake.server.refusals import Refused
+from giveortake.server.responses import Refused
 from giveortake.server.worker import failure
 from waiting import LONGEST, until, until_async
 

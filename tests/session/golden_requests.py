@@ -33,7 +33,7 @@ import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from giveortake.wire.profile_documents import profile_document
+from giveortake.wire.documents import profile_document
 from recorded_entropy import recorded_system
 
 GOLDEN = Path(__file__).with_name("golden")

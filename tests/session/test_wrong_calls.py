@@ -17,8 +17,7 @@ import pytest
 import giveortake as gt
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
-from giveortake.client.query import RemoteQuery
-from giveortake.client.workload import RemoteWorkload
+from giveortake.client.session import RemoteQuery, RemoteWorkload
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
 from giveortake.session import protection
 

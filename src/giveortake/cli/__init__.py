@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
 from giveortake.advice import on
-from giveortake.cli import interruption, streams
-from giveortake.cli.commands import Commands
+from giveortake.cli import shell
+from giveortake.cli.shell import Commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 2 refused (the reason is on stderr), 130 interrupted."""
     given = list(sys.argv[1:] if argv is None else argv)
-    streams.prepare()
-    started = interruption.now()
+    shell.prepare()
+    started = shell.now()
     arguments: argparse.Namespace | None = None
-    with interruption.noticed() as stop:
+    with shell.noticed() as stop:
         try:
             arguments = _read(given)
             code = 0 if arguments is None else COMMANDS[arguments.command].run(arguments)
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except GiveOrTakeError as error:
             if stop.asked:  # an error into which an engine turned Ctrl-C
                 return _interrupted(arguments, started)
-            streams.report(f"error: {_told(error, given)}\n")
+            shell.report(f"error: {_told(error, given)}\n")
             return _REFUSED
         except OSError as error:
             return _unwritten(arguments, error)
@@ -88,20 +88,20 @@ def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:
         except KeyboardInterrupt:  # once more
             told = "`giveortake ledger show` tells whether something was charged"
     if told:
-        streams.report(f"interrupted: {told}\n")
+        shell.report(f"interrupted: {told}\n")
     return _INTERRUPTED
 
 
 def _unwritten(arguments: argparse.Namespace | None, error: OSError) -> int:
     if error.filename is not None:
-        streams.report(f"error: {error.filename}: {error.strerror}\n")
+        shell.report(f"error: {error.filename}: {error.strerror}\n")
         return _REFUSED
-    streams.give_up_output()
+    shell.give_up_output()
     tell = None if arguments is None else COMMANDS[arguments.command].unwritten
     hint = None if arguments is None or tell is None else tell(arguments)
     if isinstance(error, BrokenPipeError) and hint is None:  # the reader, `head` for example, has seen enough
         return _UNREAD
-    streams.report(f"error: {GiveOrTakeError(f'the output cannot be written: {error.strerror}', hint=hint)}\n")
+    shell.report(f"error: {GiveOrTakeError(f'the output cannot be written: {error.strerror}', hint=hint)}\n")
     return _UNREAD if isinstance(error, BrokenPipeError) else _REFUSED
 
 

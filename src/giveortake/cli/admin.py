@@ -1,24 +1,343 @@
-"""`giveortake admin`: what the custodian of a ledger decides about those who ask."""
+"""`giveortake admin`: what the custodian of a ledger decides.
+
+What the custodian of a ledger can do about tokens and large spends, one function each.
+
+What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each.
+
+`giveortake admin`: what the custodian of a ledger decides about those who ask.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from getpass import getuser
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from rich.table import Table
+from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.cli import admin_access as access
-from giveortake.cli import admin_actions as actions
-from giveortake.cli.command import Command, number, terminal
-from giveortake.cli.ledger_paths import require_ledger
+from giveortake.answers.text import printable
+from giveortake.cli import shell
+from giveortake.cli.ledger import print_failures, require_ledger, standings
+from giveortake.cli.session_options import promise
+from giveortake.cli.shell import Command, number, terminal
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.exact import shown
+from giveortake.ledger.rules.releases import promised
+from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from fractions import Fraction
 
     from rich.console import Console
 
-    from giveortake.ledger import Ledger
+    from giveortake.ledger import Approval, Entry, Ledger, Standing, TokenRecord
+    from giveortake.ledger.rules.approvals import Role
+    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.privacy import Guarantee
+
+
+# -- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def list_tokens(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print every token, whom it lets in and until when. No secret is shown: none is stored."""
+    found = ledger.tokens()
+    grid = Table(pad_edge=False, box=None)
+    for heading in ("token", "role", "analyst", "until", "state", "issued by"):
+        grid.add_column(heading, overflow="fold")
+    for each in found:
+        names = (Text(printable(name or "")) for name in (each.analyst, each.by))
+        analyst, by = names
+        grid.add_row(each.id, each.role, analyst, _minute(each.expires), _state(each), by)
+    out.print(grid if found else "no token was issued")
+
+
+def _state(token: TokenRecord) -> str:
+    return "revoked" if token.revoked else "expired" if token.expired else "valid"
+
+
+def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Issue a token, and print it this once."""
+    role: Role = "custodian" if arguments.analyst is None else "analyst"
+    name, text = ledger.issue_token(role=role, analyst=arguments.analyst, expires=arguments.expires, by=arguments.by)
+    until = next(each.expires for each in ledger.tokens() if each.id == name)
+    whom = "a custodian" if arguments.analyst is None else printable(arguments.analyst)
+    out.print(text, soft_wrap=True, markup=False)
+    told = f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."
+    shell.report(f"{told}\n")  # beside the token, so that `TOKEN=$(…)` holds nothing else
+
+
+def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Revoke a token: it lets nobody in from now on."""
+    ledger.revoke_token(arguments.token, reason=arguments.reason, by=arguments.by)
+    out.print(Text(f"the token {printable(arguments.token)} is revoked: it lets nobody in any more"))
+
+
+# -- approvals --------------------------------------------------------------------------------------------------------
+
+
+def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print the large spends that wait, what they ask and cost and who asks; then what was decided before."""
+    found = ledger.approvals()
+    if not found:
+        out.print("no large spends were asked for")
+    for each in sorted(found, key=lambda each: each.state != "waiting"):
+        whom = "the custodian" if each.analyst is None else printable(each.analyst)
+        out.print(Text(f"{each.request}  {each.state}: {whom} asks {printable(each.dataset)}, {_price(ledger, each)}"))
+        for line in _lines(each):
+            out.print(Text(f"  {line}"))
+
+
+def _lines(approval: Approval) -> list[str]:
+    said = approval.record if isinstance(approval.record, dict) else {}
+    asked = [question["sql"] for question in said.get("questions", ()) if "sql" in question] or [approval.asked or ""]
+    lines = [printable(text) for text in asked if text]
+    if approval.reason is not None:
+        by = "" if approval.by is None else f", by {printable(approval.by)}"
+        until = "" if approval.expires is None else f", until {_minute(approval.expires)}"
+        lines.append(f"because: {printable(approval.reason)}{by}{until}")
+    return lines
+
+
+def _price(ledger: Ledger, approval: Approval) -> str:
+    """What would be charged, as a promise to the people of the data set; the name of the event if it makes none."""
+    try:
+        to = ledger.deciding(approval.dataset).budget or PureDP(1)  # the people's budget says who, and against what
+        return promised(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
+    except GiveOrTakeError:
+        return type(approval.event).__name__
+
+
+def approve(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Let one large spend through, once."""
+    ledger.approve(arguments.request, reason=arguments.reason, expires=arguments.expires, by=arguments.by)
+    out.print(f"request {arguments.request} is approved: asked again, it goes through, once")
+
+
+def deny(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Refuse one large spend."""
+    ledger.deny(arguments.request, reason=arguments.reason, by=arguments.by)
+    out.print(f"request {arguments.request} is denied, and whoever asks again is told why")
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
+# -- analysts ---------------------------------------------------------------------------------------------------------
+
+
+def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print the analysts, what they may spend, and what is left of it."""
+    found = [level for level in ledger.levels() if level.kind == "analyst"]
+    if not found:
+        out.print("the ledger has no analysts: only its custodian asks")
+        return
+    out.print(standings(ledger, found, {each.number: ", ".join(_asked_by(ledger, each)) for each in found}))
+    revoked = _revoked(ledger)
+    if revoked:
+        out.print(Text(f"revoked: {', '.join(map(printable, revoked))}"))
+
+
+def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Let somebody ask, within a budget of their own."""
+    budget = None if arguments.budget is None else promise(arguments.budget, arguments.budget_delta)
+    granted = ledger.analyst(
+        arguments.name,
+        datasets=arguments.dataset,
+        budget=budget,
+        failures=arguments.failures,
+        questions=arguments.questions,
+        approval_above=None if arguments.approval_above is None else promise(arguments.approval_above, None),
+        by=arguments.by,
+    )
+    cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"
+    out.print(Text(f"{printable(granted.name)} may ask {printable(', '.join(arguments.dataset))}{cap}"))
+
+
+def revoke_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Revoke an analyst, who is told nothing from now on."""
+    ledger.revoke(arguments.name, reason=arguments.reason, by=arguments.by)
+    out.print(Text(f"{printable(arguments.name)} can no longer ask or read answers; what was granted stays taken"))
+
+
+def readmit_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Take a revocation back."""
+    ledger.readmit(arguments.name, reason=arguments.reason, by=arguments.by)
+    out.print(Text(f"{printable(arguments.name)} may ask again; what was spent stays spent"))
+
+
+# -- budgets ----------------------------------------------------------------------------------------------------------
+
+
+def list_budgets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print every level, what it may spend, and what is left."""
+    out.print(standings(ledger, ledger.levels()))
+
+
+def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Replace a promise by a new one to the same people."""
+    _require_one_subject(arguments)
+    level = _one_level(ledger, arguments)
+    people = _people_above(ledger, level)
+    left = None if people is None else ledger.affordable(people)
+    is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
+    budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
+    changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
+    before = "none" if level.budget is None else promised(level.budget)
+    out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
+    if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
+        kept = f"--budget {arguments.budget},{shown(level.budget.delta)}"
+        out.print(Text(f"It has no δ any more, so keys can no longer be found; {kept} keeps the δ."))
+    out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
+    if people is not None and left is not None:
+        _print_taken(ledger, people, left, out)
+
+
+def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
+    """The population that an allotment is taken from; None for what is no allotment."""
+    if level.kind != "analyst":
+        return None
+    first = _asked_by(ledger, level)[0]
+    table = next(each for each in ledger.levels() if (each.kind, each.name) == ("data set", first))
+    people = ledger.population(_made_by(ledger, table).content["population"])
+    return people if people.allotted else None
+
+
+def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console) -> None:
+    """Print what the change of an allotment took from the people's budget, and how much of that is left."""
+    after = ledger.population(before.name)
+    taken = f"{shown(100 * (after.given - before.given), 3)} %"
+    still = "nothing" if not (now := ledger.affordable(after)) else f"ε ≤ {shown(now, 3)}"
+    out.print(
+        Text(
+            f"Taken from the budget of {printable(before.name)}: {taken}. "
+            f"Left there for others: ε ≤ {shown(left, 3)} before, {still} from now on."
+        )
+    )
+
+
+# -- data sets --------------------------------------------------------------------------------------------------------
+
+
+def list_datasets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print the data sets, the people they are about, and what is declared about their columns."""
+    entries = ledger.history()
+    people = {entry.content["name"]: entry.content["population"] for entry in entries if entry.kind == "dataset"}
+    domains = {entry.content["name"]: entry.content["domains"] for entry in entries if entry.kind in _DECLARING}
+    grid = Table(pad_edge=False, box=None)
+    for heading in ("data set", "population", "version", "declared"):
+        grid.add_column(heading, overflow="fold")
+    for name, population in people.items():
+        version = ledger.versions(name)[-1][0]
+        grid.add_row(Text(printable(name)), Text(printable(population)), version, Text(_declared(domains[name])))
+    out.print(grid if people else "the ledger has no data sets")
+
+
+def _declared(domains: Any) -> str:
+    """The columns that have bounds, categories or a greatest length, by name."""
+    if not isinstance(domains, dict):
+        return "nothing yet"
+    columns = [(f"{table}." if len(domains) > 1 else "", held) for table, held in domains.items()]
+    said = [
+        f"{table}{column}"
+        for table, held in columns
+        if isinstance(held, dict)
+        for column, domain in held.items()
+        if isinstance(domain, dict) and {"low", "high", "categories", "longest"} & domain.keys()
+    ]
+    return printable(", ".join(said)) or "no bounds, no categories"
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def show_failures(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Print how many failures each asker has observed, and what these can reveal."""
+    print_failures(out, ledger.failures())
+
+
+def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Allow as many failures again."""
+    for level in _levels(ledger, arguments):
+        ledger.reset_failures(level, reason=arguments.reason, by=arguments.by)
+        out.print(Text(f"{printable(level.name)}: as many questions may fail again as in the beginning"))
+
+
+# -- inside -----------------------------------------------------------------------------------------------------------
+
+_DECLARING = ("dataset", "declared")
+
+
+def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
+    """The levels of an analyst, a population or a data set that the arguments name."""
+    dataset = getattr(arguments, "dataset", None)
+    if arguments.analyst is not None:
+        found = [each for each in ledger.levels() if (each.kind, each.name) == ("analyst", arguments.analyst)]
+        if found and dataset is not None:
+            return _for_dataset(ledger, found, dataset)
+        kind, name = "analyst", arguments.analyst
+    else:
+        kind, name = ("data set", dataset) if arguments.population is None else ("population", arguments.population)
+        found = [each for each in ledger.levels() if (each.kind, each.name) == (kind, name)]
+    if not found:
+        there = sorted({each.name for each in ledger.levels() if each.kind == kind})
+        raise NotFound(f"the ledger has no {kind} {name!r}", hint=f"there are: {', '.join(there) or 'none'}")
+    return found
+
+
+def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[Standing]:
+    """The budgets of an analyst that are for a data set."""
+    asked = {each.number: _asked_by(ledger, each) for each in levels}
+    found = [each for each in levels if dataset in asked[each.number]]
+    if not found:
+        there = sorted({name for names in asked.values() for name in names})
+        raise NotFound(f"{levels[0].name!r} has no budget for {dataset!r}", hint=f"there are: {', '.join(there)}")
+    return found
+
+
+def _require_one_subject(arguments: argparse.Namespace) -> None:
+    """Refuse to change no budget, or two; `--analyst` with `--dataset` names one."""
+    if arguments.dataset is not None and arguments.population is not None:
+        raise InvalidParameter("--dataset", arguments.dataset, "and --population name two budgets", hint=_SUBJECT)
+    if (arguments.dataset, arguments.population, arguments.analyst) == (None,) * 3:
+        raise InvalidParameter("--population", None, "is missing: say whose budget to change", hint=_SUBJECT)
+
+
+_SUBJECT = "pass one of --population, --dataset and --analyst; if an analyst has several budgets, --dataset says which"
+
+
+def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
+    found = _levels(ledger, arguments)
+    if len(found) > 1:
+        raise NotFound(
+            f"{found[0].name!r} has {len(found)} budgets, for different data sets",
+            hint="pass --dataset NAME",
+        )
+    return found[0]
+
+
+def _asked_by(ledger: Ledger, level: Standing) -> list[str]:
+    """The data sets that an analyst's budget is for."""
+    return list(_made_by(ledger, level).content["datasets"])
+
+
+def _made_by(ledger: Ledger, level: Standing) -> Entry:
+    """The entry that made a level, whose number is the level's."""
+    return ledger.entries(after=level.number - 1, limit=1)[0]
+
+
+def _revoked(ledger: Ledger) -> list[str]:
+    found: dict[str, bool] = {}
+    for entry in ledger.history():
+        if entry.kind in {"revoked", "readmitted"}:
+            found[entry.content["analyst"]] = entry.kind == "revoked"
+    return [name for name, is_revoked in found.items() if is_revoked]
+
 
 Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
 
@@ -121,44 +440,44 @@ SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
     "analyst": (
         "who may ask, and within which budget",
         {
-            "list": Action("who may ask, and what is left to them", actions.list_analysts),
-            "add": Action("let somebody ask some data sets, within a budget", actions.add_analyst, _for_adding),
-            "revoke": Action("from now on they are told nothing", actions.revoke_analyst, _for_one_analyst),
-            "readmit": Action("take a revocation back", actions.readmit_analyst, _for_one_analyst),
+            "list": Action("who may ask, and what is left to them", list_analysts),
+            "add": Action("let somebody ask some data sets, within a budget", add_analyst, _for_adding),
+            "revoke": Action("from now on they are told nothing", revoke_analyst, _for_one_analyst),
+            "readmit": Action("take a revocation back", readmit_analyst, _for_one_analyst),
         },
     ),
     "budget": (
         "what everybody may spend",
         {
-            "list": Action("every budget, and what is left of it", actions.list_budgets),
-            "change": Action("a new promise in place of an old one", actions.change_budget, _for_changing),
+            "list": Action("every budget, and what is left of it", list_budgets),
+            "change": Action("a new promise in place of an old one", change_budget, _for_changing),
         },
     ),
     "dataset": (
         "the tables that can be asked about",
-        {"list": Action("every table, whose people are in it, and what is declared", actions.list_datasets)},
+        {"list": Action("every table, whose people are in it, and what is declared", list_datasets)},
     ),
     "token": (
         "secrets that let somebody into a service",
         {
-            "list": Action("every token, whom it lets in and until when", access.list_tokens),
-            "issue": Action("a new token for an analyst or a custodian, shown once", access.issue_token, _for_issuing),
-            "revoke": Action("from now on nobody is let in by it", access.revoke_token, _for_one_token),
+            "list": Action("every token, whom it lets in and until when", list_tokens),
+            "issue": Action("a new token for an analyst or a custodian, shown once", issue_token, _for_issuing),
+            "revoke": Action("from now on nobody is let in by it", revoke_token, _for_one_token),
         },
     ),
     "approval": (
         "large spends, which wait for the custodian",
         {
-            "list": Action("what waits, what it asks and by whom, and what was decided", access.list_approvals),
-            "approve": Action("let one through, once", access.approve, _for_approving),
-            "deny": Action("refuse one, with a reason that is told", access.deny, _for_denying),
+            "list": Action("what waits, what it asks and by whom, and what was decided", list_approvals),
+            "approve": Action("let one through, once", approve, _for_approving),
+            "deny": Action("refuse one, with a reason that is told", deny, _for_denying),
         },
     ),
     "failures": (
         "questions that ran out of memory, time or disk, of which each asker may observe a few",
         {
-            "show": Action("who has observed how many, and what that can tell", actions.show_failures),
-            "reset": Action("allow as many again", actions.reset_failures, _for_resetting),
+            "show": Action("who has observed how many, and what that can tell", show_failures),
+            "reset": Action("allow as many again", reset_failures, _for_resetting),
         },
     ),
 }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from giveortake.audit.bounds import figure
 from giveortake.audit.self_check import Check, Outcome, checks
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.shell import Command, terminal
 from giveortake.errors import InvalidParameter
 from giveortake.progress import progress
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.cli.command import Command, number, terminal
+from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import NotFound
 
 if TYPE_CHECKING:

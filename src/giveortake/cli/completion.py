@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from giveortake.cli.command import Command
+from giveortake.cli.shell import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.shell import Command, terminal
 from giveortake.errors import QueryRefused
 from giveortake.exact import shown
 

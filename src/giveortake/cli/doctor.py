@@ -1,22 +1,470 @@
-"""`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well."""
+"""`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well.
+
+Whether a ledger would accept a table as a TOML file describes it, and whether the file has the columns of both.
+
+A copy of the ledger is tried. Of a table nothing but the names of its columns is read.
+
+The checks of `giveortake doctor`. They write nothing, open no protected table, and never raise.
+
+`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
+import platform
+import re
+import shutil
+import subprocess
 import sys
-from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from importlib import metadata, resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
-from giveortake.cli.command import Command, terminal
-from giveortake.cli.doctor_findings import Finding, findings
+from giveortake import ledger as ledgers
+from giveortake.advice import on
+from giveortake.answers.text import printable
+from giveortake.cli.session_options import weakness
+from giveortake.cli.shell import Command, terminal
+from giveortake.configuration import configurations, in_toml
+from giveortake.engines.protocol import GROUP, is_address
+from giveortake.errors import GiveOrTakeError, NotFound, extra, meant, safe_text
+from giveortake.ledger.chain.watermark import State, state_folder
+from giveortake.ledger.opening import rehearsal
+from giveortake.plan import Domain, Kind
+from giveortake.plan.domains import declared
+from giveortake.privacy import ROW
+from giveortake.session.ledger_discovery import MEMORY, files_of, usual_ledger
+from giveortake.session.protection import own_domains, table_name
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator
+
+    from giveortake.configuration import Configuration
+    from giveortake.ledger import Ledger
+
+
+_NO_CONTENT = "0" * 64  # a fingerprint that no table has: its content is not looked at
+
+
+def refusal(section: Configuration, place: str) -> GiveOrTakeError | None:
+    """Why the ledger at a place would refuse a section: other people, another budget, or other domains.
+
+    None if it would not, or if that is unknown: there is no ledger yet, it is in a server, or it cannot be read, which
+    is reported elsewhere. Columns that the ledger does not know, and types of columns, only the table shows.
+    """
+    if is_address(place) or not Path(place).is_file():
+        return None
+    with suppress(GiveOrTakeError, OSError), rehearsal(place, mark=section.mark) as book:
+        return _refused_section(section, book)
+    return None
+
+
+def lost_columns(section: Configuration, places: Iterable[str]) -> tuple[str, str] | None:
+    """The columns of a section or its ledger that its files lack, and what may be meant; None if they lack none."""
+    said, source = section.said, section.said["source"]
+    domains, held = said.get("domains", {}), _held(section, places)
+    for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
+        own = domains.get(table, {}) if isinstance(source, Mapping) else domains
+        spoken_of = {*(own if isinstance(own, Mapping) else ()), *held.get(table, ())}
+        for file in files_of(files):
+            found = _lost(file, said["unit"].column, spoken_of, said.get("table"))
+            if found is not None:
+                return found
+    return None
+
+
+def _held(section: Configuration, places: Iterable[str]) -> Mapping[str, Any]:
+    """The columns of a section's tables in the ledger; none if it does not know them, or cannot be read."""
+    for place in places:
+        if not is_address(place) and Path(place).is_file():
+            with (
+                suppress(GiveOrTakeError, OSError),
+                ledgers.open(place, mark=section.mark, create=False, read_only=True) as book,
+            ):
+                return book.domains(section.name) or {}
+    return {}
+
+
+def columns_lost_since(file: str, book: Ledger) -> tuple[str, str] | None:
+    """The columns of a table in its ledger, which holds no other table, that its file lacks."""
+    held = [level for level in book.levels() if level.kind == "data set"]
+    if len(held) != 1 or table_name(file, None, None) != held[0].name:
+        return None
+    columns = (book.domains(held[0].name) or {}).get(held[0].name, {})
+    return _lost(file, held[0].unit.column, set(columns), None)
+
+
+def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None) -> tuple[str, str] | None:
+    from giveortake.engines.duckdb.tables import columns_of  # noqa: PLC0415 (brings DuckDB)
+
+    try:
+        there = columns_of(Path(file), table)
+    except GiveOrTakeError:  # a folder, a pattern or no header: asking the table says what is wrong
+        return None
+    lost = [each for each in (*filter(None, [person]), *sorted(spoken_of)) if each not in there]
+    if not lost:
+        return None
+    named = ", ".join(f"`{printable(each)}`" for each in dict.fromkeys(lost))
+    hint = f"{meant(lost[0], there)}its columns are {', '.join(there)}"
+    return f"{printable(file)} has no column {named}", printable(hint)
+
+
+def _refused_section(section: Configuration, book: Ledger) -> GiveOrTakeError | None:
+    said, whom = section.said, section.said["unit"]
+    try:
+        book.register(
+            section.name,
+            budget=replace(said["budget"], unit=whom, neighbours=said.get("neighbours", "add-remove")),
+            unit=whom,
+            domains=_as_said(section, book),
+            fingerprint=_NO_CONTENT,
+            first=f"{'rows' if whom == ROW else 'people'} of {section.name}",
+            population=said.get("population"),
+            new_population=said.get("new_population"),
+            owner_confirms=said.get("owner_confirms"),
+            declared=bool(said.get("domains")),
+        )
+    except GiveOrTakeError as error:
+        return error
+    return None
+
+
+def _as_said(section: Configuration, book: Ledger) -> dict[str, Any]:
+    """The domains in the ledger, with what the section declares in place of what was declared before."""
+    if section.name not in {level.name for level in book.levels() if level.kind == "data set"}:
+        return {}
+    said, several = section.said.get("domains", {}), isinstance(section.said["source"], Mapping)
+    person = section.said["unit"].column
+    return {
+        table: {
+            column: kept if column == person else _column(column, kept, own_domains(said, table, several))
+            for column, kept in columns.items()
+        }
+        for table, columns in (book.domains(section.name) or {}).items()
+    }
+
+
+def _column(column: str, kept: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The domain of a column, by the type in the ledger and by what is declared now."""
+    step = Fraction(kept["step"]) if "step" in kept else None
+    physical = Domain(Kind(kept["kind"]), nullable=kept["nullable"], step=step)
+    return (declared(column, said[column], physical) if column in said else physical).to_dict()
+
+
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*?(?:>=([0-9.]+))?[^;]*(?:;.*extra == ['\"]([a-z]+)['\"])?$")
+_FOR = {
+    "postgres": "tables and ledgers in PostgreSQL",
+    "spark": "tables in Spark",
+    "plot": "charts as SVG and PNG",
+    "learn": "models as scikit-learn sees them",
+    "server": "`giveortake serve`",
+}
+_OLDEST_JAVA = 17
+_CELLS = frozenset({".csv", ".tsv", ".txt"})  # files without types
+_SHOWN = 5  # of what may be very many
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked: well, absent (which is no fault), or ill, and then what to do about it."""
+
+    group: str
+    name: str
+    state: Literal["well", "absent", "ill"]
+    told: str
+    hint: str | None = None
+
+
+def findings(places: list[str]) -> Iterator[Finding]:
+    """Yield all findings, in the order in which one thing needs another; `places` are ledgers and TOML files."""
+    yield from _package()
+    yield from _extras()
+    yield from _engines()
+    yield from _state()
+    seen: set[str] = set()  # a ledger that a TOML file names is looked at once
+    for place in places or _here():
+        is_configuration = Path(place).suffix.lower() == ".toml"
+        found = list(_configuration(place)) if is_configuration else [_ledger(place, None)]
+        yield from (each for each in found if each.group != "ledgers" or _once(each.name, seen))
+
+
+def _once(name: str, seen: set[str]) -> bool:
+    place = name if is_address(name) else os.path.realpath(name)
+    is_new = place not in seen
+    seen.add(place)
+    return is_new
+
+
+# -- what is installed ----------------------------------------------------------------------------------------
+
+
+def _package() -> Iterator[Finding]:
+    folder = Path(gt.__file__).parent
+    yield Finding("package", "giveortake", "well", f"{gt.__version__} in {folder}")
+    yield Finding("package", "Python", "well", f"{platform.python_version()} on {platform.system()}")
+    for name, least, _ in _needed(None):
+        yield _installed("package", name, least, f'pip install --upgrade "{name}>={least}"')
+
+
+def _extras() -> Iterator[Finding]:
+    for name, words in _FOR.items():
+        parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
+        missing = [part for part in parts if part.state != "well"]
+        told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
+        if missing:
+            yield Finding("extras", name, "absent", told, extra(name))
+        else:
+            yield Finding("extras", name, "well", told)
+
+
+def _needed(of: str | None) -> list[tuple[str, str, str | None]]:
+    """The requirements of the package, or of one of its extras: name, least version, extra."""
+    found = []
+    for line in metadata.requires("giveortake") or ():
+        match = _REQUIREMENT.match(line)
+        if match is not None and match[3] == of:
+            found.append((match[1].partition("[")[0], match[2] or "0", match[3]))
+    return found
+
+
+def _installed(group: str, name: str, least: str, hint: str | None) -> Finding:
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(group, name, "ill", "is not installed", hint)
+    if _numbers(version) < _numbers(least):
+        return Finding(group, name, "ill", f"{version} is older than {least}", hint)
+    return Finding(group, name, "well", version)
+
+
+def _numbers(version: str) -> list[int]:
+    """The whole numbers that a version begins with.
+
+    >>> _numbers("1.26.0rc1"), _numbers("3")
+    ([1, 26, 0], [3])
+    """
+    return [int(part) for part in re.findall(r"\d+", re.match(r"[0-9.]*", version)[0])]  # type: ignore[index]  # (a match of nothing is one)
+
+
+# -- what answers ---------------------------------------------------------------------------------------------
+
+
+def _engines() -> Iterator[Finding]:
+    yield _duckdb()
+    yield _postgres()
+    yield _spark()
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
+        yield Finding("engines", entry.name, "well", f"registered by {entry.module}")
+
+
+def _duckdb() -> Finding:
+    """Ask the bundled table one question, for which an engine, a sampler and a ledger have to work together."""
+    try:
+        with (
+            resources.as_file(resources.files("giveortake") / "data" / "visits.csv") as path,
+            gt.protect(path, unit="person_id", budget=gt.PureDP(1), rows_per_person=4, ledger=None) as session,
+        ):
+            session.sql("SELECT COUNT(*) AS n FROM visits").answer(epsilon=1)
+    except (GiveOrTakeError, OSError, ImportError) as error:
+        return Finding("engines", "duckdb", "ill", f"the bundled table cannot be asked: {error}", "giveortake demo")
+    return Finding("engines", "duckdb", "well", "the bundled table was asked, and answered with noise")
+
+
+def _postgres() -> Finding:
+    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("postgres")):
+        return Finding("engines", "postgres", "absent", "needs the extra", extra("postgres"))
+    return Finding("engines", "postgres", "well", "ready for postgresql:// addresses; no server was asked")
+
+
+def _spark() -> Finding:
+    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("spark")):
+        return Finding("engines", "spark", "absent", "needs the extra", extra("spark"))
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    found = None if java is None else _java_version(java)
+    if found is None or found < _OLDEST_JAVA:
+        told = "no Java was found" if found is None else f"Java {found} is older than {_OLDEST_JAVA}"
+        return Finding("engines", "spark", "ill", told, f"install Java {_OLDEST_JAVA} or newer, or set JAVA_HOME")
+    return Finding("engines", "spark", "well", f"ready, with Java {found}; no session was started")
+
+
+def _java_version(java: str) -> int | None:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return None if match is None else int(match[1])
+
+
+# -- what is remembered ---------------------------------------------------------------------------------------
+
+
+def _state() -> Iterator[Finding]:
+    try:
+        folder = state_folder()
+    except GiveOrTakeError as error:
+        yield _refused("state", "folder", error)
+        return
+    if not folder.exists():
+        yield Finding("state", "folder", "absent", f"{folder} is not there yet; the first ledger makes it")
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("state", "folder", "ill", f"{folder} cannot be read and written", "set GIVEORTAKE_STATE")
+        return
+    yield Finding("state", "folder", "well", str(folder))
+    yield from _marks(State(folder))
+
+
+def _found(state: State) -> Iterator[str]:
+    """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
+    for place in state.places():
+        with suppress(GiveOrTakeError):
+            seen = state.read(place)
+            if seen is not None and seen.moved_to is None and Path(seen.path).exists():
+                yield seen.ledger
+
+
+def _marks(state: State) -> Iterator[Finding]:
+    """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
+    told: dict[str, list[Finding]] = defaultdict(list)
+    whole, found = 0, set(_found(state))
+    for place in state.places():
+        try:
+            seen = state.read(place)
+            point = None if seen is None else state.mark(seen.ledger).read()
+        except GiveOrTakeError as error:
+            told["ill"].append(_refused("state", place.name[:12], error))
+            continue
+        if seen is None:  # moved away in this moment
+            continue
+        name = printable(seen.path)
+        if point is None:
+            told["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
+        elif point.number and seen.moved_to is None and not Path(seen.path).exists() and seen.ledger not in found:
+            words = f"the ledger is gone; its mark remembers {point.number} entries"
+            told["absent"].append(Finding("state", name, "absent", words, _RESTORE))
+        else:
+            whole += 1
+    yield Finding(
+        "state",
+        "marks",
+        "well",
+        f"{whole} known and where {'they were' if whole != 1 else 'it was'}, with the ledger{'s' * (whole != 1)}",
+    )
+    for kind in ("ill", "absent"):
+        yield from told[kind][:_SHOWN]
+        if len(told[kind]) > _SHOWN:
+            more = len(told[kind]) - _SHOWN
+            yield Finding("state", "…", told[kind][0].state, f"{more} more of the same", told[kind][0].hint)
+
+
+_RESTORE = "`giveortake ledger restore --help` says how it is restored"
+
+
+def _here() -> list[str]:
+    """The TOML files and ledgers of this folder."""
+    files = [*sorted(Path.cwd().glob("giveortake.toml")), *sorted(Path.cwd().glob("*.ledger"))]
+    return [str(file) for file in files if file.is_file()]
+
+
+def _configuration(place: str) -> Iterator[Finding]:
+    """Check a TOML file: it can be read, its files are there, and its ledgers are whole and agree with it."""
+    try:
+        sections = configurations(place)
+    except GiveOrTakeError as error:
+        yield _refused("configuration", printable(place), error)
+        return
+    ledgers: dict[tuple[str, str | None], None] = {}
+    for name, section in sections.items():
+        lost = [file for file in files_of(section.said["source"]) if not os.access(file, os.R_OK)]
+        where = f"[{printable(name)}] of {printable(place)}"
+        if lost:
+            yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
+        elif (columns := lost_columns(section, _ledgers_of(section, place))) is not None:
+            yield Finding("configuration", where, "ill", *columns)
+        else:
+            dates = "; dates are read as 2024-12-31, others count as missing" if _reads_dates(section) else ""
+            yield Finding("configuration", where, "well", f"protects {section.said['unit']}{dates}")
+            if (weak := weakness(section.said["budget"])) is not None:
+                yield Finding("configuration", f"{where}: budget", "absent", weak)
+            if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
+                told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
+                yield Finding("configuration", f"{where}: caps", "absent", told, "rows_per_person = 10")
+        for ledger in _ledgers_of(section, place):
+            ledgers[ledger, section.mark] = None
+            refused = None if lost else refusal(section, ledger)
+            if refused is not None:
+                yield Finding("configuration", f"{where}: ledger", "ill", refused.message, _hint_in_file(refused))
+    for ledger, mark in ledgers:
+        yield _ledger(ledger, mark)
+
+
+def _reads_dates(section: Configuration) -> bool:
+    """Whether dates are declared of a table in a CSV file."""
+    said = section.said.get("domains", {}).values()
+    ends = [end for each in said if isinstance(each, Mapping) for end in each.get("bounds", ())]
+    cells = [file for file in files_of(section.said["source"]) if Path(file).suffix.lower() in _CELLS]
+    return bool(cells) and any(isinstance(end, dt.date) for end in ends)
+
+
+def _hint_in_file(refused: GiveOrTakeError) -> str | None:
+    """A hint for whoever edits a TOML file: the command's form, unless that names options."""
+    hint = in_toml(refused.hint)
+    command = on(hint, "command")
+    return hint if command is None or "--" in command else command
+
+
+def _ledgers_of(section: Configuration, place: str) -> list[str]:
+    """The ledger of a section: where it says, else beside the TOML file, as for the command line."""
+    if section.ledger is None:
+        return [usual_ledger(place)]
+    return [] if section.ledger == MEMORY else [section.ledger]
+
+
+def _ledger(place: str, mark: str | None) -> Finding:
+    """Check a ledger: derive it anew from its first entry, and compare it with its mark."""
+    name = printable(str(safe_text(place)))
+    if not is_address(place) and not Path(place).exists():
+        try:
+            gt.ledger.open(place, mark=mark, create=False, read_only=True).close()
+        except NotFound:
+            return Finding("ledgers", name, "absent", "not begun yet; the first question, or the service, begins it")
+        except (GiveOrTakeError, OSError) as error:
+            return _refused("ledgers", name, error)
+    table = place.removesuffix(".ledger") if place.endswith(".ledger") else ""
+    try:
+        with gt.ledger.open(place, mark=mark, create=False, read_only=True) as ledger:
+            report = ledger.verify()
+            columns = columns_lost_since(table, ledger) if Path(table).is_file() else None
+    except (GiveOrTakeError, OSError, ImportError) as error:
+        return _refused("ledgers", name, error)
+    if columns is not None:
+        return Finding("ledgers", name, "ill", f"whole, but {columns[0]}, which it has there", columns[1])
+    answers = f"{report.answers} answer{'s' * (report.answers != 1)}"
+    told = f"whole: {report.entries} entries, {answers}, {report.levels} levels, and its mark agrees"
+    return Finding("ledgers", name, "well", told)
+
+
+def _refused(group: str, name: str, error: Exception) -> Finding:
+    if isinstance(error, GiveOrTakeError):
+        return Finding(group, name, "ill", error.message, error.hint)
+    return Finding(group, name, "ill", str(error))
+
 
 _SIGNS = {"well": ("✓", "green"), "absent": ("–", "yellow"), "ill": ("✗", "bold red")}
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
-from giveortake.cli.command import Command, terminal
+from giveortake.cli.shell import Command, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import open_probability, positive, shown, shown_up, whole
 from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs, percent_down, percent_up

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveortake.answers.text import printable
-from giveortake.cli.command import Command
-from giveortake.cli.streams import report
+from giveortake.cli.shell import Command, report
 from giveortake.configuration import FILL_IN, quoted
 from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter

@@ -1,14 +1,23 @@
-"""`giveortake ledger`: verify, show and export a ledger; the custodian's other actions are in `ledger_upkeep`."""
+"""`giveortake ledger`: verify, show, export, restore, back up and move a ledger.
+
+The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about.
+
+What the custodian of a ledger does to it: restore, back up, move, index anew.
+
+`giveortake ledger`: verify, show and export a ledger; the custodian's other actions are in `ledger_upkeep`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -16,14 +25,17 @@ from rich.text import Text
 
 from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
-from giveortake.cli import ledger_upkeep as upkeep
-from giveortake.cli.command import Command, number, terminal
-from giveortake.cli.ledger_paths import require_ledger
+from giveortake.cli.shell import Command, number, terminal
+from giveortake.configuration import Configuration, configurations
+from giveortake.engines.protocol import is_address
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.exact import shown
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.rules.admission import used_of_whole
 from giveortake.ledger.rules.releases import minute, promised, summary
 from giveortake.ledger.rules.reservations import revealed
+from giveortake.privacy.events import Pure
+from giveortake.session.ledger_discovery import usual_ledger
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +44,139 @@ if TYPE_CHECKING:
 
     from giveortake.ledger import Allowance, Entry, Ledger, Standing
     from giveortake.privacy import Neighbours
+
+
+def require_ledger(path: str, command: str) -> None:
+    """Refuse a TOML file, and name its ledger; refuse a missing file, and name a ledger beside it."""
+    if Path(path).suffix.lower() != ".toml":
+        _require_there(path)
+        return
+    places = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
+    told = " or ".join(str(safe_text(place)) for place in sorted(places))
+    raise InvalidParameter("ledger", path, f"is a TOML file; its ledger is {told}", hint=f"{command} {told}")
+
+
+def _require_there(path: str) -> None:
+    """Refuse a missing file if a ledger beside it was probably meant; else opening the ledger refuses it."""
+    place = Path(path)
+    if is_address(path) or place.exists() or not place.parent.is_dir():
+        return
+    beside = sorted(str(each) for each in place.parent.glob("*.ledger") if each.name.startswith(f"{place.stem}."))
+    if beside:
+        raise NotFound(f"there is no ledger at {path}", hint=f"did you mean {' or '.join(beside)}?")
+
+
+def table_of(ledger: str) -> tuple[str, str | None]:
+    """The TOML file beside a ledger that names it, with its section; else the file of the table beside it.
+
+    Reading a ledger's releases needs the declarations about the table, which are there.
+    """
+    place = Path(ledger)
+    found = [
+        (str(configuration), section.name)
+        for configuration in sorted(place.absolute().parent.glob("*.toml"))
+        for section in _sections(configuration)
+        if Path(section.ledger or usual_ledger(str(configuration))).resolve() == place.resolve()
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        told = ", ".join(f"[{section}] of {Path(file).name}" for file, section in found)
+        raise InvalidParameter(
+            "file", ledger, f"is the ledger of several tables: {told}", hint="name the TOML file, and --table SECTION"
+        )
+    table = ledger.removesuffix(".ledger")
+    if not Path(table).exists():
+        raise InvalidParameter(
+            "file",
+            ledger,
+            "is a ledger, and no TOML file or table beside it says what it is about",
+            hint="name the TOML file, or the table with --unit and --budget, as `giveortake query` takes it",
+        )
+    return table, None
+
+
+def _sections(configuration: Path) -> list[Configuration]:
+    """The sections of a TOML file; none if the file is not ours."""
+    try:
+        return list(configurations(configuration).values())
+    except GiveOrTakeError:
+        return []
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    charge = None if arguments.lost is None else Pure(arguments.lost)
+    export = None if arguments.from_export is None else _lines(arguments.from_export)
+    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
+    out = terminal()
+    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
+        if ledger.history()[-1].kind != "restored":
+            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
+            return 0
+    out.print(Text(f"acknowledged in entry {point.number}: {printable(arguments.reason)}"))
+    if charge is None:
+        out.print("Every level with a budget is closed until it is set anew: `giveortake admin budget change`.")
+    else:
+        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
+    return 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{path} cannot be read as an export: {error}") from error
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.to).absolute().parent
+    if not folder.is_dir():
+        make = f"mkdir -p {shlex.quote(str(folder))}"
+        raise InvalidParameter("--to", arguments.to, "lies in a folder that does not exist", hint=make)
+    point = ledgers.backup(arguments.path, arguments.to, mark=arguments.mark)
+    out = terminal()
+    out.print(f"{point.number} entries are in {arguments.to}, without the mark", soft_wrap=True)
+    out.print(f"last hash  {point.hash}", soft_wrap=True)
+    return 0
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    point = ledgers.move(
+        arguments.path, arguments.to, reason=arguments.reason, mark=arguments.mark, new_mark=arguments.new_mark
+    )
+    terminal().print(f"moved to {arguments.to}, which is entry {point.number}", soft_wrap=True)
+    return 0
+
+
+def _reindex(arguments: argparse.Namespace) -> int:
+    point = ledgers.reindex(arguments.path, mark=arguments.mark)
+    terminal().print(f"indexes follow from {point.number} entries again", soft_wrap=True)
+    return 0
+
+
+def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
+    """The options of one action."""
+    if name in {"restore", "move"}:
+        action.add_argument("--reason", required=True, help="why; it is kept in the ledger")
+    if name == "restore":
+        action.add_argument(
+            "--from-export", type=Path, metavar="FILE", help="write the lost ledger anew from exported entries first"
+        )
+        action.add_argument(
+            "--lost",
+            metavar="EPSILON",
+            help="charge this ε to every level instead of closing it until its budget is set anew",
+        )
+    if name in {"backup", "move"}:
+        action.add_argument("--to", required=True, metavar="PATH", help="a file that is not there yet")
+    if name == "move":
+        action.add_argument(
+            "--new-mark", metavar="PATH", help="where the mark is kept from now on; the state folder unless stated"
+        )
+
+
+ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "reindex": _reindex}
+
 
 _BAR = 8
 _NARROWEST = 7  # of a name
@@ -43,8 +188,8 @@ _STEPS = "▁▂▃▄▅▆▇█"
 def run(arguments: argparse.Namespace) -> int:
     """Run the action that the arguments name."""
     require_ledger(arguments.path, f"giveortake ledger {arguments.action}")
-    if arguments.action in upkeep.ACTIONS:
-        return upkeep.ACTIONS[arguments.action](arguments)
+    if arguments.action in ACTIONS:
+        return ACTIONS[arguments.action](arguments)
     with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:
         return {"verify": _verify, "show": _show, "export": _export}[arguments.action](ledger, arguments)
 
@@ -272,8 +417,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":
             action.add_argument("--last", type=number, default=10, metavar="N", help="how many entries to list")
-        if name in upkeep.ACTIONS:
-            upkeep.add_arguments(name, action)
+        if name in ACTIONS:
+            add_arguments(name, action)
 
 
 COMMAND = Command(

@@ -14,8 +14,8 @@ from rich.text import Text
 from giveortake.answers.terms import percent
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.command import Command, terminal
-from giveortake.cli.wording import in_options
+from giveortake.cli.session_options import in_options
+from giveortake.cli.shell import Command, terminal
 from giveortake.exact import shown
 from giveortake.sql.text import in_sql
 

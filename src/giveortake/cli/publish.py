@@ -11,9 +11,9 @@ from rich.text import Text
 from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.command import Command, terminal
-from giveortake.cli.ledger_paths import table_of
-from giveortake.cli.wording import in_options
+from giveortake.cli.ledger import table_of
+from giveortake.cli.session_options import in_options
+from giveortake.cli.shell import Command, terminal
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.ledger.rules.releases import without_repeats

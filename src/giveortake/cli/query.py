@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.command import Command, terminal
-from giveortake.cli.interruption import charged_since
-from giveortake.cli.streams import is_closed, report
-from giveortake.cli.wording import given, in_options, rest
+from giveortake.cli.session_options import given, in_options, rest
+from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
 from giveortake.progress import progress

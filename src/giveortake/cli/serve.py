@@ -7,9 +7,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveortake.cli.command import Command, number, terminal
-from giveortake.cli.streams import report
-from giveortake.cli.wording import weakness
+from giveortake.cli.session_options import weakness
+from giveortake.cli.shell import Command, number, report, terminal
 from giveortake.configuration import configurations
 from giveortake.errors import GiveOrTakeError, NotFound, extra
 

@@ -1,4 +1,11 @@
-"""The options that `query` and `quote` share: they describe a session, a question and what it may cost."""
+"""The options that describe a session, a query and its cost, and library messages in their words.
+
+Messages of the library, which speak of Python's arguments, in the words of the command line.
+
+What a ledger knows of a table (unit, budget, domains and last caps), as options of the command line.
+
+The options that `query` and `quote` share: they describe a session, a question and what it may cost.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,7 @@ import re
 import shlex
 import sys
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +23,221 @@ from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
-from giveortake.cli.said_before import said_before
-from giveortake.cli.wording import CUSTODIANS, weakness
 from giveortake.configuration import budget_said, chosen, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
-from giveortake.exact import MOST_DIGITS, rational
+from giveortake.exact import MOST_DIGITS, rational, shown
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.session.ledger_discovery import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from giveortake.ledger.rules.admission import Standing
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+
+
+_LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 1000), 20  # budgets that are warned of
+
+CUSTODIANS = (  # options that a TOML file states instead
+    "unit",
+    "budget",
+    "budget_delta",
+    "domain",
+    "public",
+    "neighbours",
+    "name",
+    "population",
+    "new_population",
+    "mark",
+)
+
+
+@contextmanager
+def in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Make errors name options, where the library names Python's arguments."""
+    known = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
+    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
+        known += CUSTODIANS
+    try:
+        yield
+    except GiveOrTakeError as error:
+        hint = on(error.hint, "command")
+        given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
+        hint = None if hint is None else _about(error.message, _in_options(hint, known))
+        GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
+        raise
+
+
+def rest(affordable: Fraction) -> str:
+    """A sentence on the largest question that is left.
+
+    >>> from fractions import Fraction
+    >>> print(rest(Fraction(1, 10)), rest(Fraction(0)), sep=", ")
+    a question of up to ε = 0.1 is left, nothing is left
+    """
+    return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
+
+
+def given(standing: Standing) -> str:
+    """The part of a budget that was given to analysts, in parentheses; empty if none was."""
+    return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
+
+
+def weakness(budget: Guarantee) -> str | None:
+    """A sentence about a budget that protects hardly anybody; None if it is not that large.
+
+    >>> weakness(ApproxDP(1, "1e-6")), weakness(PureDP(400))
+    (None, 'ε = 400 is so large that it protects hardly anybody: `giveortake explain --epsilon 400`')
+    """
+    if isinstance(budget, ApproxDP) and budget.delta >= _LARGE_DELTA:
+        return (
+            f"δ = {shown(budget.delta)} allows all about a person to be revealed with that probability: 1e-6 is usual"
+        )
+    if isinstance(budget, PureDP | ApproxDP) and budget.epsilon > _LARGE_EPSILON:
+        told = shown(budget.epsilon)
+        return f"ε = {told} is so large that it protects hardly anybody: `giveortake explain --epsilon {told}`"
+    return None
+
+
+def _in_options(text: str, known: Sequence[str]) -> str:
+    """A message with Python's arguments written as options.
+
+    >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
+    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
+    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', CUSTODIANS)
+    ('pass --n, or state --epsilon', '--name "sales 2"')
+    >>> _in_options("domains['age'] = 3 is not a domain", CUSTODIANS)
+    '--domain age = 3 is not a domain'
+    >>> _in_options("--domain name=a,b", CUSTODIANS)
+    '--domain name=a,b'
+    """
+    if "domain" in known and text.startswith("write bounds (0, 500)"):
+        return _DECLARED
+    names = "|".join(sorted(known, key=len, reverse=True))
+    text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
+    if "domain" in known:
+        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
+        text = re.sub(r"^domains = ", "--domain = ", text)
+        text = text.replace("unit=gt.ROW", "--unit row")
+        text = re.sub(r"declare `([^`]*)` from (\S+) to (\S+)$", r"--domain \1=\2:\3", text)
+        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
+        text = text.replace("let the custodian declare its domain", f"declare its domain, {_DECLARED}")
+        text = re.sub(
+            r"datetime\.date\((\d+), (\d+), (\d+)\)", lambda found: str(dt.date(*map(int, found.groups()))), text
+        )
+        text = text.replace("of the grouping columns", "of the grouping columns (--domain region=north,south)")
+        text = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: \1:\2", text)
+    text = re.sub(rf"^({names}) is missing", lambda found: f"{_option(found[1])} is missing", text)
+    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
+
+    def as_option(found: re.Match[str]) -> str:
+        value = found["quoted"] if found["quoted"] is not None else found["bare"]
+        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
+
+    no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
+    text = re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+    return re.sub(r"(--name [^,]*), (?=--population)", r"\1 ", text)  # as it is pasted
+
+
+def _about(message: str, hint: str) -> str:
+    """A hint with the column that the error names as its example.
+
+    >>> _about("the mean of `my fee` needs numbers", f"declare it, {_DECLARED}")
+    "declare it, such as --domain 'my fee=0:500'"
+    """
+    column = re.search(r"`([^`]+)` needs (?:numbers|bounds)", message)
+    return hint if column is None else hint.replace(_DECLARED, f"such as --domain {shlex.quote(f'{column[1]}=0:500')}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
+
+
+_MOST_KEYS = 200  # of a column that a hint lists
+
+
+def said_before(
+    place: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
+) -> str | None:
+    """The options that describe a known table; None if it is unknown. `reads` parses the domain in an option."""
+    if place == MEMORY or "://" in place or not Path(place).exists():
+        return None
+    with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
+        levels = {(level.kind, level.name): level for level in book.levels()}
+        if ("data set", table) not in levels:
+            return None
+        with book.chain.looking() as draft:
+            people = levels["population", draft.book.dataset(table).population]
+        whom = levels["data set", table].unit
+        unit = "row" if whom == ROW else str(whom.column)
+        options = [f"--unit {shlex.quote(unit)}"]
+        if (budget := _stored_budget(people.budget)) is not None:
+            options.append(f"--budget {budget}")
+        if people.budget is not None and people.budget.neighbours != "add-remove":
+            options.append(f"--neighbours {people.budget.neighbours}")
+        domains: Mapping[str, Any] = (book.domains(table) or {}).get(table, {})
+        options += [
+            each for column, said in domains.items() if column != unit and (each := _stored_domain(column, said, reads))
+        ]
+        return " ".join([*options, *(_caps(book, table) if with_caps else ())])
+    return None
+
+
+def _caps(book: ledgers.Ledger, table: str) -> Iterator[str]:
+    """Yield the caps of the last question to a table, as options."""
+    for last in book.releases(dataset=table, limit=1, newest_first=True):
+        (first, *_) = (last.record or {}).get("questions") or [{}]
+        for name, cap in (first.get("caps") or {}).items():
+            said = ",".join(f"{each}={most}" for each, most in cap.items()) if isinstance(cap, dict) else str(cap)
+            yield f"--{name.replace('_', '-')} {shlex.quote(said)}"
+
+
+def _stored_budget(budget: Guarantee | None) -> str | None:
+    match budget:
+        case PureDP():
+            return shown(budget.epsilon)
+        case ApproxDP():
+            return f"{shown(budget.epsilon)},{shown(budget.delta)}"
+        case ZCDP():
+            return f"rho={shown(budget.rho)}"
+        case GaussianDP():
+            return f"mu={shown(budget.mu)}"
+    return None
+
+
+def _stored_domain(column: str, said: Mapping[str, Any], reads: Callable[[str], object]) -> str | None:
+    """The --domain option of a column; None if nothing was declared, or no option can say it."""
+    if "categories" in said:
+        keys = [each for each in said["categories"] if each is not None]
+        if len(keys) > _MOST_KEYS:
+            return f"--domain {shlex.quote(column)}=…"
+        for text in (",".join(map(str, keys)), ",".join(f'"{each}"' for each in keys)):
+            with suppress(GiveOrTakeError):  # it would be understood otherwise
+                if reads(f"{column}={text}") == (column, keys):
+                    return f"--domain {shlex.quote(f'{column}={text}')}"
+        return f"--domain {shlex.quote(column)}=…"
+    if "low" not in said or "high" not in said:
+        return None
+    ends = [Fraction(said["low"]), Fraction(said["high"])]
+    if said["kind"] == "date":
+        written = [dt.date.fromordinal(int(end)).isoformat() for end in ends]
+    else:
+        written = [short if Fraction(short := shown(end, 15)) == end else str(end) for end in ends]
+    return f"--domain {shlex.quote(f'{column}={written[0]}:{written[1]}')}"
 
 
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:

@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from giveortake import verify
-from giveortake.cli.command import Command, number, terminal
+from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.verify.verdicts import exactly
 

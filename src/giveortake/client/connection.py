@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from weakref import WeakSet
 
 from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, safe_text
-from giveortake.wire.causes import error_of
+from giveortake.wire.errors import error_of
 
 _PAUSES = (0.2, 1.0, 3.0)  # seconds before each retry
 _MOST = 1 << 30  # bytes of a reply

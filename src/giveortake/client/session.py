@@ -1,44 +1,232 @@
-"""A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data."""
+"""A session with a service: its queries and workloads.
+
+Questions that a service answers, with the interface of `session.Query`.
+
+Workloads that a service answers.
+
+A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data.
+"""
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 
 from giveortake import frame, sql
-from giveortake.answers.terms import Caps
+from giveortake.answers import Answer, Stream, codec
+from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence, LeftOut
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
-from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
-from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, no_attribute
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, no_attribute
 from giveortake.exact import shown
-from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_session
+from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
+from giveortake.session.quotes import WorkloadQuote
 from giveortake.session.session import asked_together
-from giveortake.wire.profile_documents import profile_of
-from giveortake.wire.release_documents import entry_of, release_of
-from giveortake.wire.schema_documents import origin_of
-from giveortake.wire.standing_documents import amount_of
+from giveortake.wire.documents import (
+    amount_of,
+    cost_of,
+    entry_of,
+    origin_of,
+    profile_of,
+    quote_of,
+    release_of,
+    share_of,
+    workload_document,
+)
+from giveortake.workload.results import StackedFaces, stacked_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from giveortake.answers import Answer
     from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
+    from giveortake.session import Quote
     from giveortake.session.profiles.profile import Profile
     from giveortake.workload import Workload
+
+
+def new_key() -> str:
+    """A random key, which makes a retry safe."""
+    return secrets.token_hex(16)
+
+
+def said_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """The stated terms; unknown names are refused here, as in a local session."""
+    known = (*TERMS, *CAP_TERMS)
+    for name, value in terms.items():
+        if name not in known:
+            raise InvalidParameter(name, value, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}")
+    return {name: value for name, value in terms.items() if value is not None}
+
+
+@final
+class RemoteQuery:
+    """A question that can be answered. It is a value: asking it twice asks the same. Terms are those of `Query`."""
+
+    is_remote = True
+
+    def __init__(self, session: RemoteSession, question: Question, said: dict[str, Any]) -> None:
+        self.session = session
+        self.question = question
+        self.said = said
+
+    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+
+        def __getattr__(self, name: str) -> Never:
+            raise no_attribute(self, name, instead_of_question(name))
+
+    @told_by_name()
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
+        """What an answer would cost, and its margins. No row is read, and nothing is charged."""
+        return quote_of(self.session.post("quote", {**self.said, "terms": said_terms(terms)}))
+
+    @told_by_name()
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
+        """The answer. `key` makes a retry in another call safe; retries within this call always are."""
+        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+        return self.session.answered(self.session.post("answer", body))
+
+    @told_by_name()
+    def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
+        """The answer as a stream of answers about some keys each, for tables that are too large for memory."""
+        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+
+        def portions() -> Iterator[Answer]:
+            portion, last = 0, False
+            while not last:
+                document = self.session.post("stream", {**body, "part": portion})
+                yield self.session.answered(document["answer"])
+                portion, last = portion + 1, document["last"]
+
+        return Stream(portions)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys have to be found in the data."""
+        return self.question.finds_keys
+
+    def __repr__(self) -> str:
+        columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
+        return f"<RemoteQuery of {self.session.name}: {columns}>"
+
+
+def answer_of(document: dict[str, Any], refine: Any) -> Answer:
+    """The answer in a document; `refine` refines it at the service."""
+    columns, provenance = codec.from_json(json.dumps(document), "answer")
+    return Answer(columns, refine=refine, **provenance)
+
+
+@final
+class RemoteWorkload:
+    """Tables that are asked for together: quoted for free, answered under one charge."""
+
+    def __init__(
+        self,
+        session: RemoteSession,
+        workload: Workload | str,
+        table: str | None,
+        minimise: str,
+        norm: Number | None = None,
+    ) -> None:
+        self.workload = workload
+        self._session = session
+        self._said = {
+            **workload_document(workload),
+            "minimise": minimise,
+            **({} if table is None else {"table": table}),
+            **({} if norm is None else {"norm": str(norm)}),
+        }
+
+    @told_by_name()
+    def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
+        """What an answer would cost, and the margins of every table."""
+        found = self._session.post("workload/quote", {"workload": self._said, "terms": said_terms(terms)})
+        cost = cost_of(found)
+        assert cost is not None  # noqa: S101 (a workload always asks rows)
+        return WorkloadQuote(
+            found["spend"],
+            cost,
+            found["strategy"],
+            tuple({**line, "table": tuple(line["table"])} for line in found["tables"]),
+            Confidence(found["confidence"], said_terms(terms).get("confidence_over")),
+            found["admitted"],
+            share=share_of(found),
+            caps=None if found["caps"] is None else Caps.of(**found["caps"]),
+            left_out=None if (left := found.get("left_out")) is None else LeftOut.from_json(left),
+            remaining=amount_of(found["standing"]["remaining"]),
+            remarks=tuple(found["notes"]),
+            advice=tuple(found["advice"]),
+            paid=found.get("paid", False),
+            approval=found.get("approval", False),
+        )
+
+    @told_by_name()
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> RemoteWorkloadAnswer:
+        """All tables, under one charge."""
+        body = {"workload": self._said, "terms": said_terms(terms), "key": key or new_key()}
+        return RemoteWorkloadAnswer(self._session, self._session.post("workload", body))
+
+
+@final
+class RemoteWorkloadAnswer(StackedFaces):
+    """The requested tables, by the names of their columns: `r["age", "sex"]`, and `r[()]` for the total."""
+
+    def __init__(self, session: RemoteSession, document: dict[str, Any]) -> None:
+        self.release_id: str = document["release_id"]
+        self.notes: tuple[str, ...] = tuple(document["notes"])
+        self._tables = {
+            tuple(each["columns"]): session.answered({**each["answer"], "release_id": None})
+            for each in document["tables"]
+        }
+        self._stacking: list[str] = document["stacking"]
+        self._first: dict[str, Any] = document["tables"][0]["answer"]
+
+    def stacked(self) -> Answer:
+        """All tables as one; see `gt.workload.WorkloadAnswer.stacked`."""
+        tables = [(_grouping(names, answer), answer) for names, answer in self._tables.items()]
+        _, provenance = codec.from_json(json.dumps(self._first), "answer")
+        return Answer(stacked_columns(tables, self._stacking), **provenance)
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of every requested table."""
+        return tuple(self._tables)
+
+    def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        for names, answer in self._tables.items():
+            if set(names) == set(wanted) and len(names) == len(wanted):
+                return answer
+        listed = ", ".join(str(each) for each in self.tables[:6])
+        raise NotFound(f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …")
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        return f"<RemoteWorkloadAnswer {self.release_id}: {len(self)} tables>"
+
+
+def _grouping(names: tuple[str, ...], answer: Answer) -> str:
+    """The label of a table: its columns, with `_below` after the column of a range."""
+    there = {column.name for column in answer.columns}
+    return " × ".join(name if name in there else f"{name}_below" for name in names) or "total"
+
 
 _PAGE = 1000
 _BESIDE_THE_DATA = frozenset(

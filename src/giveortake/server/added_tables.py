@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, SameTable
-from giveortake.server import shapes
+from giveortake.server import routes
 from giveortake.server.pool import Worker, WorkerFailed
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import NUMBER, TEXT, TRUTH, listed, maybe, of, text
+from giveortake.server.responses import Refused
+from giveortake.server.routes import NUMBER, TEXT, TRUTH, Call, Result, Route, listed, maybe, of, text
 from giveortake.server.settings import Settings
-from giveortake.wire.causes import refusal_of
+from giveortake.wire.errors import refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +147,7 @@ _DOMAIN = of(
     low=NUMBER,
     high=NUMBER,
     values=listed(NUMBER, 10_000),
-    longest=shapes.COUNT,
+    longest=routes.COUNT,
 )
 _DOMAINS = {"type": "object", "additionalProperties": _DOMAIN, "maxProperties": 1000}
 TABLE = of(
@@ -157,10 +156,10 @@ TABLE = of(
     table=text(200),
     name=text(63),
     unit=text(200),
-    budget=shapes.BUDGET,
+    budget=routes.BUDGET,
     population=text(200),
     new_population=text(200),
-    rows_per_person=shapes.COUNT,
+    rows_per_person=routes.COUNT,
     domains=_DOMAINS,
 )
 _COLUMN = of("name", "kind", name=TEXT, kind=maybe(TEXT))

@@ -6,11 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from giveortake.server import shapes
-from giveortake.server.refusals import Refused, malformed
-from giveortake.server.results import MEDIA
-from giveortake.server.routes import Call, Reply, Result, Route
-from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, listed, maybe, of
+from giveortake.server import routes
+from giveortake.server.responses import MEDIA, Refused, malformed
+from giveortake.server.routes import NAMES, NUMBER, OBJECT, TEXT, TRUTH, Call, Reply, Result, Route, listed, maybe, of
 
 File: TypeAlias = "tuple[str, bytes]"  # the id of a release, and what a worker wrote
 
@@ -205,69 +203,69 @@ def _workload(call: Call) -> dict[str, Any]:
 
 _AT = "/v1/datasets/{dataset}"
 _RELEASE = f"{_AT}/releases/{{release}}"
-_ASKED = {**shapes.QUESTION, "terms": shapes.TERMS}
-_PAID = {"key": shapes.KEY, "terms": shapes.TERMS}
-_FORMATS = {"format": shapes.FORMAT}
-_PLACE = {"place": shapes.PLACE}
+_ASKED = {**routes.QUESTION, "terms": routes.TERMS}
+_PAID = {"key": routes.KEY, "terms": routes.TERMS}
+_FORMATS = {"format": routes.FORMAT}
+_PLACE = {"place": routes.PLACE}
 _FILES = tuple(MEDIA.values())
 _PAGE_MEDIA = "text/html; charset=utf-8"
 _ME = of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
-_ALL = of("datasets", datasets=listed(shapes.DATASET))
-_QUESTIONS = listed(of(**shapes.QUESTION), 100)
+_ALL = of("datasets", datasets=listed(routes.DATASET))
+_QUESTIONS = listed(of(**routes.QUESTION), 100)
 _PROFILE = of(
     *("epsilon", "key"),
     epsilon=NUMBER,
-    key=shapes.KEY,
+    key=routes.KEY,
     table=TEXT,
     by=NAMES,
     columns=NAMES,
     most_rows=NUMBER,
 )
-_PAGE = {"after": shapes.RELEASE, "limit": shapes.LIMIT, "order": {"type": "string", "enum": ["oldest", "newest"]}}
+_PAGE = {"after": routes.RELEASE, "limit": routes.LIMIT, "order": {"type": "string", "enum": ["oldest", "newest"]}}
 
 ROUTES = (
     Route("GET", "/v1/me", "analyst", "who asks, and of what", me, result=_ME),
     Route("GET", "/v1/datasets", "analyst", "what may be asked: tables, domains and caps", datasets, result=_ALL),
-    Route("GET", _AT, "analyst", "one data set", dataset, result=shapes.DATASET),
-    Route("GET", f"{_AT}/budget", "analyst", "what is spent and what is left", budget, result=shapes.STANDING),
+    Route("GET", _AT, "analyst", "one data set", dataset, result=routes.DATASET),
+    Route("GET", f"{_AT}/budget", "analyst", "what is spent and what is left", budget, result=routes.STANDING),
     Route(
         *("POST", f"{_AT}/quote", "analyst", "what an answer would cost, and how sure it would be; free", quote),
         body=of("terms", **_ASKED),
-        result=shapes.QUOTE,
+        result=routes.QUOTE,
     ),
     Route(
         *("POST", f"{_AT}/curve", "analyst", "margins at nine spends; free", curve),
-        body=of(currency=shapes.CURRENCY, **_ASKED),
-        result=shapes.CURVE,
+        body=of(currency=routes.CURRENCY, **_ASKED),
+        result=routes.CURVE,
     ),
     Route(
         *("POST", f"{_AT}/answer", "analyst", "an answer; a retry with the same key is charged once", answer),
-        body=of("key", "terms", key=shapes.KEY, **_ASKED),
+        body=of("key", "terms", key=routes.KEY, **_ASKED),
         query=_FORMATS,
-        result=shapes.ANSWER,
+        result=routes.ANSWER,
         media=_FILES,
         touches=True,
     ),
     Route(
         *("POST", f"{_AT}/stream", "analyst", "one part of a very large answer; all have one key", stream),
-        body=of("key", "terms", "part", key=shapes.KEY, part=shapes.PART, **_ASKED),
-        result=of("answer", "last", answer=shapes.ANSWER, last=TRUTH),
+        body=of("key", "terms", "part", key=routes.KEY, part=routes.PART, **_ASKED),
+        result=of("answer", "last", answer=routes.ANSWER, last=TRUTH),
         touches=True,
     ),
     Route(
         *("POST", f"{_AT}/batch", "analyst", "answers to questions declared together, one charge", batch),
         body=of("key", "terms", "questions", questions=_QUESTIONS, **_PAID),
-        result=of("answers", answers=listed(shapes.ANSWER)),
+        result=of("answers", answers=listed(routes.ANSWER)),
         touches=True,
     ),
     Route(
         *("POST", f"{_AT}/workload/quote", "analyst", "what a workload would cost; free", quote_workload),
-        body=of("terms", "workload", workload=shapes.WORKLOAD, terms=shapes.TERMS),
+        body=of("terms", "workload", workload=routes.WORKLOAD, terms=routes.TERMS),
         result=OBJECT,
     ),
     Route(
         *("POST", f"{_AT}/workload", "analyst", "many tables, one charge", workload),
-        body=of("key", "terms", "workload", workload=shapes.WORKLOAD, **_PAID),
+        body=of("key", "terms", "workload", workload=routes.WORKLOAD, **_PAID),
         query=_FORMATS,
         result=OBJECT,
         media=_FILES,
@@ -285,22 +283,22 @@ ROUTES = (
     ),
     Route(
         *("GET", f"{_AT}/history", "analyst", "what the ledger says of the asker", history),
-        query={"after": shapes.NUMBER_OF_ENTRY, "limit": shapes.LIMIT},
+        query={"after": routes.NUMBER_OF_ENTRY, "limit": routes.LIMIT},
         result=of("entries", "more", entries=listed(OBJECT), more=TRUTH),
     ),
     Route(
         *("GET", f"{_AT}/releases", "analyst", "what the asker has paid for", releases),
         query=_PAGE,
-        result=of("releases", "more", releases=listed(shapes.RELEASED), more=TRUTH),
+        result=of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
     ),
     Route(
         *("GET", f"{_AT}/approvals", "analyst", "large spends of the asker, and what was decided", approvals),
-        result=of("approvals", approvals=listed(shapes.APPROVAL)),
+        result=of("approvals", approvals=listed(routes.APPROVAL)),
     ),
     Route(
         *("GET", _RELEASE, "analyst", "an answer that was released, again; free", release),
         query=_FORMATS | _PLACE,
-        result=shapes.ANSWER,
+        result=routes.ANSWER,
         media=_FILES,
     ),
     Route(
@@ -318,7 +316,7 @@ ROUTES = (
         *("POST", f"{_RELEASE}/refine", "analyst", "the same asked once more, and combined", refine),
         body=of("key", "terms", **_PAID),
         query=_FORMATS | _PLACE,
-        result=shapes.ANSWER,
+        result=routes.ANSWER,
         media=_FILES,
         touches=True,
     ),

@@ -1,11 +1,26 @@
-"""The application: guard, routing by Starlette from the table of routes, and one place that sends all responses."""
+"""The application: guard, routing, metrics, the log, and one place that sends all responses.
+
+Health and metrics of the service: numbers of requests and losses, never a value or a name.
+
+The custodian's log: one line of JSON for each request, without rows, constants of questions, or tokens' secrets.
+
+All routes of the service and all pages of the console, in the order in which they are tried.
+
+The application: guard, routing by Starlette from the table of routes, and one place that sends all responses.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import fcntl
+import json
+import os
 import re
 import secrets
 import time
+from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
@@ -14,23 +29,168 @@ from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
 from giveortake.caching import Cache, serving
+from giveortake.server import added_tables, analyst_routes, custodian_routes, routes
+from giveortake.server.console import approvals, custodian, login, overview, profiles, releases, tables, workbench
 from giveortake.server.guard import Guard, address_of
-from giveortake.server.latency import departure
 from giveortake.server.limits import Work
-from giveortake.server.refusals import Refused, json_bytes, refusal_bytes
-from giveortake.server.routes import Call, Reply
-from giveortake.wire.causes import BY_NAME
+from giveortake.server.responses import Refused, departure, json_bytes, refusal_bytes
+from giveortake.server.routes import TEXT, Call, Reply, Result, Route, of
+from giveortake.wire.errors import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from starlette.types import Receive, Scope, Send
 
     from giveortake.advice import Face
-    from giveortake.server.log import Log
-    from giveortake.server.refusals import Headers
-    from giveortake.server.routes import Principal, Result, Route
+    from giveortake.server.responses import Headers
+    from giveortake.server.routes import Principal
     from giveortake.server.service import Service
+
+
+async def live(_call: Call) -> Result:
+    """Report that the front process answers."""
+    return {"status": "live"}
+
+
+async def ready(call: Call) -> Result:
+    """Report that every data set has a worker, and that the ledger can be written; refused if not."""
+    if not await call.service.ready():
+        raise Refused("overloaded")
+    return {"status": "ready"}
+
+
+async def metrics(call: Call) -> Result:
+    """Counters in the text format of Prometheus."""
+    return Reply(call.service.metrics.exposition().encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+
+_STATUS = of("status", status=TEXT)
+METRIC_ROUTES = (
+    Route("GET", "/health/live", "anybody", "whether the process answers", live, result=_STATUS),
+    Route("GET", "/health/ready", "anybody", "whether questions can be asked", ready, result=_STATUS),
+    Route("GET", "/metrics", "custodian", "counters for Prometheus, without values", metrics, media=("text/plain",)),
+)
+
+
+_KEPT = 100  # losses that are listed one by one
+
+
+@final
+@dataclass(slots=True)
+class Metrics:
+    """Counters since the service was started."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    losses: int = 0
+    lost: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    overruns: Counter[str] = field(default_factory=Counter)
+    denied: int = 0
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count one finished request."""
+        self.requests[route, status] += 1
+        self.seconds[route] += seconds  # type: ignore[assignment]  # (counters count in any numbers)
+
+    def lose(self, why: str) -> None:
+        """Count a worker that was lost, or an internal error."""
+        self.losses += 1
+        self.lost.append(why)
+
+    def exposition(self) -> str:
+        """All counters in the text format of Prometheus."""
+        lines = ["# TYPE giveortake_requests_total counter"]
+        for (route, status), count in sorted(self.requests.items()):
+            lines.append(f'giveortake_requests_total{{route="{route}",status="{status}"}} {count}')
+        lines.append("# TYPE giveortake_request_seconds_total counter")
+        lines.extend(
+            f'giveortake_request_seconds_total{{route="{route}"}} {seconds:.6f}'
+            for route, seconds in sorted(self.seconds.items())
+        )
+        for name, value in (("worker_losses", self.losses), ("denied", self.denied)):
+            lines += [f"# TYPE giveortake_{name}_total counter", f"giveortake_{name}_total {value}"]
+        lines.append("# TYPE giveortake_latency_overruns_total counter")
+        for dataset, count in sorted(self.overruns.items()):
+            lines.append(f'giveortake_latency_overruns_total{{dataset="{dataset}"}} {count}')
+        return "\n".join(lines) + "\n"
+
+
+SIZE = 10_000_000  # bytes of one file
+FILES = 10  # that are kept besides
+
+
+@final
+class Log:
+    """A log file that is begun anew when it is large; without a path, nothing is written.
+
+    Several services may write to one file: each line is appended by one call, and who begins a new file holds a lock.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def request(self, route: str, *, status: int, seconds: float, **known: str | None) -> None:
+        """Log a finished request. Route and cause are words of our own.
+
+        Nothing that was sent is logged, but for the client's own id of the request, if it is short and plain.
+        """
+        self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **known)
+
+    def say(self, what: str, **known: Any) -> None:
+        """Log an event. A full disk keeps nobody from asking."""
+        if self._path is None:
+            return
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        line = {"at": now, "front": os.getpid(), "what": what}
+        line |= {name: each for name, each in known.items() if each is not None}
+        with suppress(OSError):
+            os.write(self._opened(self._path), json.dumps(line).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _opened(self, path: Path) -> int:
+        """The open log file; a new one is begun if it is too large."""
+        if self._file is not None and _is_at(self._file, path):
+            if os.fstat(self._file).st_size < SIZE:
+                return self._file
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return self._file  # somebody else begins a new one, and nobody waits for them
+            if _is_at(self._file, path):  # nobody else was faster
+                _move_up(path)
+        self.close()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        return self._file
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _move_up(path: Path) -> None:
+    """Renumber the older files, so that the path is free; the oldest is removed."""
+    for number in range(FILES - 1, 0, -1):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}.{number}").replace(path.with_name(f"{path.name}.{number + 1}"))
+    path.replace(path.with_name(f"{path.name}.1"))
+
+
+_OWN = (*METRIC_ROUTES, *analyst_routes.ROUTES, *custodian_routes.ROUTES, *added_tables.ROUTES)
+_PAGES = (login, overview, workbench, releases, profiles, approvals, custodian, tables)
+ROUTES = (*_OWN, routes.route_of(_OWN), *(route for page in _PAGES for route in page.ROUTES))
+
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LONG = 0.5  # seconds after which it is checked again whether the asker was revoked

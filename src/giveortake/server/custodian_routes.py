@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from giveortake.server import shapes
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Role, Route
-from giveortake.server.schemas import NAMES, OBJECT, TEXT, TRUTH, WHOLE, Schema, listed, maybe, of, text
+from giveortake.server import routes
+from giveortake.server.responses import Refused
+from giveortake.server.routes import (
+    NAMES,
+    OBJECT,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    Call,
+    Result,
+    Role,
+    Route,
+    Schema,
+    listed,
+    maybe,
+    of,
+    text,
+)
 
 
 async def analysts(call: Call) -> Result:
@@ -115,22 +129,22 @@ def _number(call: Call, name: str) -> int:
     return int(said)
 
 
-_BECAUSE = of("reason", reason=shapes.REASON)
+_BECAUSE = of("reason", reason=routes.REASON)
 _NAME = text(200)
-_BUDGET_OR_SPENT: Schema = {"anyOf": [shapes.BUDGET, {"type": "string", "enum": ["spent"]}]}
+_BUDGET_OR_SPENT: Schema = {"anyOf": [routes.BUDGET, {"type": "string", "enum": ["spent"]}]}
 _EXPIRES = text(40)
 _ANALYST = of(
     *("name", "datasets"),
     name=_NAME,
     datasets=NAMES,
-    budget=shapes.BUDGET,
-    approval_above=shapes.BUDGET,
-    failures=shapes.COUNT,
-    questions=shapes.COUNT,
+    budget=routes.BUDGET,
+    approval_above=routes.BUDGET,
+    failures=routes.COUNT,
+    questions=routes.COUNT,
 )
 _TOKEN = of("role", role={"type": "string", "enum": ["analyst", "custodian"]}, name=_NAME, expires=_EXPIRES)
 _STATES = {"state": {"type": "string", "enum": ["waiting", "all"]}}
-_ENTRIES = {"after": shapes.NUMBER_OF_ENTRY, "limit": shapes.LIMIT}
+_ENTRIES = {"after": routes.NUMBER_OF_ENTRY, "limit": routes.LIMIT}
 _VERIFIED = of("entries", entries=WHOLE, ledger=TEXT, reservations=WHOLE, answers=WHOLE, levels=WHOLE, head=TEXT)
 _CHECKS: Schema = {"type": "string", "enum": ["none", "running", "holds", "failed"]}
 _OWNER: Role = "custodian"
@@ -149,12 +163,12 @@ ROUTES = (
     Route("GET", "/v1/budgets", _OWNER, "every budget, and what is left of it", levels),
     Route(
         *("POST", "/v1/budgets/{level}", _OWNER, "a new promise in place of an old one", change_budget),
-        body=of("budget", "reason", budget=_BUDGET_OR_SPENT, reason=shapes.REASON),
+        body=of("budget", "reason", budget=_BUDGET_OR_SPENT, reason=routes.REASON),
     ),
     Route("GET", "/v1/approvals", _OWNER, "large spends that wait, or all there were", approvals, query=_STATES),
     Route(
         *("POST", "/v1/approvals/{request}/approve", _OWNER, "let one large spend through, once", approve),
-        body=of("reason", reason=shapes.REASON, expires=_EXPIRES),
+        body=of("reason", reason=routes.REASON, expires=_EXPIRES),
     ),
     Route("POST", "/v1/approvals/{request}/deny", _OWNER, "refuse one large spend", deny, _BECAUSE),
     Route("GET", "/v1/failures", _OWNER, "what failed or took too long, and what that can tell", failures),
@@ -166,8 +180,8 @@ ROUTES = (
     ),
     Route(
         *("GET", "/v1/ledger/releases", _OWNER, "what everybody has paid for, the newest first", all_releases),
-        query={"after": shapes.RELEASE, "limit": shapes.LIMIT},
-        result=of("releases", "more", releases=listed(shapes.RELEASED), more=TRUTH),
+        query={"after": routes.RELEASE, "limit": routes.LIMIT},
+        result=of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
     ),
     Route(
         *("POST", "/v1/ledger/check", _OWNER, "derive everything in the ledger anew; joins a check that runs", verify),

@@ -1,20 +1,305 @@
-"""Routes: lines of the table from which routing, authorisation, the OpenAPI document and tests are made."""
+"""Routes: lines of one table, the shapes of what is sent, and the OpenAPI document made of them.
+
+Shapes of bodies and results as JSON Schema; the same table is checked and documented.
+
+A refusal names a field of our own schema, never what was sent.
+
+The shapes of what analysts and custodians send, which several routes use.
+
+Routes: lines of the table from which routing, authorisation, the OpenAPI document and tests are made.
+
+The OpenAPI document, made of the table of routes: what it says is what is checked.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
+from giveortake.errors import meant
+from giveortake.ledger.rules.registration import LONGEST_REASON
 from giveortake.server.limits import Work
+from giveortake.server.responses import MEDIA
+from giveortake.wire.errors import CAUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from giveortake.advice import Face
-    from giveortake.server.refusals import Headers
-    from giveortake.server.schemas import Schema
+    from giveortake.server.responses import Headers
     from giveortake.server.service import Service
+
+
+Schema: TypeAlias = "dict[str, Any]"
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+_EXAMPLES = {  # of fields that are often forgotten
+    "key": '"key": "monthly-2027-01": a text of your own, new for every question; sent again, it is charged once',
+    "terms": '"terms": {"epsilon": "0.1"} says what the answer may cost',
+    "questions": '"questions": [{"sql": "SELECT COUNT(*) AS n FROM trips"}]',
+    "epsilon": '"epsilon": "0.1"',
+    "budget": '"budget": {"epsilon": "1"}, or {"epsilon": "1", "delta": "1e-8"}',
+    "reason": '"reason": "asked for by the board"',
+    "workload": '"workload": {"tables": [{"columns": ["region"]}]}, or {"sql": "SELECT …"}',
+    "rows_per_person": '"rows_per_person": 10, or {"trips": 10}',
+    "part": '"part": 0, then 1, until "last" is true',
+}
+
+
+class Misshapen(ValueError):
+    """A value does not have the required shape; `problem` says where, in words of our own."""
+
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        self.problem, self.hint = problem, hint
+        super().__init__(problem)
+
+
+def require(value: Any, schema: Schema, place: str = "the body") -> None:
+    """Refuse a value that does not have the shape of a schema.
+
+    >>> require({"epsilon": []}, of(epsilon=NUMBER))
+    Traceback (most recent call last):
+    giveortake.server.routes.Misshapen: epsilon is not a string or number
+    """
+    if "anyOf" in schema:
+        _require_any(value, schema["anyOf"], place)
+        return
+    kinds = schema.get("type", list(_TYPES))
+    named = [kinds] if isinstance(kinds, str) else kinds
+    if not any(_is(value, kind) for kind in named):
+        raise Misshapen(f"{place} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(place))
+    if "enum" in schema and value not in schema["enum"]:
+        raise Misshapen(f"{place} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
+    match value:
+        case str():
+            _require_size(len(value), schema, "Length", place, "characters")
+        case list():
+            _require_size(len(value), schema, "Items", place, "items")
+            for each in value:
+                require(each, schema.get("items", {}), f"an item of {place}")
+        case dict():
+            _require_fields(value, schema, place)
+        case bool() | None:
+            pass
+        case _:
+            _require_within(value, schema, place)
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeio" else "a"
+
+
+def _require_any(value: Any, choices: list[Schema], place: str) -> None:
+    for each in choices:
+        try:
+            require(value, each, place)
+        except Misshapen:
+            continue
+        return
+    raise Misshapen(f"{place} has none of the shapes that it may have", _EXAMPLES.get(place))
+
+
+def _is(value: Any, kind: str) -> bool:
+    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def _require_size(size: int, schema: Schema, what: str, place: str, words: str) -> None:
+    if size < schema.get(f"min{what}", 0):
+        raise Misshapen(f"{place} has fewer than {schema[f'min{what}']} {words}")
+    if size > schema.get(f"max{what}", size):
+        raise Misshapen(f"{place} has more than {schema[f'max{what}']} {words}")
+
+
+def _require_within(value: float, schema: Schema, place: str) -> None:
+    if value < schema.get("minimum", value) or value > schema.get("maximum", value):
+        raise Misshapen(f"{place} is not between {schema.get('minimum')} and {schema.get('maximum')}")
+
+
+def _require_fields(value: dict[str, Any], schema: Schema, place: str) -> None:
+    known = schema.get("properties")
+    others = schema.get("additionalProperties", True)
+    for name in schema.get("required", ()):
+        if name not in value:
+            raise Misshapen(f"{name} is missing", _EXAMPLES.get(name))
+    for name, each in value.items():
+        if known is not None and name in known:
+            require(each, known[name], name)
+        elif isinstance(others, dict):
+            require(each, others, f"a value of {place}")
+        elif not others:
+            listed = f"{place} has a name that is not known; known: {', '.join(known or ())}"
+            raise Misshapen(listed, meant(name, known or ()).rstrip() or None)
+    if "maxProperties" in schema:
+        _require_size(len(value), schema, "Properties", place, "names")
+
+
+# -- words for making them ----------------------------------------------------------------------------------------
+
+
+def of(*required: str, **fields: Schema) -> Schema:
+    """An object with these fields and no others."""
+    return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+
+
+def listed(item: Schema, most: int | None = None) -> Schema:
+    """A list of such items."""
+    return {"type": "array", "items": item, **({} if most is None else {"maxItems": most})}
+
+
+def maybe(schema: Schema) -> Schema:
+    """The schema of the same, or null."""
+    kinds = schema["type"]
+    return {**schema, "type": [*([kinds] if isinstance(kinds, str) else kinds), "null"]}
+
+
+def text(most: int, least: int = 1) -> Schema:
+    """A text of `least` to `most` characters."""
+    return {"type": "string", "minLength": least, "maxLength": most}
+
+
+ANY: Schema = {}
+TEXT: Schema = {"type": "string"}
+TRUTH: Schema = {"type": "boolean"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": ["string", "number"], "maxLength": 64}  # a text is exact: "0.1", "1/3"
+OBJECT: Schema = {"type": "object"}
+NAMES = listed(text(200), 1000)
+
+
+KEY = text(200)
+SQL = text(20_000)
+REASON = text(LONGEST_REASON)
+FORMAT: Schema = {"type": "string", "enum": list(MEDIA)}
+LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
+CAP: Schema = {
+    "anyOf": [NUMBER, {"type": "object", "additionalProperties": NUMBER, "maxProperties": 100}],
+}
+TERMS: Schema = {
+    **of(
+        epsilon=NUMBER,
+        delta=NUMBER,
+        rho=NUMBER,
+        mu=NUMBER,
+        margin=NUMBER,
+        share=NUMBER,
+        confidence=NUMBER,
+        confidence_over={"type": "string", "enum": ["cell", "answer"]},
+        key_delta=NUMBER,
+        n=NUMBER,
+        rows_per_person=CAP,
+        groups_per_person=NUMBER,
+        rows_per_group=NUMBER,
+        caps={"type": "string", "enum": ["best"]},
+    ),
+    "description": "What the answer may cost, how sure it is to be, and how much of a person counts. Numbers may be "
+    'texts, which are exact: "0.1", "1/3".',
+}
+QUESTION: Schema = {
+    "sql": {**SQL, "description": "the question in SQL; or `plan`"},
+    "plan": {
+        "type": ["object", "string"],
+        "maxLength": 60_000,
+        "description": "a question as Query.plan writes it, or that as a text, which may nest deeper; or `sql`",
+    },
+}
+CURRENCY: Schema = {
+    "type": "string",
+    "enum": ["epsilon", "rho", "mu", "share"],
+    "description": "in what a curve is drawn if the terms state no spend; epsilon unless said",
+}
+BUDGET: Schema = {
+    **of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
+    "description": 'a promise: {"epsilon": "1"}, {"epsilon": "1", "delta": "1e-8"}, {"rho": "0.1"} or {"mu": "1"}',
+}
+
+AMOUNT = of("words", words=TEXT, exactly=maybe(TEXT))
+NUMBER_OF_BUDGET: Schema = {"type": ["number", "null"]}
+STANDING: Schema = {
+    "type": "object",
+    "required": ["level", "budget", "spent", "remaining", "share", "affordable"],
+    "properties": {
+        "level": TEXT,
+        "budget": maybe(TEXT),
+        "spent": AMOUNT,
+        "remaining": AMOUNT,
+        "share": {"type": ["number", "null"]},
+        "given": {**NUMBER_OF_BUDGET, "description": "the part of the budget that was given to analysts"},
+        "own": {**NUMBER_OF_BUDGET, "description": "the part that the asker's own questions have spent"},
+        "affordable": {"type": ["number", "null"]},
+    },
+}
+COLUMN: Schema = {
+    "type": "object",
+    "required": ["name", "kind", "nullable", "words"],
+    "properties": {"name": TEXT, "kind": TEXT, "low": maybe(TEXT), "high": maybe(TEXT), "words": TEXT},
+}
+TABLE: Schema = {
+    "type": "object",
+    "required": ["name", "columns"],
+    "properties": {"name": TEXT, "columns": listed(COLUMN), "rows_per_person": maybe(WHOLE)},
+}
+DATASET: Schema = {
+    "type": "object",
+    "required": ["name", "unit", "caps", "caps_in_words", "tables", "public", "standing"],
+    "properties": {"name": TEXT, "unit": maybe(TEXT), "tables": listed(TABLE), "standing": STANDING},
+}
+MARGINS: Schema = {"type": "object", "additionalProperties": {"type": ["number", "string", "null"]}}
+QUOTE: Schema = {
+    "type": "object",
+    "required": ["spend", "margins", "admitted", "confidence", "standing"],
+    "properties": {"spend": TEXT, "margins": MARGINS, "admitted": TRUTH, "approval": TRUTH, "standing": STANDING},
+}
+POINT: Schema = {
+    "type": "object",
+    "required": ["spend", "words", "margins", "share", "admitted"],
+    "properties": {"spend": TEXT, "words": TEXT, "margins": MARGINS, "admitted": {"type": "boolean"}},
+}
+CURVE: Schema = {
+    "type": "object",
+    "required": ["currency", "confidence", "points"],
+    "properties": {"currency": TEXT, "confidence": TEXT, "points": listed(POINT)},
+}
+ANSWER: Schema = {
+    "type": "object",
+    "required": ["columns", "release_id", "confidence", "notes", "cost", "guarantee"],
+    "properties": {"columns": OBJECT, "release_id": TEXT, "notes": listed(TEXT)},
+}
+RELEASED: Schema = {
+    "type": "object",
+    "required": ["id", "at", "dataset", "asked", "settled", "failed", "free", "questions"],
+    "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
+}
+APPROVAL: Schema = {
+    "type": "object",
+    "required": ["request", "state", "at", "dataset", "asked", "price", "questions", "reason", "expires"],
+    "properties": {"request": WHOLE, "state": TEXT, "at": TEXT, "price": maybe(TEXT), "reason": maybe(TEXT)},
+}
+RELEASE = text(200)
+PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 9_999}
+PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
+NUMBER_OF_ENTRY: Schema = {"type": "integer", "minimum": 0, "maximum": 10**15}
+WORKLOAD = of(
+    sql=SQL,
+    table=text(200),
+    minimise={"type": "string", "enum": ["rms", "maximum"]},
+    norm=NUMBER,
+    tables=listed(of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
+    ranges=listed(of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
+)
+COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 10**9}
+
 
 Role: TypeAlias = Literal["anybody", "analyst", "custodian"]  # an analyst's routes are open to custodians too
 Result: TypeAlias = "dict[str, Any] | Reply"
@@ -100,3 +385,94 @@ class Route:
     def name(self) -> str:
         """The name in logs and metrics, which holds nothing of a request."""
         return f"{self.method} {self.path}"
+
+
+_REFUSAL: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["cause", "message", "hint"],
+            "properties": {
+                "cause": {"type": "string", "enum": [cause.name for cause in CAUSES]},
+                "message": {"type": "string"},
+                "hint": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+
+
+def openapi(routes: Iterable[Route]) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of every route except pages."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        if not route.page:
+            paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "giveortake",
+            "version": version("giveortake"),
+            "summary": "Numbers, give or take an honest margin",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Refusal": _REFUSAL},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {"Refusal": {"description": "a refusal", "content": _json({"$ref": _REFUSED})}},
+        },
+    }
+
+
+_REFUSED = "#/components/schemas/Refusal"
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
+        "summary": route.summary,
+        "description": {"anybody": "For anybody.", "analyst": "For analysts and custodians."}.get(
+            route.role, "For custodians."
+        ),
+        "security": [] if route.role == "anybody" else [{"token": []}],
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": _SEGMENT} for name in route.parameters),
+            *({"name": name, "in": "query", "schema": schema} for name, schema in route.query.items()),
+        ],
+        "responses": {
+            "200": {"description": route.summary, "content": _results(route)},
+            "default": {"$ref": "#/components/responses/Refusal"},
+        },
+    }
+    if route.body is not None:
+        found["requestBody"] = {"required": True, "content": _json(route.body)}
+    return found
+
+
+_SEGMENT = {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}
+
+
+def _results(route: Route) -> dict[str, Any]:
+    return {
+        kind.partition(";")[0]: {"schema": (route.result or OBJECT) if "json" in kind else {"type": "string"}}
+        for kind in route.media
+    }
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def route_of(routes: Iterable[Route]) -> Route:
+    """The route that serves the document of these routes and of itself."""
+    listed = list(routes)
+
+    async def document(_call: Call) -> Result:
+        """The OpenAPI document."""
+        return openapi(listed)
+
+    found = Route("GET", "/v1/openapi.json", "analyst", "this document", document, result=OBJECT)
+    listed.append(found)
+    return found

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.runtime import remove_abandoned
 from giveortake.errors import GiveOrTakeError
-from giveortake.server.checks import LedgerCheck
+from giveortake.server.application import Metrics
+from giveortake.server.guard import Logins
+from giveortake.server.ledger_worker import LedgerCheck
 from giveortake.server.limits import Work
-from giveortake.server.logins import Logins
-from giveortake.server.metrics import Metrics
 from giveortake.server.pool import Pool
-from giveortake.server.refusals import Refused
+from giveortake.server.responses import Refused
 from giveortake.server.routes import Principal
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError, QueryFailed, line_of
-from giveortake.server.pipes import packed, receive
-from giveortake.server.refusals import Superseded
-from giveortake.wire.causes import BY_NAME, document_of, refusal_of
+from giveortake.server.pool import packed, receive
+from giveortake.server.responses import Superseded
+from giveortake.wire.errors import BY_NAME, document_of, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Operation: TypeAlias = "Callable[[dict[str, Any]], dict[str, Any] | tuple[dict[str, Any], bytes]]"
 
 _DESKS = {
-    "session": "giveortake.server.session_desk",
-    "ledger": "giveortake.server.ledger_desk",
-    "tables": "giveortake.server.table_desk",
+    "session": "giveortake.server.session_worker",
+    "ledger": "giveortake.server.ledger_worker",
+    "tables": "giveortake.server.table_worker",
 }
 _LOST = 70  # the exit code of a worker whose state cannot be trusted any more
 

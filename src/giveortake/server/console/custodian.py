@@ -8,13 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.server import custodian_routes
-from giveortake.server.console.forms import number_said
-from giveortake.server.console.pages import at, page
-from giveortake.server.console.states import Told, told
-from giveortake.server.console.views import amount, whole
-from giveortake.server.refusals import Refused, malformed
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import of, text
+from giveortake.server.console.login import Told, told
+from giveortake.server.console.views import amount, at, number_said, page, whole
+from giveortake.server.responses import Refused, malformed
+from giveortake.server.routes import Call, Result, Route, of, text
 
 _REASON = "by the custodian, in the console"
 _DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}

@@ -17,10 +17,9 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.privacy.interpretation import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
-from giveortake.server.console.pages import asking_for, at, page, patiently
-from giveortake.server.console.states import told
-from giveortake.server.console.views import standing_view
-from giveortake.server.refusals import Refused
+from giveortake.server.console.login import told
+from giveortake.server.console.views import asking_for, at, page, patiently, standing_view
+from giveortake.server.responses import Refused
 from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:

@@ -1,12 +1,31 @@
-"""Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them."""
+"""Templates, and answers, quotes and budgets as they show them.
+
+Pages: templates that escape everything, and links between them.
+
+The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe.
+
+Examples of questions that can be asked as they are, and one question as code in several languages.
+
+Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
+import secrets
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup, escape
 
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
@@ -14,19 +33,431 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
+from giveortake.errors import InvalidParameter
+from giveortake.exact import rational, shown, shown_down, sqrt_down, sqrt_up
 from giveortake.exact import shown as shown_fraction
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
+from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy.documents import promise_from_json
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
-from giveortake.server.console.forms import number_said
-from giveortake.server.console.pages import sentence
+from giveortake.server.responses import Refused
+from giveortake.server.routes import Reply, of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from giveortake.answers.column import Column
-    from giveortake.server.console.forms import Form
-    from giveortake.server.console.uncertainty import Measured
+    from giveortake.server.console.releases import Measured
+    from giveortake.server.routes import Call, Principal, Schema
+
+
+HTML = "text/html; charset=utf-8"
+
+
+def page(call: Call, template: str, *, status: int = 200, **values: Any) -> Reply:
+    """Render a page for whoever makes this call."""
+    return rendered(template, call.principal, status=status, **values)
+
+
+def rendered(template: str, who: Principal | None, *, status: int = 200, **values: Any) -> Reply:
+    """Render a page for a principal, or for nobody yet."""
+    if values.get("dataset") is None and who is not None and len(who.datasets) == 1:
+        values["dataset"] = who.datasets[0]  # whose pages the head of every page leads to
+    content = _templates().get_template(template).render(who=who, **values)
+    return Reply(content.encode("utf-8", "replace"), HTML, status)
+
+
+def see(place: str, *, cookie: bytes | None = None) -> Reply:
+    """Redirect a browser to another page of ours."""
+    more = [] if cookie is None else [(b"set-cookie", cookie)]
+    return Reply(b"", HTML, 303, [(b"location", place.encode("ascii")), *more])
+
+
+def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
+    """The call of an API handler with a body, made by a page for the same asker."""
+    return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
+
+
+async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
+    """Call a handler that only reads; call it again if its worker was lost, since nothing can be charged."""
+    try:
+        return await handler(call)
+    except Refused as refused:
+        if not refused.cause.again:
+            raise
+        return await handler(call)
+
+
+def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
+    """The call of an API handler with a query, made by a page for the same asker."""
+    return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence.
+
+    >>> sentence("at most 4 rows of a person")
+    'At most 4 rows of a person.'
+    >>> sentence("n_consistent is post-processing")
+    'n_consistent is post-processing.'
+    """
+    said = words.strip()
+    is_name = "_" in said.partition(" ")[0]  # of a column, which stays as it is
+    first = said[:1].upper() if said[:1].isascii() and not is_name else said[:1]  # and so does an ε
+    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+
+
+def with_names(words: str) -> Markup:
+    """Words, escaped; what is in back quotes becomes code.
+
+    >>> with_names("`a<b` is no name")
+    Markup('<code>a&lt;b</code> is no name')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))  # noqa: S704 (escaped before)
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("giveortake.server.console"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["safe_text"] = lambda words: printable(str(words))
+    environment.filters["safe_lines"] = lambda words: "\n".join(map(printable, str(words).splitlines()))
+    environment.filters["category"] = lambda value: "missing" if value is None else printable(str(value))
+    environment.filters["sentence"] = lambda words: sentence(str(words))
+    environment.filters["with_names"] = with_names
+    return environment
+
+
+@lru_cache(maxsize=16)
+def static_file(name: str) -> bytes:
+    """One of the files that come with the console."""
+    return (files("giveortake.server.console") / "static" / name).read_bytes()
+
+
+CURRENCIES = {"epsilon": "ε", "approximate": "ε", "rho": "ρ", "mu": "μ"}  # and the sign of each
+NAMES = {"epsilon": "ε", "approximate": "ε and δ", "rho": "ρ", "mu": "μ"}
+_TERMS = {"epsilon": "epsilon", "approximate": "epsilon", "rho": "rho", "mu": "mu"}
+_USUAL_DELTA = "1e-9"
+_LEAST = Fraction(1, 1000)  # below which nothing is proposed
+
+
+def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
+    """The currencies in which a budget can be spent: a pure ε has no price for Gaussian noise, all others have."""
+    pure = promise is None or isinstance(promise_from_json(dict(promise)), PureDP)
+    return {"epsilon": NAMES["epsilon"]} if pure else dict(NAMES)
+
+
+def usual_delta(promise: Mapping[str, Any] | None) -> str:
+    """A δ for one question: a hundredth of the budget's, if it has one."""
+    found = None if promise is None else promise_from_json(dict(promise))
+    return shown(found.delta / 100) if isinstance(found, ApproxDP) else _USUAL_DELTA
+
+
+def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
+    """The spend as arguments of `q.answer`."""
+    said = {_TERMS[currency]: spend}
+    return said | ({"delta": delta} if currency == "approximate" else {})
+
+
+def currency_of(spend: Mapping[str, Any]) -> str:
+    """The currency in which something was spent.
+
+    >>> currency_of({"epsilon": "1/10", "delta": "1/1000000"}), currency_of({"mu": "1"})
+    ('approximate', 'mu')
+    """
+    for name in ("rho", "mu"):
+        if spend.get(name) is not None:
+            return name
+    return "epsilon" if spend.get("delta") is None else "approximate"
+
+
+def number_said(spend: str) -> Fraction | None:
+    """The number in a field of a form, or None; None also if it has too many digits, as 1e1000000 has.
+
+    >>> number_said("1/10"), number_said("1e1000000"), number_said("much")
+    (Fraction(1, 10), None, None)
+    """
+    try:
+        return rational("spend", spend)
+    except InvalidParameter:
+        return None
+
+
+def converted(spend: str, before: str, now: str) -> str:
+    """About the same noise in another currency: a first proposal, which the quote then prices.
+
+    >>> converted("0.2", "epsilon", "rho"), converted("0.02", "rho", "mu"), converted("x", "mu", "rho")
+    ('0.02', '0.2', 'x')
+    """
+    said = number_said(spend)
+    if said is None or said <= 0 or (before == "rho") == (now == "rho"):
+        return spend
+    amount = float(said)
+    return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
+
+
+def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> Fraction:
+    """The spend that makes intervals about `part` as wide: of a new question, or in addition to what was paid.
+
+    >>> half, one = Fraction(1, 2), Fraction(1)
+    >>> needed(one, "epsilon", half, refines=False), needed(one, "rho", half, refines=True)
+    (Fraction(2, 1), Fraction(3, 1))
+    """
+    whole = paid / part**2 if currency == "rho" else paid / part
+    if not refines:
+        return whole
+    return whole - paid if currency == "rho" else sqrt_up(whole**2 - paid**2)
+
+
+def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | None:
+    """The greatest spend in a currency that a budget still admits; None where no one number says it."""
+    if standing is None:
+        return None
+    if currency == "epsilon":
+        left = standing.get("affordable_exactly") or standing.get("affordable")
+        return None if left is None else Fraction(str(left))
+    exactly, sign = (standing.get("remaining") or {}).get("exactly"), str(standing.get("budget") or "")[:1]
+    if exactly is None or sign != CURRENCIES[currency] or currency == "approximate":
+        return None
+    rest = Fraction(exactly)
+    return rest if currency == "rho" else sqrt_down(rest)  # μ² is what adds up
+
+
+def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
+    """The greatest spend that still fits, rounded down for a form; None if it is unknown, or buys nothing.
+
+    >>> fitting({"affordable": 0.19999}, "epsilon"), fitting({"affordable": 0.0004}, "epsilon"), fitting({}, "rho")
+    ('0.199', None, None)
+    """
+    most = most_of(standing, currency)
+    return None if most is None or most < _LEAST else shown_down(most, 3)
+
+
+_OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
+_FIELDS = ("spend", "delta", *_OTHERS)
+_NONCE = re.compile(r"[0-9a-f]{32}")
+_SPEND = "0.1"
+NONCE = text(64, 0)
+CURRENCY: Schema = {"type": "string", "enum": list(CURRENCIES)}
+ASKED = of(
+    "do",
+    do={"type": "string", "enum": ["price", "exact", "ask", "fit"]},
+    sql=text(20_000, 0),
+    nonce=NONCE,
+    quoted=NONCE,
+    currency=CURRENCY,
+    before=CURRENCY,
+    **{name: text(40, 0) for name in _FIELDS},
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A question as a page holds it.
+
+    The key follows from a nonce that the window keeps and from what is asked: the same press sends the same key, after
+    a reload and after a crash too, and another question never has the key of this one.
+    """
+
+    sql: str = ""
+    currency: str = "epsilon"
+    spend: str = _SPEND
+    delta: str = ""
+    confidence: str = ""
+    caps: str = ""
+    rows_per_person: str = ""
+    groups_per_person: str = ""
+    rows_per_group: str = ""
+    n: str = ""
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @classmethod
+    def of(cls, body: Mapping[str, str]) -> Form:
+        """The form that was sent, without blanks. A new currency gets a spend of about the same noise."""
+        said = {name: body.get(name, "").strip() for name in _FIELDS}
+        currency = body.get("currency", "epsilon")
+        spend = converted(said["spend"] or _SPEND, body.get("before", currency), currency)
+        return cls(
+            sql=body.get("sql", "").strip(), nonce=kept_nonce(body), **{**said, "spend": spend, "currency": currency}
+        )
+
+    @property
+    def sign(self) -> str:
+        """The sign of the currency."""
+        return CURRENCIES[self.currency]
+
+    @property
+    def price(self) -> str:
+        """What is spent, as people write it."""
+        return f"{self.sign} = {self.spend}" + (f", δ = {self.delta}" if self.currency == "approximate" else "")
+
+    @property
+    def capped(self) -> bool:
+        """Whether any cap is stated."""
+        return bool(self.caps or self.rows_per_person or self.groups_per_person or self.rows_per_group or self.n)
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The terms that are stated beside the spend."""
+        return {name: value for name in _OTHERS if (value := getattr(self, name))}
+
+    @property
+    def terms(self) -> dict[str, str]:
+        """All terms that are stated."""
+        return terms_of(self.currency, self.spend, self.delta) | self.others
+
+    def quote_name(self, dataset: str, version: str, price: str) -> str:
+        """The name of a quote of this question. A page that shows the quote sends it, to ask under this quote alone.
+
+        `version` is the digest of the table's version; `price` says whether the answer would be free or charged.
+        """
+        sql = self.sql.replace("\r\n", "\n").replace("\r", "\n")  # browsers write ends of lines in two ways
+        said = [dataset, version, price, sql, self.terms]
+        return f"{price}-{version}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}"
+
+    def key(self, *place: str) -> str:
+        """The idempotency key of asking this question at a place."""
+        return key_of(self.nonce, *place, self.sql, self.terms)
+
+
+def version_digest(version: str) -> str:
+    """The version of a table, short enough for the name of a quote."""
+    return hashlib.sha256(version.encode()).hexdigest()[:16]
+
+
+def key_of(nonce: str, *what: object) -> str:
+    """A key that is the same for the same window and the same request."""
+    return f"console-{nonce}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]}"
+
+
+def kept_nonce(body: Mapping[str, str]) -> str:
+    """The nonce of the browser window, or a new one."""
+    nonce = body.get("nonce", "")
+    return nonce if _NONCE.fullmatch(nonce) else secrets.token_hex(16)
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def literal(words: str) -> str:
+    r"""A text as a literal of Python and of R; invisible characters and line ends are escaped.
+
+    >>> print(literal('SELECT "a"\nFROM é'), literal("\u202e"))
+    "SELECT \"a\"\nFROM é" "\u202e"
+    """
+    return f'"{"".join(map(_letter, words))}"'
+
+
+def _letter(letter: str) -> str:
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
+
+
+def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Code that asks a question, by language. Each question has a key of its own, so that a retry is charged once."""
+    text = literal(sql)
+    said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
+    key = f"asked-{hashlib.sha256(json.dumps([dataset, sql, dict(terms)]).encode()).hexdigest()[:16]}"
+    body = json.dumps({"sql": sql, "terms": dict(terms), "key": key}, ensure_ascii=True, indent=1)
+    place = f"/v1/datasets/{quote(dataset, safe='')}/answer"
+    python = (
+        "import os\nimport giveortake as gt\n\n"
+        'url, token = os.environ["GIVEORTAKE_URL"], os.environ["GIVEORTAKE_TOKEN"]\n'
+        f"c = gt.connect(url, token=token, dataset={literal(dataset)})\n"
+        f"q = c.sql({text})\nprint(q.quote({said}))  # free\nprint(q.answer({said}))\n"
+    )
+    r = (
+        'library(httr2)\n\nanswer <- request(Sys.getenv("GIVEORTAKE_URL")) |>\n'
+        f'  req_url_path("{place}") |>\n'
+        '  req_auth_bearer_token(Sys.getenv("GIVEORTAKE_TOKEN")) |>\n'
+        f"  req_body_json(list(sql = {text},\n"
+        f"    terms = list({', '.join(f'{name} = {json.dumps(value)}' for name, value in terms.items())}),\n"
+        f'    key = "{key}")) |>\n  req_perform() |> resp_body_json(simplifyVector = TRUE)\n'
+        "as.data.frame(answer$columns)\n"
+    )
+    javascript = (
+        "const { GIVEORTAKE_URL: url, GIVEORTAKE_TOKEN: token } = process.env;\n"
+        f"const reply = await fetch(`${{url}}{place}`, {{\n"
+        '  method: "POST",\n'
+        '  headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },\n'
+        f"  body: JSON.stringify({body.replace(chr(10), chr(10) + '  ')}),\n"
+        "});\nconst answer = await reply.json();\n"
+        "if (!reply.ok) throw new Error(answer.error.message);\nconsole.table(answer.columns);\n"
+    )
+    curl = (
+        f'curl -s "$GIVEORTAKE_URL{place}" \\\n  -H "Authorization: Bearer $GIVEORTAKE_TOKEN" \\\n'
+        f"  -H 'Content-Type: application/json' --data @- <<'JSON'\n{body}\nJSON\n"
+    )
+    return [("Python", python), ("R", r), ("JavaScript", javascript), ("curl", curl)]
+
+
+_PLAIN = re.compile(r"[a-z_][a-z_0-9]*")
+_KEYWORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(", "AS"),
+    *("AND", "OR", "NOT", "BETWEEN", "CASE WHEN", "THEN", "ELSE", "END", "MEDIAN(", "LIMIT", "JOIN", "DATE_TRUNC("),
+)
+_ROWS = "10"
+_NUMBERS = frozenset({"integer", "real", "decimal", "float"})
+
+
+def examples(dataset: Mapping[str, Any]) -> list[str]:
+    """Up to three questions: how many rows, how many in each group, and a mean."""
+    table = dataset["tables"][0]
+    name = quoted(table["name"])
+    unit = dataset["unit"]
+    grouped = next((c for c in table["columns"] if c.get("categories") and c["name"] != unit), None)
+    number = next(
+        (c for c in table["columns"] if c["kind"] in _NUMBERS and c.get("low") is not None and c["name"] != unit), None
+    )
+    found = [f"SELECT COUNT(*) AS n FROM {name}"]  # noqa: S608 (texts for people, which our own parser reads)
+    if grouped is not None:
+        key = quoted(grouped["name"])
+        found.append(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}")  # noqa: S608 (as above)
+    if number is not None:
+        column = quoted(number["name"])
+        by = f"{quoted(grouped['name'])}, " if grouped is not None else ""
+        end = f" GROUP BY {quoted(grouped['name'])}" if grouped is not None else ""
+        found.append(f"SELECT {by}COUNT(*) AS n, AVG({column}) AS mean FROM {name}{end}")  # noqa: S608 (as above)
+    if len(found) < 3 and unit is not None:
+        found.append(f"SELECT COUNT(DISTINCT {quoted(unit)}) AS people FROM {name}")  # noqa: S608 (as above)
+    return found
+
+
+def cap_of_examples(dataset: Mapping[str, Any]) -> str:
+    """The cap on a person's rows that examples state if nothing else bounds them; else empty."""
+    return "" if dataset["unit"] is None or (dataset["caps"] or {}).get("rows_per_person") else _ROWS
+
+
+def words(dataset: Mapping[str, Any]) -> list[str]:
+    """The completions of an editor: names of tables and columns, and the keywords of SQL."""
+    tables = [*dataset["tables"], *dataset["public"]]
+    names = [quoted(table["name"]) for table in tables]
+    columns = [quoted(column["name"]) for table in tables for column in table["columns"]]
+    return list(dict.fromkeys([*columns, *names, *_KEYWORDS]))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it.
+
+    >>> print(quoted("region"), quoted('a "b" c'))
+    region "a ""b"" c"
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    inside = name.replace('"', '""')
+    return f'"{inside}"'
+
 
 _EXHAUSTED = 0.001  # an ε that is left and buys nothing
 _RANKS = re.compile(r"([\d,.]+) ranks")

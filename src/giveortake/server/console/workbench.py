@@ -16,16 +16,33 @@ from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
-from giveortake.server.console.examples import cap_of_examples, examples, snippets, words
-from giveortake.server.console.forms import ASKED, Form, fitting, number_said, offered, usual_delta, version_digest
-from giveortake.server.console.pages import at, page, patiently, see
-from giveortake.server.console.release_pages import asked_again, record_of
-from giveortake.server.console.states import EDITED, EXHAUSTED, NO_LONGER_FREE, Told, told
-from giveortake.server.console.uncertainty import Measured, measured_of, uncertain
-from giveortake.server.console.views import answer_of, answer_view, is_exhausted, is_paid, quote_view, standing_view
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.shapes import RELEASE
+from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Told, told
+from giveortake.server.console.releases import Measured, asked_again, measured_of, record_of, uncertain
+from giveortake.server.console.views import (
+    ASKED,
+    Form,
+    answer_of,
+    answer_view,
+    at,
+    cap_of_examples,
+    examples,
+    fitting,
+    is_exhausted,
+    is_paid,
+    number_said,
+    offered,
+    page,
+    patiently,
+    quote_view,
+    see,
+    snippets,
+    standing_view,
+    usual_delta,
+    version_digest,
+    words,
+)
+from giveortake.server.responses import Refused
+from giveortake.server.routes import RELEASE, Call, Result, Route
 
 _FREE = "free"
 

@@ -11,17 +11,16 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from giveortake.server import added_tables, custodian_routes
-from giveortake.server.console.forms import number_said
-from giveortake.server.console.pages import at, page
-from giveortake.server.console.states import Told, told
+from giveortake.server.console.login import Told, told
+from giveortake.server.console.views import at, number_said, page
 from giveortake.server.guard import shaped
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import of, text
-from giveortake.wire.causes import BY_NAME, document_of
+from giveortake.server.responses import Refused
+from giveortake.server.routes import Call, Result, Route, of, text
+from giveortake.wire.errors import BY_NAME, document_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
 
 _ENDS = {"low": "Lowest", "high": "Highest"}
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}

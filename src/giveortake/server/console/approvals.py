@@ -8,12 +8,10 @@ from typing import Any
 from giveortake.ledger.rules.releases import minute
 from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
-from giveortake.server.console.pages import asking_for, at, page
-from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.views import price
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import of, text
+from giveortake.server.console.login import NOTHING, Told, told
+from giveortake.server.console.views import asking_for, at, page, price
+from giveortake.server.responses import Refused
+from giveortake.server.routes import Call, Result, Route, of, text
 
 DAYS = {"1": "for a day", "7": "for a week", "30": "for 30 days", "": "without an end"}
 _APPROVED = "by the custodian, in the console"

@@ -1,10 +1,18 @@
-"""The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian."""
+"""The operations of workers that hold a session.
+
+The curve of a question: its margins at nine spends, from one call, without reading a row.
+
+The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian.
+"""
 
 from __future__ import annotations
 
 import atexit
 import json
+import math
+import time
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -12,27 +20,120 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from giveortake.caching import serving
 from giveortake.configuration import chosen, configurations
 from giveortake.errors import NotFound, QueryRefused
+from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.ledger.rules.reservations import Pace
 from giveortake.plan.question import aggregates_in
-from giveortake.server import strict_json
-from giveortake.server.curves import curve_of
-from giveortake.server.refusals import Superseded
-from giveortake.server.results import formatted, written
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
+from giveortake.privacy.gaussian import gaussian_mu
+from giveortake.server import responses
+from giveortake.server.responses import Superseded, formatted, written
 from giveortake.session.session import mechanism_of
-from giveortake.wire import workload_documents
-from giveortake.wire.profile_documents import profile_document
-from giveortake.wire.quote_documents import quote_document, workload_quote_document
-from giveortake.wire.release_documents import entry_document, release_document
-from giveortake.wire.schema_documents import described
-from giveortake.wire.standing_documents import standing_document
+from giveortake.wire import documents
+from giveortake.wire.documents import (
+    described,
+    entry_document,
+    profile_document,
+    quote_document,
+    release_document,
+    standing_document,
+    workload_quote_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from giveortake.answers import Answer
-    from giveortake.server.results import Result
+    from giveortake.privacy import Guarantee
+    from giveortake.server.responses import Result
     from giveortake.server.worker import Operation
     from giveortake.session import Query, Session
+
+
+POINTS = 9
+_DOWN_TO = 100  # the least spend of a curve is this part of the greatest
+_CURRENCIES = ("epsilon", "rho", "mu", "share")
+_DIGITS = 3
+_SLICE = 0.05  # seconds
+
+
+def curve_of(
+    session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None, spends: list[str] | None = None
+) -> dict[str, Any]:
+    """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
+
+    The greatest spend is what `terms` state, or the whole budget if they state none, in the currency that is `wanted`;
+    what is too dear is marked as such, so that it can be shaded. A worker is not taken from others for long: what is
+    not quoted after a moment is left, as `spends` to ask for next.
+    """
+    currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
+    left = _spends(session, currency, terms) if spends is None else spends
+    points: list[dict[str, Any]] = []
+    sure, spans = "", {}
+    until = time.monotonic() + _SLICE
+    while left and (not points or time.monotonic() < until):
+        spend, *left = left
+        quote = query.quote(**{**terms, currency: spend})
+        sure, spans = str(quote.confidence), quote.spans
+        points.append(
+            {
+                "spend": spend,
+                "words": quote.spend,
+                "margins": {name: _finite(each) for name, each in quote.margins.items()},
+                "share": None if quote.share is None else float(quote.share),
+                "admitted": quote.admitted,
+                "worthless": quote.worthless,
+            }
+        )
+    return {"currency": currency, "confidence": sure, "points": points, "spans": spans, "spends": left}
+
+
+def _spends(session: Session, currency: str, terms: dict[str, Any]) -> list[str]:
+    greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
+    places = (float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1) for place in range(POINTS))
+    return list(dict.fromkeys(map(_rounded, places)))
+
+
+def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
+    """About what the whole budget is in a currency: where a curve ends, and no promise."""
+    budget = session.budget
+    if currency == "share":
+        return Fraction(1)
+    if currency == "epsilon" and isinstance(budget, PureDP | ApproxDP):
+        return budget.epsilon
+    if currency == "epsilon" and "delta" not in terms:
+        return session.affordable or Fraction(1)
+    mu = _mu(budget)
+    if currency == "epsilon":
+        return GaussianDP(mu).epsilon_at(rational("delta", terms["delta"]))
+    return mu**2 / 2 if currency == "rho" else mu
+
+
+def _mu(budget: Guarantee) -> Fraction:
+    """The μ of Gaussian noise that would use a whole budget up, about."""
+    match budget:
+        case ApproxDP():
+            return gaussian_mu(budget.epsilon, budget.delta)
+        case ZCDP():
+            return sqrt_down(2 * budget.rho)
+        case GaussianDP():
+            return budget.mu
+    stated = getattr(budget, "epsilon", None)  # of a pure one, in which Gaussian noise has no price
+    return stated if isinstance(stated, Fraction) else Fraction(1)
+
+
+def _rounded(spend: float) -> str:
+    """A spend of a few digits, which people can read and say again.
+
+    >>> _rounded(0.0177827941), _rounded(2.0)
+    ('0.0178', '2')
+    """
+    digits = max(_DIGITS - 1 - math.floor(math.log10(spend)), 0)
+    return f"{spend:.{digits}f}".rstrip("0").rstrip(".") if digits else str(round(spend))
+
+
+def _finite(margin: float | str | None) -> float | str | None:
+    return None if isinstance(margin, float) and not math.isfinite(margin) else margin
+
 
 Request: TypeAlias = "dict[str, Any]"
 _LISTED = 100  # categories of a column that a page lists
@@ -163,16 +264,16 @@ def batch(session: Session, request: Request) -> Result:
 
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
-    found = workload_documents.asked(session, request["workload"]).quote(**request["terms"])
+    found = documents.asked(session, request["workload"]).quote(**request["terms"])
     return workload_quote_document(found, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
     """Answer all tables of a workload, under one charge; as one table, unless the format is JSON."""
-    found = workload_documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
+    found = documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
     if request["format"] != "json":
         return formatted(found.stacked(), request["format"])
-    return written(workload_documents.answer_document(found), found.release_id)
+    return written(documents.answer_document(found), found.release_id)
 
 
 def profile(session: Session, request: Request) -> Result:
@@ -264,8 +365,8 @@ def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
     if isinstance(said, dict):
         return said
     try:
-        found = strict_json.read(said.encode(), _DEEPEST_PLAN)
-    except strict_json.NotStrict:
+        found = responses.read(said.encode(), _DEEPEST_PLAN)
+    except responses.NotStrict:
         found = None
     if not isinstance(found, dict):
         raise QueryRefused("the text is not a plan", hint="a plan is what Query.plan writes, in strict JSON")

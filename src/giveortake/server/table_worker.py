@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Request: TypeAlias = dict[str, Any]
 
+
 SUFFIXES = (".csv", ".tsv", ".parquet", ".duckdb")
 _MOST_FILES = 500
 _DEEPEST = 4  # folders below a folder

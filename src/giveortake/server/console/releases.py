@@ -1,48 +1,311 @@
-"""The pages of releases: the log, one release, refining it, and what changed between two of them."""
+"""The pages of releases: the log, one release, refinements, and differences of two.
+
+The difference of two releases, row by row: how much each number changed, with an interval that holds the change.
+
+What a release measures, which of its numbers are uncertain, and what spend would narrow them.
+
+The pages of releases: the log, one release, refining it, and what changed between two of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote as in_address
 
+from giveortake.answers.column import NUMBERS, Column
+from giveortake.answers.text import number_text, printable
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import shown as shown_fraction
+from giveortake.exact import shown_down, shown_up
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
+from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes
-from giveortake.server.console.approvals_page import approval_view
-from giveortake.server.console.differences import Difference, difference
-from giveortake.server.console.examples import snippets
-from giveortake.server.console.forms import (
+from giveortake.server.console.approvals import approval_view
+from giveortake.server.console.login import NOTHING, Told, told
+from giveortake.server.console.views import (
+    CURRENCIES,
     CURRENCY,
     NONCE,
     Form,
+    answer_of,
+    answer_view,
+    asking_for,
+    at,
     currency_of,
+    exactly,
     fitting,
     kept_nonce,
     key_of,
     most_of,
+    needed,
     number_said,
+    page,
+    patiently,
+    quote_view,
+    see,
+    short,
+    snippets,
+    table_view,
     terms_of,
 )
-from giveortake.server.console.pages import asking_for, at, page, patiently, see
-from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.uncertainty import measured_of, uncertain
-from giveortake.server.console.views import answer_of, answer_view, exactly, quote_view, short, table_view
-from giveortake.server.refusals import Refused, malformed
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import Schema, of, text
-from giveortake.server.shapes import PLACE, RELEASE
-from giveortake.wire.release_documents import release_of
+from giveortake.server.responses import Refused, malformed
+from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, of, text
+from giveortake.wire.documents import release_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from giveortake.answers import Answer
+    from giveortake.answers.column import Value
     from giveortake.ledger import ReleaseRecord
+
+
+_TWICE = "has several rows with the same keys: they cannot be told apart"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed from one release to another: keys, a column for each common estimate, and what has no match."""
+
+    keys: tuple[Column, ...]
+    estimates: tuple[Column, ...]
+    before: tuple[Column, ...]
+    after: tuple[Column, ...]
+    confidence: Fraction
+    together: bool  # whether all intervals hold together with that confidence, or each by itself
+    only_before: int
+    only_after: int
+    left_aside: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.estimates[0])
+
+    @property
+    def certain(self) -> tuple[bool, ...]:
+        """For each row, whether the interval of the first difference lies on one side of zero."""
+        return tuple(_beside_zero(low, high) for _, low, high in self.estimates[0].triples())
+
+
+def difference(before: Answer, after: Answer) -> Difference:
+    """`after` minus `before`, for rows with the same keys and estimates of the same name, in the order of `after`.
+
+    Guarantee [union bound]: where the intervals of two numbers hold with confidence 1 − α and 1 − β, the interval from
+    `low − other's high` to `high − other's low` holds the difference with at least 1 − α − β, however the noises hang
+    together. Two releases may share noise (one refines the other), so nothing is won by calling them independent: that
+    would raise 90 % to 90.25 % at most. Where both state their confidence for all cells together, so does the result.
+    Rounding of numbers: the ends go to the next float outwards.
+    """
+    names = [key.name for key in after.keys]
+    if sorted(names) != sorted(key.name for key in before.keys):
+        raise QueryRefused(
+            "these two releases are grouped by different columns", hint="compare answers that are grouped alike"
+        )
+    mine = {column.name: column for column in before.estimates}
+    common = [
+        column.name for column in after.estimates if column.name in mine and _subtracts(column, mine[column.name])
+    ]
+    if not common:
+        raise QueryRefused(
+            "these two releases have no column of numbers with the same name", hint="give both the same names, with AS"
+        )
+    found, left = _places(before, names), _places(after, names)
+    shared = [key for key in left if key in found]
+    here, there = [left[key] for key in shared], [found[key] for key in shared]
+    new = [_selected_rows(after[name], here) for name in common]
+    old = [_selected_rows(before[name], there) for name in common]
+    missed = (1 - Fraction(before.confidence)) + (1 - Fraction(after.confidence))
+    everything = {column.name for column in (*before.estimates, *after.estimates)}
+    return Difference(
+        keys=tuple(_selected_rows(after[name], here) for name in names),
+        estimates=tuple(_difference(a, b) for a, b in zip(new, old, strict=True)),
+        before=tuple(old),
+        after=tuple(new),
+        confidence=max(Fraction(0), 1 - missed),
+        together=before.confidence.over == after.confidence.over == "answer",
+        only_before=len(found) - len(shared),
+        only_after=len(left) - len(shared),
+        left_aside=tuple(sorted(everything - set(common))),
+        notes=tuple(_notes(before, after)),
+    )
+
+
+def _notes(before: Answer, after: Answer) -> list[str]:
+    if before.release_id == after.release_id:
+        return ["both are the same release: every difference is zero, and the intervals say nothing"]
+    if before.caps != after.caps:
+        first, second = (printable(str(each.caps or "everything of a person counts")) for each in (before, after))
+        return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
+    return []
+
+
+def _subtracts(one: Column, other: Column) -> bool:
+    return one.kind in NUMBERS and other.kind in NUMBERS
+
+
+def _places(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
+    keys = zip(*(answer[name] for name in names), strict=True) if names else [()] * len(answer)
+    found: dict[tuple[Value, ...], int] = {}
+    for place, key in enumerate(keys):
+        if key in found:
+            raise InvalidParameter("releases", "one of them", _TWICE)
+        found[key] = place
+    return found
+
+
+def _selected_rows(column: Column, places: Sequence[int]) -> Column:
+    rows = list(column.triples())
+    values, lows, highs = ([rows[place][part] for place in places] for part in range(3))
+    if not column.has_interval:
+        return Column(column.name, values, kind=column.kind)
+    return Column(column.name, values, lows, highs, kind=column.kind)
+
+
+def _difference(after: Column, before: Column) -> Column:
+    values, lows, highs = [], [], []
+    for (value, low, high), (other, other_low, other_high) in zip(after.triples(), before.triples(), strict=True):
+        values.append(_minus(value, other, 0))
+        lows.append(_minus(low, other_high, -1))
+        highs.append(_minus(high, other_low, 1))
+    return Column(after.name, values, lows, highs, kind="nothing")
+
+
+def _minus(value: Value, other: Value, outwards: int) -> int | float | None:
+    """A difference; that of floats goes to the next float outwards, so that no interval shrinks by rounding."""
+    if isinstance(value, int) and isinstance(other, int):
+        return value - other
+    if value is None or other is None:
+        return None
+    a, b = _float(value), _float(other)
+    if math.isnan(a) or math.isnan(b) or (math.isinf(a) and a == b):
+        return None if outwards == 0 else outwards * math.inf
+    found = a - b
+    return math.nextafter(found, outwards * math.inf) if outwards and math.isfinite(found) else found
+
+
+def _float(value: Any) -> float:
+    return float(value) if isinstance(value, int | float | Decimal) else math.nan
+
+
+def _beside_zero(low: Value, high: Value) -> bool:
+    return isinstance(low, int | float) and isinstance(high, int | float) and (low > 0 or high < 0)
+
+
+_COUNTS = frozenset(each.value for each in AggregateKind if each.name.startswith("COUNT"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a release measures, by the names of its columns, and whether it can be refined."""
+
+    quantiles: frozenset[str] = frozenset()
+    counts: frozenset[str] = frozenset()
+    refinable: bool = False
+
+
+def measured_of(record: dict[str, Any], place: int = 0) -> Measured:
+    """What a question measures, from the ledger's record alone: no answer is read."""
+    kept = record.get("record")
+    questions = kept.get("questions") or [] if isinstance(kept, dict) else []
+    if not 0 <= place < len(questions) or "plan" not in questions[place]:
+        return Measured()
+    outputs = json.loads(questions[place]["plan"])["outputs"]
+    kinds = {name: set(kinds_of(formula)) for name, formula in outputs}
+    quantiles = frozenset(name for name, found in kinds.items() if AggregateKind.QUANTILE.value in found)
+    counts = frozenset(name for name, found in kinds.items() if found and found <= _COUNTS)
+    single = record.get("tables", 1) == 1 and "profile" not in (record["request"] or {})
+    return Measured(quantiles, counts, single and not quantiles)  # quantiles do not average
+
+
+def kinds_of(formula: Any) -> Iterator[str]:
+    """The aggregates that a formula, or a whole plan, is made of."""
+    waiting = [formula]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            if len(each) > 1 and each[0] == "measured" and isinstance(each[1], list):
+                yield str(each[1][0])
+            waiting += each
+
+
+_TOLD = 3  # cells
+_WORTH = 0.9  # of a margin: what narrows it less is not proposed
+
+
+def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
+    """Sentences about cells whose interval is as wide as the number, or unbounded, and what would narrow them.
+
+    A quantile is included if its interval is wider than half of it: no noise is added to it, but ranks are far away.
+    """
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
+    keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
+    count, found = 0, []
+    for column in answer.estimates:
+        most = 0.5 if column.name in measured.quantiles else 1.0
+        for key, (value, low, high) in zip(keys, column.triples(), strict=True):
+            if not _is_uncertain(value, low, high, most):
+                continue
+            count += 1
+            if count <= _TOLD:
+                where = " · ".join(map(number_text, key))
+                span = f"lies between {_end(low)} and {_end(high)} {sure}."
+                found.append(f"{f'{where}: ' if where else ''}{printable(column.name)} {span}")
+    if not found:
+        return []
+    rest = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
+    return [*found, *rest, *advice(answer, form, standing, measured)]
+
+
+def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
+    """A spend that would about halve these intervals, or use all that is left to narrow them; empty if too dear.
+
+    Answers are averaged by their precision, so that a refinement halves a margin for less than a new question does.
+    """
+    paid, left = _paid(answer, form), most_of(standing, form.currency)
+    if paid is None or left is None or left <= 0:
+        return []
+    sign = CURRENCIES[form.currency]
+    anew = needed(paid, form.currency, Fraction(1, 2), refines=False)
+    more = needed(paid, form.currency, Fraction(1, 2), refines=True)
+    if measured.refinable and Fraction(shown_up(more, 2)) <= left:
+        return [f"A refinement for an additional {sign} = {shown_up(more, 2)} would about halve that."]
+    if anew <= left:
+        halves = "about halve that" if not measured.quantiles else "about halve how many ranks away its ends are"
+        return [f"A new question for {sign} = {shown_fraction(anew, 4)} would {halves}."]
+    power = 1 if form.currency == "rho" else 2
+    narrowed = float(1 + (left / paid) ** power) ** -0.5
+    if measured.refinable and narrowed <= _WORTH:
+        least = f"{sign} = {shown_down(left, 3)}"
+        return [f"A refinement for all that is left, {least}, would narrow that to about {100 * narrowed:.0f} % of it."]
+    return []
+
+
+def _paid(answer: Answer, form: Form) -> Fraction | None:
+    """The whole cost of an answer in the form's currency, with what it refines; None if that is not known."""
+    total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
+    said = number_said(form.spend)
+    return said if total is None or total == said else None  # of several spends the sum does not say how sure it is
+
+
+def _end(number: Any) -> str:
+    return number_text(number) if isinstance(number, int) or math.isinf(number) else brief(number)
+
+
+def _is_uncertain(value: Any, low: Any, high: Any, most: float) -> bool:
+    numbers = [float(each) for each in (value, low, high) if isinstance(each, int | float) and not math.isnan(each)]
+    if len(numbers) < 3:
+        return False
+    return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > most * abs(numbers[0])
 
 
 async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,21 @@ from giveortake.answers.terms import least_error
 from giveortake.exact import shown
 from giveortake.plot.svg import Markup, Plane, Scale, brief, percent, tag
 from giveortake.server import analyst_routes
-from giveortake.server.console.examples import quoted
-from giveortake.server.console.forms import NONCE, kept_nonce, key_of
-from giveortake.server.console.pages import at, page, patiently, see
-from giveortake.server.console.states import Told, told
-from giveortake.server.console.views import short, standing_view
-from giveortake.server.refusals import Refused
-from giveortake.server.routes import Call, Result, Route
-from giveortake.server.schemas import of, text
-from giveortake.server.shapes import RELEASE
+from giveortake.server.console.login import Told, told
+from giveortake.server.console.views import (
+    NONCE,
+    at,
+    kept_nonce,
+    key_of,
+    page,
+    patiently,
+    quoted,
+    see,
+    short,
+    standing_view,
+)
+from giveortake.server.responses import Refused
+from giveortake.server.routes import RELEASE, Call, Result, Route, of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,446 @@
+"""Documents that a service and its clients exchange.
+
+Profiles as documents and back: the noisy counts and, for people, what is computed from them.
+
+Quotes as documents and back.
+
+Releases, approvals and ledger entries as documents.
+
+Descriptions of data sets as documents and back: tables, columns and their domains; never a row or a count.
+
+The state of a budget as a document: what is spent and left, in words and, if there is one, as a number.
+
+Workloads as documents and back, and their answers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.answers.terms import LeftOut
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.ledger import Entry, ReleaseRecord
+from giveortake.ledger.chain.entries import event_from_dict
+from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
+from giveortake.privacy.documents import fraction, promise_from_json, promise_to_json, written
+from giveortake.session.profiles.histograms import dimensions_of
+from giveortake.session.profiles.profile import Profile
+from giveortake.session.quotes import Quote
+from giveortake.session.session import mechanism_of
+from giveortake.workload.workload import TableWish, Workload, ranges, total
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.plan import Relation
+    from giveortake.plan.domains import Value
+    from giveortake.privacy import Guarantee
+    from giveortake.session import Session
+    from giveortake.session.quotes import WorkloadQuote
+    from giveortake.session.workloads import WorkloadQuery
+    from giveortake.workload.results import WorkloadAnswer
+
+
+def profile_document(profile: Profile) -> dict[str, Any]:
+    """A profile as a document: what was released, and what is computed from it."""
+    of_persons = profile.rows is not None
+    return {
+        "table": profile.table,
+        "by": list(profile.by),
+        "columns": list(profile.columns),
+        "most_rows": profile.most_rows,
+        "epsilon": str(profile.epsilon),
+        "release_id": profile.release_id,
+        "notes": list(profile.notes),
+        "counts": [list(each) for each in profile.counts],
+        "noise_scale": profile.noise_scale,
+        "caps": profile.caps(),
+        "bounds": {name: list(ends) for name, ends in profile.bounds.items()},
+        "persons": list(profile.persons()) if of_persons else None,
+        "lines": [_finite(line) for line in profile.lines()] if of_persons else [],
+        "words": str(profile),
+    }
+
+
+def profile_of(document: dict[str, Any], relation: Relation) -> Profile:
+    """The profile in a document, equal to the released one."""
+    by, columns, most = document["by"], document["columns"], document["most_rows"]
+    return Profile(
+        document["table"],
+        tuple(by),
+        tuple(columns),
+        most,
+        Fraction(document["epsilon"]),
+        document["release_id"],
+        tuple(document["notes"]),
+        dimensions_of(relation, by, columns, most),
+        tuple(tuple(each) for each in document["counts"]),
+        document["noise_scale"],
+    )
+
+
+def _finite(line: dict[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in line.items()}
+
+
+def standing_document(session: Session) -> dict[str, Any]:
+    """The state of the level that decides about the asker's next question."""
+    return _document(*session.rest())
+
+
+def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
+    """The state of any level of a ledger, for the custodian."""
+    large = standing.approval_above
+    named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
+    named |= {"approval_above": None if large is None else str(large)}
+    return named | _document(standing, book.affordable(standing))
+
+
+def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
+    return {
+        "level": standing.kind,
+        "budget": None if standing.budget is None else str(standing.budget),
+        "promise": None if standing.budget is None else promise_to_json(standing.budget),
+        "spent": _amount(standing.spent),
+        "remaining": _amount(standing.remaining),
+        "share": None if standing.share is None else float(standing.share),
+        "given": float(standing.given),
+        "given_exactly": written(standing.given),
+        "own": None if standing.own is None else float(standing.own),
+        "allotments": [str(each).partition(" (")[0] for each in standing.allotments],
+        "affordable": None if left is None else float(left),
+        "affordable_exactly": None if left is None else written(left),
+        "closed": standing.closed,
+    }
+
+
+def _amount(value: Any) -> dict[str, Any]:
+    return {"words": str(value), "exactly": written(value) if isinstance(value, Fraction) else None}
+
+
+@final
+class Balance(str):
+    """What a race of filters has left or has spent, in words: no single number says it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def amount_of(document: dict[str, Any]) -> Fraction | Balance:
+    """The number in a document, or its words if there is none."""
+    return Balance(document["words"]) if document["exactly"] is None else fraction(document["exactly"])
+
+
+def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
+    """A quote as a document, with its promise as numbers and the state of the asker's budget."""
+    return {
+        **json.loads(quote.to_json()),
+        "promise": None if quote.cost is None else promise_to_json(quote.cost),
+        "share_exactly": None if quote.share is None else written(Fraction(quote.share)),
+        "standing": standing,
+    }
+
+
+def workload_quote_document(quote: WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
+    """A quote of a workload as a document, with its caps as numbers."""
+    return quote_document(quote, standing) | {"caps": None if quote.caps is None else quote.caps.to_json()}
+
+
+def quote_of(document: dict[str, Any]) -> Quote:
+    """The quote in a document."""
+    left, used = document["left_out"], document["exact"]["used_after"]
+    return Quote(
+        cost=cost_of(document),
+        spend=document["spend"],
+        share=share_of(document),
+        margins=document["margins"],
+        noise=document["noise"],
+        contributions=document["contributions"],
+        keys=document["keys"],
+        remaining=amount_of(document["standing"]["remaining"]),
+        admitted=document["admitted"],
+        confidence=Fraction(document["confidence"]),
+        advice=tuple(document["advice"]),
+        remarks=tuple(document["notes"]),
+        left_out=None if left is None else LeftOut.from_json(left),
+        worthless=document["worthless"],
+        doubt=document["doubt"],
+        used_after=None if used is None else Fraction(used),
+        paid=document.get("paid", False),
+        approval=document.get("approval", False),
+        spans=document.get("spans", {}),
+    )
+
+
+def cost_of(document: dict[str, Any]) -> Guarantee | None:
+    """The promise of the quoted answer; None if it has none."""
+    return None if document["promise"] is None else promise_from_json(document["promise"])
+
+
+def share_of(document: dict[str, Any]) -> Fraction | None:
+    """How much of a fresh budget the quoted answer would take."""
+    return None if document["share_exactly"] is None else fraction(document["share_exactly"])
+
+
+def release_document(record: ReleaseRecord) -> dict[str, Any]:
+    """A release as a document: the question in words and exactly, and whether its answer can be read."""
+    return {
+        "id": record.id,
+        "at": record.at,
+        "analyst": record.analyst,
+        "dataset": record.dataset,
+        "version": record.version,
+        "asked": record.asked,
+        "key": record.key,
+        "settled": record.settled,
+        "failed": record.failed,
+        "free": record.free,
+        "told": record.told,
+        "readable": record.readable,
+        "tables": record.tables,
+        "event": record.event.to_dict(),
+        "questions": _questions(record.record),
+        "request": record.request,
+        "record": record.record,
+    }
+
+
+def release_of(document: dict[str, Any]) -> ReleaseRecord:
+    """The release record in a document."""
+    names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
+    more = {name: document.get(name, False) for name in ("free", "told")}
+    return ReleaseRecord(event=event_from_dict(document["event"]), **more, **{name: document[name] for name in names})
+
+
+def asked_document(approval: Approval) -> dict[str, Any]:
+    """A large spend that needs approval: who asks, what, at what price, and what was decided."""
+    names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
+    told = {name: getattr(approval, name) for name in names}
+    price = _price(approval)
+    return {**told, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+
+
+def _price(approval: Approval) -> str | None:
+    """What would be charged, as a promise in one line; None if there is no such promise."""
+    try:
+        return str(approval.event.guarantee()).partition(" (")[0]
+    except GiveOrTakeError:
+        return None
+
+
+def _questions(record: Any) -> list[dict[str, Any]]:
+    found = record.get("questions", []) if isinstance(record, dict) else []
+    return [_question(each) for each in found]
+
+
+def _question(said: dict[str, Any]) -> dict[str, Any]:
+    return {"sql": said.get("sql"), "spend": said["spend"], "caps": said.get("caps")}
+
+
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """One entry of the ledger, as the asker may see it."""
+    return {"number": entry.number, "kind": entry.kind, "at": entry.at, "content": dict(entry.content)}
+
+
+def entry_of(document: dict[str, Any]) -> Entry:
+    """The entry in a document, without hashes, which only the custodian sees."""
+    return Entry(document["number"], document["kind"], document["at"], "", document["content"], "", "")
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the limits of doubles have fewer digits
+
+
+def described(session: Session) -> dict[str, Any]:
+    """The description of a session's data set: everything that an analyst may know before asking."""
+    caps = session.caps
+    return {
+        "name": session.name,
+        "population": session.population,
+        "unit": session.budget.unit.column,
+        "neighbours": session.budget.neighbours,
+        "budget": str(session.budget),
+        "promise": promise_to_json(session.budget),
+        "promise_to_all": _promise_to_all(session),
+        "caps": caps.to_json() if caps.stated else None,
+        "caps_in_words": str(caps) if caps.stated else "each question says how much of a person counts",
+        "tables": [_table(name, relation) for name, relation in session.catalog.private.items()],
+        "public": [_public(table) for table in session.catalog.public.values()],
+    }
+
+
+def _promise_to_all(session: Session) -> dict[str, Any] | None:
+    """The promise that all answers to all analysts together keep: it is public."""
+    levels = mechanism_of(session).ledger.levels()
+    found = next(each.budget for each in levels if (each.kind, each.name) == ("population", session.population))
+    return None if found is None else promise_to_json(found)
+
+
+def origin_of(document: Mapping[str, Any]) -> Origin:
+    """The tables in a description, with which questions can be parsed without any data."""
+    private = [
+        PrivateTable(each["name"], tuple((c["name"], _domain_of(c)) for c in each["columns"]), document["unit"])
+        for each in document["tables"]
+    ]
+    public = [
+        PublicTable(
+            each["name"],
+            tuple((c["name"], _domain_of(c)) for c in each["columns"]),
+            frozenset(each["unique"]),
+            each["fingerprint"],
+        )
+        for each in document["public"]
+    ]
+    rows = {each["name"]: each["rows_per_person"] for each in document["tables"]}
+    return Origin.of(private, public, rows.__getitem__)
+
+
+def _table(name: str, relation: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "rows_per_person": relation.most_rows_of_person,
+        "columns": [_column(column, domain) for column, domain in relation.table.columns],
+    }
+
+
+def _public(table: PublicTable) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "unique": sorted(table.unique),
+        "fingerprint": table.fingerprint,
+        "columns": [_column(name, domain) for name, domain in table.columns],
+    }
+
+
+def _column(name: str, domain: Domain) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": str(domain.kind),
+        "nullable": domain.nullable,
+        "low": _number(domain.low),
+        "high": _number(domain.high),
+        "step": _number(domain.step),
+        "longest": domain.longest,
+        "categories": None if domain.categories is None else [_value(each) for each in domain.categories],
+        "words": _words(domain),
+    }
+
+
+def _domain_of(column: Mapping[str, Any]) -> Domain:
+    kind = Kind(column["kind"])
+    listed = column["categories"]
+    return Domain(
+        kind,
+        _fraction(column["low"]),
+        _fraction(column["high"]),
+        None if listed is None else tuple(_value_of(each, kind) for each in listed),
+        column["nullable"],
+        _fraction(column["step"]),
+        column["longest"],
+    )
+
+
+def _number(number: Fraction | None) -> str | None:
+    return None if number is None else str(number)
+
+
+def _fraction(text: str | None) -> Fraction | None:
+    """A number as `_number` wrote it, and nothing else: an exponent could mean an endlessly long number."""
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise InvalidParameter("number", text[:40], "is not written as p or p/q", hint="upgrade the service")
+    return Fraction(text)
+
+
+def _value(value: Value) -> Any:
+    match value:
+        case dt.date():
+            return value.isoformat()
+        case Fraction():
+            return str(value)
+    return value
+
+
+def _value_of(value: Any, kind: Kind) -> Value:
+    match kind, value:
+        case (Kind.DATE, str()):
+            return dt.date.fromisoformat(value)
+        case (Kind.TIMESTAMP, str()):
+            return dt.datetime.fromisoformat(value)
+        case ((Kind.DECIMAL | Kind.REAL), str()):
+            return Fraction(value)
+    found: Value = value
+    return found
+
+
+def _words(domain: Domain) -> str:
+    """A domain in a few words, for people."""
+    if domain.categories is not None:
+        return f"{len(domain.categories)} categories"
+    if domain.longest is not None:
+        return f"{domain.kind} of at most {domain.longest:,} characters"
+    if domain.low is None or domain.high is None:
+        return f"{domain.kind}, nothing declared"
+    ends = (domain.low, domain.high)
+    if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        first, last = (dt.date.fromordinal(int(each)).isoformat() for each in ends)
+        return f"{domain.kind}, {first} to {last}"
+    return f"{domain.kind}, {float(domain.low):,g} to {float(domain.high):,g}"
+
+
+def workload_document(workload: Workload | str) -> dict[str, Any]:
+    """A workload as a document."""
+    if isinstance(workload, str):
+        return {"sql": workload}
+    return {
+        "tables": [{"columns": list(each.columns), "weight": each.weight, "of": each.of} for each in workload.tables],
+        "ranges": [
+            {"column": each.column, "by": list(each.by), "bins": each.bins, "weight": each.weight}
+            for each in workload.ranges
+        ],
+    }
+
+
+def asked(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
+    """The workload in a document, as a question to a session; it is checked like one written in Python."""
+    workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
+    return session.workload(
+        workload, table=document.get("table"), minimise=document.get("minimise", "rms"), norm=document.get("norm")
+    )
+
+
+def _workload(document: Mapping[str, Any]) -> Workload:
+    parts = [_workload_table(each) for each in document.get("tables", ())]
+    parts += [
+        ranges(each["column"], by=each.get("by"), bins=each.get("bins"), weight=each.get("weight", 1))
+        for each in document.get("ranges", ())
+    ]
+    if not parts:
+        raise InvalidParameter("workload", {}, "asks for no table", hint='{"tables": [{"columns": ["region"]}]}')
+    return sum(parts[1:], parts[0])
+
+
+def _workload_table(said: Mapping[str, Any]) -> Workload:
+    columns = tuple(said["columns"])
+    (checked,) = total(of=said.get("of"), weight=said.get("weight", 1)).tables
+    if len(set(columns)) < len(columns):
+        raise InvalidParameter("columns", list(columns), "lists a column twice")
+    return Workload((TableWish(columns, checked.weight, checked.of),))
+
+
+def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:
+    """The answer to a workload as a document: each table is an answer, with the names of its columns."""
+    return {
+        "release_id": answer.release_id,
+        "notes": list(answer.notes),
+        "stacking": answer.stacking,
+        "tables": [{"columns": list(names), "answer": json.loads(answer[names].to_json())} for names in answer.tables],
+    }
