@@ -257,6 +257,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             name: len(terminalreporter.stats.get(name, ())) for name in ("passed", "failed", "error", "skipped")
         }
         times = {name: {"tests": tests[name], "seconds": round(seconds[name])} for name in sorted(seconds)}
+        summary.parent.mkdir(exist_ok=True)
         summary.write_text(json.dumps({**outcomes, "times": times}), encoding="utf-8")
 
 

@@ -49,6 +49,7 @@ MEMORY, ENOUGH_MEMORY = Path("/dev/shm"), 4 << 30  # noqa: S108 (a folder of our
 INTERVAL = 0.1  # seconds between two looks at what runs
 NO_TESTS = 5  # pytest's exit code if a package has no quick tests
 RECORD = TESTS / "long_run.json"
+SUMMARY = ROOT / "build" / "long_run.json"  # becomes the record if the run is green
 RULES = "tests/repository/test_rules_of_tests.py"  # which hold for whatever test was changed
 
 
@@ -82,7 +83,7 @@ def stages(quick: list[str] | None, *, long: bool = False) -> list[dict[str, lis
     """The checks by name, one stage after another: everything, or what is quick about some packages."""
     *first, types = ({name: line} for name, line in TOOLS.items())
     if quick is None:
-        tier = ["--long", f"--summary={RECORD}"] if long else []
+        tier = ["--long", f"--summary={SUMMARY}"] if long else []
         return [*first, {**types, "tests and examples": [*PYTEST, *tier, "--times", "--durations=20"]}]
     chosen = quick or changed_packages()
     paths = [str(path.relative_to(ROOT)) for package in chosen for path in test_paths(package)]
@@ -94,7 +95,7 @@ def stages(quick: list[str] | None, *, long: bool = False) -> list[dict[str, lis
 
 def record(seconds: int) -> None:
     """Complete the record of a green long run with its commit and its time."""
-    summary = json.loads(RECORD.read_text(encoding="utf-8"))
+    summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
     (commit,) = git("rev-parse", "HEAD")
     changed = bool(git("status", "--porcelain", "--untracked-files=no"))
     head = {"commit": commit, "with_changes": changed, "date": datetime.now(UTC).date().isoformat(), "seconds": seconds}
