@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from giveortake.local.figures import posterior_figure, uncertainty_figure
+from giveortake.local.poll import posterior_figure, uncertainty_figure
 
 import giveortake as gt
 from giveortake.answers import Answer, Column
