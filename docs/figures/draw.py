@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from giveortake.local.poll import posterior_figure, uncertainty_figure
 
 import giveortake as gt
 from giveortake.answers import Answer, Column
+from giveortake.local.poll import posterior_figure, uncertainty_figure
 
 
 def growth_figure(growth: list[dict[str, Any]]) -> alt.HConcatChart:

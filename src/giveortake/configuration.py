@@ -1,10 +1,8 @@
 """Sessions described in a TOML file.
 
-Domains in a TOML file: what is written there otherwise than in Python, refused with how it is written.
-
-Write configurations as TOML text, for `configuration` to read, without invisible characters.
-
-Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers.
+- Domains in a TOML file: what is written there otherwise than in Python, refused with how it is written.
+- Write configurations as TOML text, for `configuration` to read, without invisible characters.
+- Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Privacy filters: the base class, one filter for each kind of budget, the race for (ε, δ), and `filter(budget)`.
 
-What a race has used and has left, in words: as numbers of questions, not as percentages of five accounts.
-
-Why a charge was refused, in words that say what it costs and what is left.
-
-The base of all filters: it adds up what events cost and says, before a release, whether one more fits.
-
-Filters that add up one kind of price and compare the sum with the budget.
+- What a race has used and has left, in words: as numbers of questions, not as percentages of five accounts.
+- Why a charge was refused, in words that say what it costs and what is left.
+- The base of all filters: it adds up what events cost and says, before a release, whether one more fits.
+- Filters that add up one kind of price and compare the sum with the budget.
 
 In all of them an adversary chooses the mechanism of every round, its parameters and when to stop after seeing all
 earlier outputs. Fix two neighbours and write L for the privacy loss ln(P/Q) of the whole transcript: the sum of the
@@ -45,9 +42,8 @@ w(t)·q̂(t), and some failure happens with probability 1 − E_p̂[w] ≤ δ_ke
 
     P[S] − e^ε·Q[S] ≤ Σ_{t∈S} w(t)·(p̂(t) − e^ε·q̂(t)) + 1 − E_p̂[w] ≤ δ̂ + δ_keys. ∎
 
-Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
-
-`filter(budget)`: the guard that belongs to a budget, new or restored from a snapshot.
+- Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
+- `filter(budget)`: the guard that belongs to a budget, new or restored from a snapshot.
 
 >>> from giveortake.privacy import events
 >>> guard = filter(gt.PureDP("0.3"))

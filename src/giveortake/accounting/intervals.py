@@ -1,10 +1,8 @@
 """ε(δ), δ(ε) and the trade-off of a list of events, as intervals that contain the truth.
 
-An interval that provably contains a number.
-
-Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves.
-
-Many equal promises (ε, δ): the optimal composition in closed form, without a grid.
+- An interval that provably contains a number.
+- Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves.
+- Many equal promises (ε, δ): the optimal composition in closed form, without a grid.
 
 Theorem [KOV15, Thm 3.3]. Of k responses with losses ±ε₀, j have loss +ε₀ with P-probability p_j, which is
 C(k, j)e^(jε₀)/(1 + e^ε₀)^k, and Q-probability p_(k−j). The best tests are "at least j", so δ(ε) is the greatest of
@@ -13,8 +11,6 @@ A_j − e^ε·B_j, with A_j the sum of p_i and B_j that of p_(k−i) over i ≥ 
     ε(δ) = max(0, max_j ln((A_j − δ)/B_j)).
 
 If each of them leaks with probability δ₀, all of this happens with probability (1 − δ₀)^k and all is lost otherwise.
-
-ε from δ, δ from ε and the trade-off curve of everything together, as intervals that contain the truth.
 
 The truth is the least ε (or δ) for which the worst case of the charges is (ε, δ)-DP: of noise, its own distribution; of
 promises, the worst mechanism that keeps them. Charges of which only moments are known (zCDP, Rényi), and those

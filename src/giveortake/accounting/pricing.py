@@ -13,11 +13,9 @@ of fractions with denominators up to 1,000, and multiples of 2^-100 are whole nu
 as people write them add up exactly. A price that is not (an irrational one, or 1/1009) is rounded *up* to a multiple
 of 2^-100. Totals are therefore integers of bounded length whatever was charged, and do not depend on the order.
 
-Amounts that a filter does not round up when it prices them: whoever asks for all that is left gets it.
-
-Running totals: one for each currency that a filter adds up, and how they are written down exactly.
-
-Parts of partitions inside a running total: what all parts of one partition cost together.
+- Amounts that a filter does not round up when it prices them: whoever asks for all that is left gets it.
+- Running totals: one for each currency that a filter adds up, and how they are written down exactly.
+- Parts of partitions inside a running total: what all parts of one partition cost together.
 
 Theorem (parallel composition, exactly; [Har25], [Fre18, Thm 14] with its correction). Parts are disjoint, and one
 unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that

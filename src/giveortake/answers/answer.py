@@ -1,12 +1,8 @@
 """Answers and estimates: values with intervals, and where they came from; large answers as a stream.
 
-An answer: a table of values with intervals, and where they came from.
-
-An estimate: one number with its interval, and where they came from.
-
-A released table that is too large to be held: one `Answer` after another.
-
-Groups whose key is missing, in words: they come last, and a page that shows the first rows alone would hide them.
+- An estimate: one number with its interval, and where they came from.
+- A released table that is too large to be held: one `Answer` after another.
+- Groups whose key is missing, in words: they come last, and a page that shows the first rows alone would hide them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Columns of an answer: values, and for estimates the two ends of an interval around each.
 
 What other libraries call the things that answers and their columns have, and what to write instead.
-
-One column of an answer: values, and for estimates the two ends of an interval around each.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Answers as text, terminal tables, HTML and Markdown.
 
-Small pieces of HTML for notebooks. Every text is escaped here, hidden characters included.
-
-Lists that print as tables, one line for each element, in a terminal and in a notebook.
-
-How an answer looks in a terminal, in plain text and in a notebook.
-
-Answers as Markdown: a table that every Markdown reader draws, in which no text of the data is markup.
+- Small pieces of HTML for notebooks. Every text is escaped here, hidden characters included.
+- Lists that print as tables, one line for each element, in a terminal and in a notebook.
+- How an answer looks in a terminal, in plain text and in a notebook.
+- Answers as Markdown: a table that every Markdown reader draws, in which no text of the data is markup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Numbers and texts of an answer as people read them.
 
-Texts from outside, made safe to show: nothing in them moves a cursor, reverses a line or hides.
-
-Numbers of an answer as people read them: with as many digits as their margin justifies.
+- Texts from outside, made safe to show: nothing in them moves a cursor, reverses a line or hides.
+- Numbers of an answer as people read them: with as many digits as their margin justifies.
 """
 
 from __future__ import annotations

@@ -7,12 +7,10 @@ would mean one thing on the pilot sample and another on fresh ones, and a bound 
 there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is fixed by the pilot
 sample and never changes after it. What an output does not have is not-a-number there.
 
-Scores: numbers computed from an output that are larger where one input is likelier than the other.
-
-They are learned on a part of the pilot sample and never see the samples that bounds are computed from, so a bad score
-costs power, not correctness.
-
-Sets of outputs, chosen on a pilot sample because they tell two inputs apart best.
+- Scores: numbers computed from an output that are larger where one input is likelier than the other.
+- They are learned on a part of the pilot sample and never see the samples that bounds are computed from, so a bad score
+  costs power, not correctness.
+- Sets of outputs, chosen on a pilot sample because they tell two inputs apart best.
 """
 
 from __future__ import annotations

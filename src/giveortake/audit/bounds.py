@@ -1,13 +1,9 @@
 """Lower bounds on how private a mechanism is, from its outputs alone.
 
-Exact binomial confidence bounds [CP34], with nothing but floating-point arithmetic.
-
-Bounds of an audit are statements about samples, not promises, so doubles do; they are rounded outwards by 1e-9 of
-themselves, which is far more than the error of the series.
-
-What an audit found: statements about samples, with their confidence, never called a proof.
-
-Bounds from below on how private a mechanism is, from its outputs alone.
+- Exact binomial confidence bounds [CP34], with nothing but floating-point arithmetic.
+- Bounds of an audit are statements about samples, not promises, so doubles do; they are rounded outwards by 1e-9 of
+  themselves, which is far more than the error of the series.
+- What an audit found: statements about samples, with their confidence, never called a proof.
 
 The recipe is the same for every version: draw a pilot sample on two neighbouring inputs, choose on it the set of
 outputs that tells them apart best, then count that one set on fresh samples and bound its two probabilities by exact

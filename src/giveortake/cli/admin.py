@@ -1,10 +1,7 @@
 """`giveortake admin`: what the custodian of a ledger decides.
 
-What the custodian of a ledger can do about tokens and large spends, one function each.
-
-What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each.
-
-`giveortake admin`: what the custodian of a ledger decides about those who ask.
+- What the custodian of a ledger can do about tokens and large spends, one function each.
+- What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each.
 """
 
 from __future__ import annotations

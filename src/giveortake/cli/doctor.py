@@ -1,12 +1,8 @@
 """`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well.
 
-Whether a ledger would accept a table as a TOML file describes it, and whether the file has the columns of both.
-
-A copy of the ledger is tried. Of a table nothing but the names of its columns is read.
-
-The checks of `giveortake doctor`. They write nothing, open no protected table, and never raise.
-
-`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well.
+- Whether a ledger would accept a table as a TOML file describes it, and whether the file has the columns of both.
+- A copy of the ledger is tried. Of a table nothing but the names of its columns is read.
+- The checks of `giveortake doctor`. They write nothing, open no protected table, and never raise.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The options that describe a session, a query and its cost, and library messages in their words.
 
-Messages of the library, which speak of Python's arguments, in the words of the command line.
-
-What a ledger knows of a table (unit, budget, domains and last caps), as options of the command line.
-
-The options that `query` and `quote` share: they describe a session, a question and what it may cost.
+- Messages of the library, which speak of Python's arguments, in the words of the command line.
+- What a ledger knows of a table (unit, budget, domains and last caps), as options of the command line.
+- The options that `query` and `quote` share: they describe a session, a question and what it may cost.
 """
 
 from __future__ import annotations

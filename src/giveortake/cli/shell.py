@@ -1,12 +1,9 @@
 """What commands consist of, standard streams that may be closed, and Ctrl-C.
 
-Standard input, output and error, of which some may be closed, on a full disk, or without a reader.
-
-What every command consists of, and the terminal they all write to.
-
-The commands by their names, each loaded when it is first needed: most calls need one.
-
-Ctrl-C: noticed wherever it arrives, and answered with what the ledger says about the question.
+- Standard input, output and error, of which some may be closed, on a full disk, or without a reader.
+- What every command consists of, and the terminal they all write to.
+- The commands by their names, each loaded when it is first needed: most calls need one.
+- Ctrl-C: noticed wherever it arrives, and answered with what the ledger says about the question.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """`giveortake survey`: plan a survey, randomise answers, estimate, write a respondent's page.
 
 The files that `giveortake survey` reads and writes.
-
-Which survey `giveortake survey plan` was asked for.
-
-`giveortake survey`: plan a survey, randomise answers, estimate what they say together, write a respondent's page.
 """
 
 from __future__ import annotations

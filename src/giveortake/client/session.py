@@ -1,10 +1,7 @@
 """A session with a service: its queries and workloads.
 
-Questions that a service answers, with the interface of `session.Query`.
-
-Workloads that a service answers.
-
-A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data.
+- Questions that a service answers, with the interface of `session.Query`.
+- A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data.
 """
 
 from __future__ import annotations

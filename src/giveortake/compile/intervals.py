@@ -6,9 +6,8 @@ A quotient r is judged by how likely noise is to move over − r·under as far f
 Fieller's theorem [Fie54]. If noise took the quotient out of its bounds, perhaps no r within them looks likely; then
 each r is compared with the likeliest one, as in the ordering of Feldman and Cousins [FC98].
 
-Intervals of numbers that were shown because they reached a threshold: their law is truncated there.
-
-Margins of sums of a linear formula over several keys.
+- Intervals of numbers that were shown because they reached a threshold: their law is truncated there.
+- Margins of sums of a linear formula over several keys.
 
 Guarantee: the noise of k keys is k independent copies of one. In standard deviations, the sum S of Laplace noises of
 scales bᵢ and a normal one of deviation σ has the characteristic function φ(u) = e^(−kσ²u²/2) Π (1 + bᵢ²u²)^(−k), and

@@ -1,14 +1,10 @@
 """Measures: the integers that an engine is asked for.
 
-Bases: which measures the number and the sum of the same values are computed from.
-
-Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
-
-Each kind of measure knows how to ask an engine for it, its sensitivity, its name, and how to read its releases.
-
-Numbers of values in bins, from which quantiles are computed.
-
-The two sides of bounded values: their number and their sum from one release, at the price of the sum alone.
+- Bases: which measures the number and the sum of the same values are computed from.
+- Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
+- Each kind of measure knows how to ask an engine for it, its sensitivity, its name, and how to read its releases.
+- Numbers of values in bins, from which quantiles are computed.
+- The two sides of bounded values: their number and their sum from one release, at the price of the sum alone.
 
 A value x between a and b is counted twice over: by its distance from a, and by its distance from b. In steps of the
 lattice the two are R together, whatever x is. So with A = Σ(x − a) and B = Σ(b − x), the number of values is

@@ -1,12 +1,8 @@
 """Spends, contribution bounds and sensitivities: what a question may cost, and how much one privacy unit can move it.
 
-Spends: in one of four currencies, as a margin to be reached, or as a share of the budget.
-
-The event that will be charged is priced again here, and compared with the spend.
-
-Caps: from those of the custodian and the analyst to the rows of each person that count in one question.
-
-The stability of a question, and the sensitivities of its measures: how much one unit can move them.
+- Spends: in one of four currencies, as a margin to be reached, or as a share of the budget.
+- The event that will be charged is priced again here, and compared with the spend.
+- Caps: from those of the custodian and the analyst to the rows of each person that count in one question.
 """
 
 from __future__ import annotations

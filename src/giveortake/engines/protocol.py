@@ -1,10 +1,8 @@
 """The engine protocol, public tables, and the choice of the engine of a table.
 
-The protocols of engines, and of the backends that packages register to open them.
-
-Public tables: what is in them, which everybody may know.
-
-Choosing the engine of a table: the one that is where the table is. Other packages register theirs.
+- The protocols of engines, and of the backends that packages register to open them.
+- Public tables: what is in them, which everybody may know.
+- Choosing the engine of a table: the one that is where the table is. Other packages register theirs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Aggregates, windows and conditions on answers, in Python.
 
-Aggregates, arithmetic over their answers, and conditions on answers.
-
 Window functions over the rows of a noisy answer, which are free.
 """
 

@@ -1,12 +1,9 @@
 """Additive models: bins, Newton steps, fitted shapes, and the two learners.
 
-Features in bins, each with one number in an additive model: for the engine and for public rows.
-
-Fitted additive models: for each feature its shape, one released number for each bin, and how sure it is.
-
-Steps of an additive fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
-
-Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
+- Features in bins, each with one number in an additive model: for the engine and for public rows.
+- Fitted additive models: for each feature its shape, one released number for each bin, and how sure it is.
+- Steps of an additive fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
+- Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
 
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
@@ -16,10 +13,9 @@ classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers
 squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at `clip` times
 that.
 
-Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
-comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
-
-Additive classifiers and regressors: sums of one shape for each feature, which can be looked at.
+- Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
+  comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+- Additive classifiers and regressors: sums of one shape for each feature, which can be looked at.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """The base of all learners: parameters, `quote`, `fit`, planned fits, fitted models and their cards.
 
-Fitted models: released numbers and what is computed from them. They are public, and hold nothing of rows.
-
-Cards of models and quotes of fits: what was promised, what counts, what each pass got. Text, Markdown and HTML.
-
-Planned fits: the rows, what is used of them, what may be spent, and how much of one unit counts.
-
-The interface of all learners: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn needs.
-
-The interface of classifiers: declared classes, and predictions of a fitted model for public rows.
+- Fitted models: released numbers and what is computed from them. They are public, and hold nothing of rows.
+- Cards of models and quotes of fits: what was promised, what counts, what each pass got. Text, Markdown and HTML.
+- Planned fits: the rows, what is used of them, what may be spent, and how much of one unit counts.
+- The interface of all learners: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn needs.
+- The interface of classifiers: declared classes, and predictions of a fitted model for public rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Features of models, and their standardisation.
 
-Features of models: columns with declared bounds or categories, for the engine and for public rows.
-
-Nothing here comes from data: scales, categories and classes are the declared domains'.
-
-Means and deviations of columns by one release, so that later sums are of numbers of about the same size.
+- Features of models: columns with declared bounds or categories, for the engine and for public rows.
+- Nothing here comes from data: scales, categories and classes are the declared domains'.
+- Means and deviations of columns by one release, so that later sums are of numbers of about the same size.
 """
 
 from __future__ import annotations

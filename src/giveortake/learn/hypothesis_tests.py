@@ -1,8 +1,7 @@
 """Hypothesis tests, and the tables of counts behind them.
 
-Tables of counts by one or two declared columns, for tests of hypotheses.
-
-Tests of hypotheses from what was released: p-values by simulation of the hypothesis, with the noise in it.
+- Tables of counts by one or two declared columns, for tests of hypotheses.
+- Tests of hypotheses from what was released: p-values by simulation of the hypothesis, with the noise in it.
 
 Guarantee [GLRV16]: nothing here reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
 hypothesis has them, at margins, means and variances that are estimated from the release, and the noise by its own law.

@@ -1,10 +1,7 @@
 """Moments of columns, and principal components.
 
-Principal components of released moments: directions in which columns spread, and how far.
-
-Moments of declared columns: their number, sums and products, in one release, for many models at no further cost.
-
-Principal components as a learner.
+- Principal components of released moments: directions in which columns spread, and how far.
+- Moments of declared columns: their number, sums and products, in one release, for many models at no further cost.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Passes over the rows: noisy sums of vectors on a lattice, at shares of one charge.
 
-Numbers of a row as whole steps, and the vectors that learners add up.
-
-The passes of a fit over the rows: each is a sum of vectors with noise, at a share of one charge.
-
-A fit that was interrupted goes on: passes that were drawn before are read, by their names, and not drawn again.
+- Numbers of a row as whole steps, and the vectors that learners add up.
+- The passes of a fit over the rows: each is a sum of vectors with noise, at a share of one charge.
+- A fit that was interrupted goes on: passes that were drawn before are read, by their names, and not drawn again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Choosing a learner by what is known beforehand, and among models by charged scores.
 
-Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them.
-
-Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
+- Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them.
+- Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
 
 Guarantee: candidates are fitted to most persons and scored on those that are held out, a split that is public and
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons

@@ -1,12 +1,9 @@
 """The ledger: what was promised to whom, what was charged, and what was answered, for good.
 
-The base class of the parts of a ledger: their chain, and the transactions of a custodian.
-
-What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens.
-
-Spending budgets: what is affordable, what is charged before the data is touched, and what is answered.
-
-Reading a ledger: releases, standings, entries page by page, and verification.
+- The base class of the parts of a ledger: their chain, and the transactions of a custodian.
+- What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens.
+- Spending budgets: what is affordable, what is charged before the data is touched, and what is answered.
+- Reading a ledger: releases, standings, entries page by page, and verification.
 """
 
 from __future__ import annotations

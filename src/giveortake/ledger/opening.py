@@ -1,12 +1,9 @@
 """Opening, backing up, moving and restoring a ledger.
 
-Open a ledger that exists, or begin one where there never was one.
-
-Indexes that follow from the entries, derived anew from the first one on.
-
-Copying a ledger in a file for safety, or moving it to another path, disk or machine.
-
-Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten.
+- Open a ledger that exists, or begin one where there never was one.
+- Indexes that follow from the entries, derived anew from the first one on.
+- Copying a ledger in a file for safety, or moving it to another path, disk or machine.
+- Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten.
 """
 
 from __future__ import annotations

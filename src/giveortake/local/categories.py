@@ -1,19 +1,12 @@
 """Surveys of listed categories: randomized response, unary encoding, local hashing, Hadamard response.
 
-Hash functions x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79].
-
-With a and b uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds
-⌈P/g⌉ or ⌊P/g⌋ places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
-
-Counting columns of packed bits, sixty-four at a time.
-
-Randomized response over many categories.
-
-Unary encoding: one bit for each category, each flipped on its own.
-
-Local hashing: a random function with few values, drawn anew by every respondent, then randomized response.
-
-Hadamard response: a report is one number, and estimating is one fast transform.
+- Hash functions x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79].
+- With a and b uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds
+  ⌈P/g⌉ or ⌊P/g⌋ places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
+- Counting columns of packed bits, sixty-four at a time.
+- Unary encoding: one bit for each category, each flipped on its own.
+- Local hashing: a random function with few values, drawn anew by every respondent, then randomized response.
+- Hadamard response: a report is one number, and estimating is one fast transform.
 """
 
 from __future__ import annotations

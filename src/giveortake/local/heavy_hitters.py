@@ -1,8 +1,6 @@
 """Frequent texts of a domain that nobody can list: a sketch, and a search prefix by prefix.
 
 Count-mean sketch: how often texts from a domain too large to list were answered.
-
-Heavy hitters: the frequent texts of a domain that nobody can list, found prefix by prefix.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What respondents and collectors see: a page that randomises in the browser, and reports as columns of text.
 
-Answers and reports as columns of text, which is what CSV files hold.
-
-A page that asks one question and randomises the answer in the respondent's own browser.
+- Answers and reports as columns of text, which is what CSV files hold.
+- A page that asks one question and randomises the answer in the respondent's own browser.
 """
 
 from __future__ import annotations

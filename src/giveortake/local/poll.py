@@ -1,7 +1,5 @@
 """A question with yes or no for an answer, randomised by coins, and its charts.
 
-A question with yes or no for an answer, randomised by coins [Lal20, eq. 6], [Fre18, eq. 6].
-
 Charts of a poll: what a report tells, and how many to ask.
 """
 

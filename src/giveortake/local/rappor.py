@@ -1,8 +1,6 @@
 """RAPPOR: Bloom filters with a permanent and an instantaneous response, and their decoding.
 
 Estimate which texts set the bits of Bloom filters: a weighted regression with its own standard errors.
-
-RAPPOR: strings in Bloom filters, with a permanent and an instantaneous response, decoded by regression.
 """
 
 from __future__ import annotations

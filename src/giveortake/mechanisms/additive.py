@@ -1,16 +1,10 @@
 """Additive noise: Laplace, Gaussian, geometric and discrete Gaussian mechanisms, for integers and on a lattice.
 
-Mechanisms that add independent integer noise to an integer or to every integer of an array.
-
-The Laplace mechanism [DMNS06], [Fre18, theorem 11].
-
-The Gaussian mechanism, calibrated by the exact curve [BW18].
-
-The geometric mechanism ("discrete Laplace") [GRS12].
-
-The discrete Gaussian mechanism [CKS20].
-
-The lattice for numbers and the noise they get: prepared once for equal parameters, without looking at values.
+- Mechanisms that add independent integer noise to an integer or to every integer of an array.
+- The Laplace mechanism [DMNS06], [Fre18, theorem 11].
+- The Gaussian mechanism, calibrated by the exact curve [BW18].
+- The discrete Gaussian mechanism [CKS20].
+- The lattice for numbers and the noise they get: prepared once for equal parameters, without looking at values.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Exact integers before they get noise, and the strategies that add them up.
 
-Matrices for running totals: what is released so that the number of values below every border is known well.
-
-Bins hold integers x. A strategy releases B·x with noise, where B is a public matrix of whole numbers that are not
-negative, and estimates every running total of x from that. The estimate is post-processing; only B has a price.
-
-Exact integers before they get noise: with a bound that the question proves, and all arithmetic on them.
+- Matrices for running totals: what is released so that the number of values below every border is known well.
+- Bins hold integers x. A strategy releases B·x with noise, where B is a public matrix of whole numbers that are not
+  negative, and estimates every running total of x from that. The estimate is post-processing; only B has a price.
+- Exact integers before they get noise: with a bound that the question proves, and all arithmetic on them.
 
 Nothing about an exact value may decide how it is computed: neither a type, nor a path, nor a failure. So magnitudes are
 bounded by the question alone: the greatest value of a row, times rows, times cells. The number of rows is the public

@@ -1,10 +1,8 @@
 """Histograms over declared and over discovered categories.
 
-Categories, and counting values by them.
-
-Histograms over categories that are known beforehand; [Har25].
-
-Histograms over categories that are found in the data: noise, then a threshold; [Lal20, "Escargots"].
+- Categories, and counting values by them.
+- Histograms over categories that are known beforehand; [Har25].
+- Histograms over categories that are found in the data: noise, then a threshold; [Lal20, "Escargots"].
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Marginals measured by residuals and by interactions.
 
-Residuals of marginals [XWZK23]: what a table over some attributes says that no table over fewer of them does.
-
-What a table of counts tells beyond its single columns, with Gaussian noise [XWZK23].
+- Residuals of marginals [XWZK23]: what a table over some attributes says that no table over fewer of them does.
+- What a table of counts tells beyond its single columns, with Gaussian noise [XWZK23].
 """
 
 from __future__ import annotations

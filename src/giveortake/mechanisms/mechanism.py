@@ -1,7 +1,5 @@
 """The base of all mechanisms: values that only a mechanism may open, and noise scales.
 
-The base of all mechanisms, and the wrapper around values that only a mechanism may see.
-
 The noise scale that a promise asks for; refused if it is beyond the supported range.
 """
 

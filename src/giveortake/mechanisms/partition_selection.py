@@ -1,8 +1,7 @@
 """Partition selection: which discovered groups may be shown.
 
-Which keys found in the data may be shown, with the best chance for each [DVG22].
-
-Which keys found in the data may be shown, by Gaussian noise on weights that each unit shares out [GGKSW20].
+- Which keys found in the data may be shown, with the best chance for each [DVG22].
+- Which keys found in the data may be shown, by Gaussian noise on weights that each unit shares out [GGKSW20].
 """
 
 from __future__ import annotations

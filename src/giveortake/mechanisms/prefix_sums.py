@@ -1,10 +1,8 @@
 """Prefix sums and running counts: strategy matrices and trees, and their noise.
 
-Trees over bins with many branches and least-squares estimates [HRMS10; QYL13]: the strategy for Laplace noise.
-
-The square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the strategy for Gaussian noise.
-
-One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23].
+- Trees over bins with many branches and least-squares estimates [HRMS10; QYL13]: the strategy for Laplace noise.
+- The square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the strategy for Gaussian noise.
+- One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23].
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Selection of one of several candidates: exponential mechanism, permute-and-flip, report-noisy-max.
 
-The base of the three mechanisms that select one of several candidates.
-
-The exponential mechanism [MT07], [Fre18, definition 9].
-
-Permute-and-flip [MS20].
-
-Report-noisy-max with Laplace noise [DR14, section 3.3].
-
-Which of several tables of counts a model fits worst, selected by the exponential mechanism.
+- The base of the three mechanisms that select one of several candidates.
+- The exponential mechanism [MT07], [Fre18, definition 9].
+- Report-noisy-max with Laplace noise [DR14, section 3.3].
+- Which of several tables of counts a model fits worst, selected by the exponential mechanism.
 """
 
 from __future__ import annotations

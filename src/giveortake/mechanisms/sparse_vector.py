@@ -1,8 +1,7 @@
 """The sparse vector technique, and counts of cells compared with an expectation by it.
 
-The sparse vector technique: one sound variant [DR14, algorithm 1].
-
-Counts of chosen cells of a table: with noise, or compared with what somebody expects of them.
+- The sparse vector technique: one sound variant [DR14, algorithm 1].
+- Counts of chosen cells of a table: with noise, or compared with what somebody expects of them.
 """
 
 from __future__ import annotations

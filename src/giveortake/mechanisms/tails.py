@@ -1,12 +1,8 @@
 """Tails of noise and of sums of noises, behind every margin.
 
-Tails of noise, and of sums of independent noises: the laws behind every margin.
-
-Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
-
-How far from zero sums of very many weighted Laplace noises may lie, for a whole table of sums at once.
-
-How far to one side a weighted sum of rounded Laplace noises may lie, as in sums of many noisy counts.
+- Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
+- How far from zero sums of very many weighted Laplace noises may lie, for a whole table of sums at once.
+- How far to one side a weighted sum of rounded Laplace noises may lie, as in sums of many noisy counts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Noise for sums of vectors: bounded sums, output perturbation, and gradients by trusted code.
 
-Gaussian noise for a sum of vectors, in which some cells weigh more than others.
-
-Output perturbation: the last point of a fixed number of gradient steps, with noise; the others stay secret.
-
-Gradients by code that a custodian trusts: called for each unit by itself, cut on integers, added up, with noise.
+- Gaussian noise for a sum of vectors, in which some cells weigh more than others.
+- Output perturbation: the last point of a fixed number of gradient steps, with noise; the others stay secret.
+- Gradients by code that a custodian trusts: called for each unit by itself, cut on integers, added up, with noise.
 """
 
 from __future__ import annotations

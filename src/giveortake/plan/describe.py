@@ -1,13 +1,10 @@
 """Questions and their domains in words.
 
-Descriptions of questions for people, and remarks on values that occur in no row.
-
-Questions and domains are public: nothing here depends on a row.
-
-What becomes of values that no domain allows, said by the question and the domains alone.
-
-Keys are computed of what is stored, and those that were not foreseen have no group. What they could be if nothing had
-been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
+- Descriptions of questions for people, and remarks on values that occur in no row.
+- Questions and domains are public: nothing here depends on a row.
+- What becomes of values that no domain allows, said by the question and the domains alone.
+- Keys are computed of what is stored, and those that were not foreseen have no group. What they could be if nothing had
+  been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
 """
 
 from __future__ import annotations

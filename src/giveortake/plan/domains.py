@@ -1,8 +1,7 @@
 """Domains of columns, and dates as numbers.
 
-Dates and times as numbers of days since the year 1, and as ISO texts.
-
-Domains: what a column may hold, declared by the custodian and derived for every expression.
+- Dates and times as numbers of days since the year 1, and as ISO texts.
+- Domains: what a column may hold, declared by the custodian and derived for every expression.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Expressions over columns, and checks of the arguments of functions.
 
-Expressions over columns. Each has a domain derived from those of its parts, and none can fail on any row.
-
-Checks of the arguments of functions and of conditions on rows, and domains of computed numbers.
+- Expressions over columns. Each has a domain derived from those of its parts, and none can fail on any row.
+- Checks of the arguments of functions and of conditions on rows, and domains of computed numbers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Domains of conditions, choices, texts and conversions.
 
 Domains of truth values and of choices between values.
-
-Domains of texts, of parts of dates, and of conversions.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Questions: aggregates, what is computed from them, conditions on answers.
 
-Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
-
-What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
-
-All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
-
-Checks of HAVING: which comparisons there are, and between what.
-
-Questions: what is asked of which rows, and what is computed from the answers for free.
+- Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
+- What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
+- All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
+- Checks of HAVING: which comparisons there are, and between what.
+- Questions: what is asked of which rows, and what is computed from the answers for free.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tables and relations derived from them, in which every row belongs to one privacy unit, and limits on their cost.
 
-Tables as a custodian declares them: private tables with their persons, and public tables.
-
-Limits on what a question can make an engine hold or compute: steps, texts of one row, rows of one person.
+- Tables as a custodian declares them: private tables with their persons, and public tables.
+- Limits on what a question can make an engine hold or compute: steps, texts of one row, rows of one person.
 
 Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
 that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
@@ -15,16 +14,13 @@ its functions, once each, and their widths are added up here. ∎ So no question
 fails, which would be an answer without noise. What a person has stored themselves, in however many rows, is read all
 the same: see the page on sharp edges.
 
-Relations: tables derived from tables, in which every row still belongs to one unit.
-
 Locality: every row of a private relation belongs to one unit (a person, or a row of the table), and the rows of a unit
 are a function of that unit's own rows and of public tables. Each node below keeps that, given that its inputs do. So
 adding or removing a unit adds or removes its rows of the relation and changes no other row, and what one unit can do
 to an aggregate is what its own rows can do: the stability that `compile` turns into a sensitivity.
 
-`most_rows` bounds how many rows a unit has, where the structure bounds it; None where nothing does.
-
-Semi-joins: rows whose value occurs in a public table, IN (SELECT … FROM public).
+- `most_rows` bounds how many rows a unit has, where the structure bounds it; None where nothing does.
+- Semi-joins: rows whose value occurs in a public table, IN (SELECT … FROM public).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Dates and times: moved by a constant, subtracted, named, and written as ISO texts.
 
-Domains of dates and times moved by a constant, of differences between two, and of their names.
-
-Dates and times that a question writes as ISO texts: '2024-01-31', '2024-01-31 12:00'.
+- Domains of dates and times moved by a constant, of differences between two, and of their names.
+- Dates and times that a question writes as ISO texts: '2024-01-31', '2024-01-31 12:00'.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Charts of accuracy: tables of workloads and syntheses, and errors by contribution bound.
 
-How exact many tables are: those of a workload, and those of a synthetic table.
-
-The error of a count against the cap on a person's rows: what the noise adds, and what is left out.
+- How exact many tables are: those of a workload, and those of a synthetic table.
+- The error of a count against the cap on a person's rows: what the noise adds, and what is left out.
 """
 
 from __future__ import annotations

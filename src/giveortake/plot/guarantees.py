@@ -1,10 +1,8 @@
 """Charts of guarantees and budgets.
 
-Charts of what a promise means: beliefs, attackers, groups, many releases, accuracy.
-
-The two figures of [Lal20]: what a promise does to beliefs, and what it costs in precision.
-
-What is left of budgets, charge by charge.
+- Charts of what a promise means: beliefs, attackers, groups, many releases, accuracy.
+- The two figures of [Lal20]: what a promise does to beliefs, and what it costs in precision.
+- What is left of budgets, charge by charge.
 """
 
 from __future__ import annotations

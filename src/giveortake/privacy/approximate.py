@@ -8,8 +8,6 @@ with probability δ reveals its input and otherwise answers by randomized respon
     δ(ε′) = δ + (1 − δ)·(e^ε − e^ε′) / (1 + e^ε),
 
 and δ at ε′ ≥ ε. The same polygon bounds every single test, so the curve also holds for computational promises.
-
-(ε, δ): the approximate, the probabilistic and the computational promise.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Guarantees: the privacy unit and its neighbours, the base class, and how numbers in them read.
 
-Who is protected, and which two tables count as neighbours.
-
-Numbers as people read them: exact where that is short, otherwise rounded upwards.
-
-The base of all promises: how they combine, what they mean to an attacker, and how they read.
-
-A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
-value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
+- Who is protected, and which two tables count as neighbours.
+- Numbers as people read them: exact where that is short, otherwise rounded upwards.
+- The base of all promises: how they combine, what they mean to an attacker, and how they read.
+- A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
+  value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """Releases in a schema of a DuckDB file or of a PostgreSQL database.
 
 Writing releases into a schema of a database: all of them or nothing.
-
-Publishing into a schema of a DuckDB file.
-
-Publishing into a schema of a PostgreSQL database.
 """
 
 from __future__ import annotations

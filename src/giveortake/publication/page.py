@@ -1,8 +1,7 @@
 """`report`: one release as a page that stands alone.
 
-How a report looks: the console's colours and type, on a page that may be printed.
-
-`report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
+- How a report looks: the console's colours and type, on a page that may be printed.
+- `report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
 """
 
 from __future__ import annotations

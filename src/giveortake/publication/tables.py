@@ -1,8 +1,7 @@
 """The tables that are published, and names that every target accepts.
 
-Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL.
-
-The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue.
+- Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL.
+- The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue.
 """
 
 from __future__ import annotations

@@ -8,11 +8,9 @@ All three are functions of an exponential variable E = −ln U with U uniform. F
 * ⌊bE⌋ is geometric: P[G ≥ k] = e^(−k/b);
 * the difference of two such G is two-sided geometric ("discrete Laplace"): P[k] ∝ e^(−|k|/b) [GRS12].
 
-The continuous normal law rounded to the integers.
-
-P[k] = Φ((k+½)/σ) − Φ((k−½)/σ): the law of a continuous Gaussian release on a lattice, after rounding.
-
-The discrete Gaussian law on the integers [CKS20]: P[k] ∝ exp(−k² / 2σ²).
+- The continuous normal law rounded to the integers.
+- P[k] = Φ((k+½)/σ) − Φ((k−½)/σ): the law of a continuous Gaussian release on a lattice, after rounding.
+- The discrete Gaussian law on the integers [CKS20]: P[k] ∝ exp(−k² / 2σ²).
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """The application: guard, routing, metrics, the log, and one place that sends all responses.
 
-Health and metrics of the service: numbers of requests and losses, never a value or a name.
-
-The custodian's log: one line of JSON for each request, without rows, constants of questions, or tokens' secrets.
-
-All routes of the service and all pages of the console, in the order in which they are tried.
-
-The application: guard, routing by Starlette from the table of routes, and one place that sends all responses.
+- Health and metrics of the service: numbers of requests and losses, never a value or a name.
+- The custodian's log: one line of JSON for each request, without rows, constants of questions, or tokens' secrets.
+- All routes of the service and all pages of the console, in the order in which they are tried.
 """
 
 from __future__ import annotations

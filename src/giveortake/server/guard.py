@@ -1,11 +1,8 @@
 """The guard in front of all routes: it knows who asks before it reads a byte of the body; and browser logins.
 
-Logins of the console: a browser's cookie names a login, and never holds the token it was begun with.
-
-The guard in front of all routes: it knows who asks from the headers before it reads a byte of the body.
-
-authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
-Each step refuses in one shape, with words of our own.
+- Logins of the console: a browser's cookie names a login, and never holds the token it was begun with.
+- authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
+  Each step refuses in one shape, with words of our own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The operations of workers that hold the ledger, and its verification in a process of its own.
 
-Verifying the ledger for a custodian: one check at a time, in a process of its own, for as long as it takes.
-
-The operations of clerks: authentication, and what the custodian decides. A clerk has the ledger, and no table.
+- Verifying the ledger for a custodian: one check at a time, in a process of its own, for as long as it takes.
+- The operations of clerks: authentication, and what the custodian decides. A clerk has the ledger, and no table.
 """
 
 from __future__ import annotations

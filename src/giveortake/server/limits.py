@@ -1,8 +1,6 @@
 """Limits on what one analyst may ask of the service, and who gets the next free worker.
 
 Limits on how much one asker and one address may ask of the service. They do not depend on rows.
-
-Turns: who gets the next free worker of a pool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Pools of worker processes: deadlines, kills, replacements, and the messages to them.
 
-Messages between a front process and its workers: a JSON document and some bytes, each after its length.
-
-Pools of processes for one data set or for the ledger: they have a deadline, are killed, and are replaced.
+- Messages between a front process and its workers: a JSON document and some bytes, each after its length.
+- Pools of processes for one data set or for the ledger: they have a deadline, are killed, and are replaced.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Routes: lines of one table, the shapes of what is sent, and the OpenAPI document made of them.
 
-Shapes of bodies and results as JSON Schema; the same table is checked and documented.
-
-A refusal names a field of our own schema, never what was sent.
-
-The shapes of what analysts and custodians send, which several routes use.
-
-Routes: lines of the table from which routing, authorisation, the OpenAPI document and tests are made.
-
-The OpenAPI document, made of the table of routes: what it says is what is checked.
+- Shapes of bodies and results as JSON Schema; the same table is checked and documented.
+- A refusal names a field of our own schema, never what was sent.
+- The shapes of what analysts and custodians send, which several routes use.
 """
 
 from __future__ import annotations

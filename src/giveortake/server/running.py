@@ -1,7 +1,5 @@
 """Running a service, over connections that cost little, whoever is at the other end.
 
-Connections that cost little, whoever is at the other end: slow and endless requests are cut.
-
 uvicorn waits for ever for the end of a header, and reads for ever what nobody wants. Here
 
 - a request line and its headers have to arrive whole within `patience` seconds of the first byte, or of the connection;
@@ -10,9 +8,8 @@ uvicorn waits for ever for the end of a header, and reads for ever what nobody w
 - more connections than the service has room for, in all or from one address, are refused at once;
 - a request that says in two ways where its body ends is refused, and its connection closed (RFC 9112, 6.1).
 
-The time for a body is kept by the guard, which reads it.
-
-Running a service: start workers, then listen; when it stops, requests under way are finished first.
+- The time for a body is kept by the guard, which reads it.
+- Running a service: start workers, then listen; when it stops, requests under way are finished first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The operations of workers that hold a session.
 
-The curve of a question: its margins at nine spends, from one call, without reading a row.
-
-The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian.
+- The curve of a question: its margins at nine spends, from one call, without reading a row.
+- The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian.
 """
 
 from __future__ import annotations

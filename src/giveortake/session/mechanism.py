@@ -1,13 +1,9 @@
 """The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
 
-Draw so that no error and no traceback reveals anything about rows, whatever goes wrong.
-
-A cache of questions between two quotes: parsed texts, and the part of their pricing that no amount affects.
-
-Both are functions of the question, the schema and the caps alone. Each asker has a cache, so that the time of a quote
-does not reveal what others have asked.
-
-The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
+- Draw so that no error and no traceback reveals anything about rows, whatever goes wrong.
+- A cache of questions between two quotes: parsed texts, and the part of their pricing that no amount affects.
+- Both are functions of the question, the schema and the caps alone. Each asker has a cache, so that the time of a quote
+  does not reveal what others have asked.
 
 1. *Price*: the spend that was stated and the measurement that it buys. No row is read, and a refusal costs nothing.
 2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.

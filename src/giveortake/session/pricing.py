@@ -1,10 +1,8 @@
 """The least noise that reaches a margin or uses a share of the budget.
 
-Batches: questions declared together share one spend.
-
-The least spend that reaches a margin: decided before any row is read, and never adjusted afterwards.
-
-Choose Laplace or Gaussian noise, and how much of it, where only a margin or a share of the budget is stated.
+- Batches: questions declared together share one spend.
+- The least spend that reaches a margin: decided before any row is read, and never adjusted afterwards.
+- Choose Laplace or Gaussian noise, and how much of it, where only a margin or a share of the budget is stated.
 
 A share. Of every account of the filter that guards the budget (of a race: every contestant) and of either noise, take
 the spend that costs, in that account's currency, the share of its limit. Of these spends, those count which raise the

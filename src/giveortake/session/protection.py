@@ -1,10 +1,8 @@
 """`protect`: put tables behind a budget.
 
-Which columns can name the people whom a table protects.
-
-What cells without a type are read as, by what is said about their columns.
-
-`protect`: put tables behind a budget. Everything declared here is the custodian's word, and cannot be changed.
+- Which columns can name the people whom a table protects.
+- What cells without a type are read as, by what is said about their columns.
+- `protect`: put tables behind a budget. Everything declared here is the custodian's word, and cannot be changed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Quotes: what an answer would cost and what margins it would have, from the request alone.
 
-Quotes: what an answer would cost and what margins it would have, from the question alone.
-
-Quotes as JSON and back, without loss: a service writes them and a client reads them.
-
-Quotes of workloads: the cost, and the margins of each table, known without reading a row.
-
-Quotes of counters: the cost, and the margin after each period, known without reading a row.
-
-SELECT DISTINCT of declared keys: answered from the domains, without reading rows and without a charge.
+- Quotes as JSON and back, without loss: a service writes them and a client reads them.
+- Quotes of workloads: the cost, and the margins of each table, known without reading a row.
+- Quotes of counters: the cost, and the margin after each period, known without reading a row.
+- SELECT DISTINCT of declared keys: answered from the domains, without reading rows and without a charge.
 """
 
 from __future__ import annotations

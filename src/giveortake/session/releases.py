@@ -1,13 +1,10 @@
 """Releases read again: records, stored integers, and the tables computed from them.
 
-Read releases that were paid for: compute answers from stored noisy integers. This is post-processing.
-
-Releases by their ids: what the ledger keeps of a question, and how its answer is read again from that.
-
-A record holds what an analyst wrote: the text or the plan of each question, constants included, what was spent on it
-and the caps. It holds nothing that any row decides. The custodian, who owns the ledger, can read it.
-
-The tables of a release: one for a question, several for a batch or a workload, the periods of a counter.
+- Read releases that were paid for: compute answers from stored noisy integers. This is post-processing.
+- Releases by their ids: what the ledger keeps of a question, and how its answer is read again from that.
+- A record holds what an analyst wrote: the text or the plan of each question, constants included, what was spent on it
+  and the caps. It holds nothing that any row decides. The custodian, who owns the ledger, can read it.
+- The tables of a release: one for a question, several for a batch or a workload, the periods of a counter.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Adaptive runs: their requests, charges and steps.
 
-Steps of a run, which are released, and how the ledger stores them.
-
-Requests for runs: the rows and the spend of a run before it is charged, and the charge that begins it.
-
-Adaptive runs: each measurement may depend on earlier ones; one charge, and each draw is stored before it is seen.
-
-The run is one interactive mechanism inside the session's own. Exact tables stay inside it; what comes out are places
-of selected tables and noisy integers.
+- Steps of a run, which are released, and how the ledger stores them.
+- Requests for runs: the rows and the spend of a run before it is charged, and the charge that begins it.
+- Adaptive runs: each measurement may depend on earlier ones; one charge, and each draw is stored before it is seen.
+- The run is one interactive mechanism inside the session's own. Exact tables stay inside it; what comes out are places
+  of selected tables and noisy integers.
 
 Guarantee: an inner filter of ρ-zCDP admits every selection and every measurement before it is drawn, so that the whole
 run, however it is steered, is ρ-zCDP [BS16, FZ21]: an interactive mechanism that is charged once, as ZCDP(ρ), before a

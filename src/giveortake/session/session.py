@@ -1,12 +1,9 @@
 """A session: the public interface of the interactive mechanism, and the queries made by it.
 
-Whoever asks is served from a cache of their own (`giveortake.caching`).
-
-Checks of arguments that are questions or sessions.
-
-A question to a session: quoted for free, answered at a price.
-
-A session: the public interface of the interactive mechanism. It gives no access to rows or exact counts.
+- Whoever asks is served from a cache of their own (`giveortake.caching`).
+- Checks of arguments that are questions or sessions.
+- A question to a session: quoted for free, answered at a price.
+- A session: the public interface of the interactive mechanism. It gives no access to rows or exact counts.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """How answers are stored: in the ledger, in files beside it, and discovered groups until they are settled.
 
-Files for answers that are too large for the ledger, which keeps only their digests.
-
-A file has one line for each portion of the answer. It is written aside, made durable and renamed before its digest is
-settled; no line is shown before that. A settled answer can be read any number of times, and is never drawn again.
-
-How answers are stored: found keys and noisy integers, in the ledger or in a file beside it.
-
-Ledgers of all versions use these formats; any change to one of them is a new format.
-
-Questions whose keys have to be found: keys are drawn once and kept in a file until the answer is settled.
+- Files for answers that are too large for the ledger, which keeps only their digests.
+- A file has one line for each portion of the answer. It is written aside, made durable and renamed before its digest is
+  settled; no line is shown before that. A settled answer can be read any number of times, and is never drawn again.
+- How answers are stored: found keys and noisy integers, in the ledger or in a file beside it.
+- Ledgers of all versions use these formats; any change to one of them is a new format.
+- Questions whose keys have to be found: keys are drawn once and kept in a file until the answer is settled.
 """
 
 from __future__ import annotations

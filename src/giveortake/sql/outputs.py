@@ -1,10 +1,7 @@
 """Columns of an answer in SQL: aggregates, functions of them, windows, HAVING and ORDER BY.
 
-Read aggregates of rows, and GROUP BY.
-
-Read columns of an answer: aggregates, functions of them, and functions of the rows of the answer.
-
-Read HAVING and ORDER BY: they act on the noisy answer, and so are free.
+- Read aggregates of rows, and GROUP BY.
+- Read HAVING and ORDER BY: they act on the noisy answer, and so are free.
 """
 
 from __future__ import annotations

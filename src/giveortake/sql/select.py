@@ -1,8 +1,7 @@
 """From SQL text to a question: the outermost SELECT, with ROLLUP, CUBE and GROUPING SETS.
 
-From a text to a question: parse, then read the outermost SELECT.
-
-Read GROUP BY with ROLLUP, CUBE and GROUPING SETS: one question by all keys, and the requested sets of keys.
+- From a text to a question: parse, then read the outermost SELECT.
+- Read GROUP BY with ROLLUP, CUBE and GROUPING SETS: one question by all keys, and the requested sets of keys.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """FROM in SQL: joins, subqueries, per-person features and semi-joins.
 
-Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units.
-
-Read GROUP BY person in a subquery: features of each person, which the outer query aggregates.
-
-Read WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row.
+- Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units.
+- Read GROUP BY person in a subquery: features of each person, which the outer query aggregates.
+- Read WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Junction trees: triangulation, and exact marginals of a product of factors.
 
 Which columns a junction tree holds together: the cliques of a triangulated graph, and how many cells they have.
-
-Junction trees: exact marginals of a distribution that is a product of factors [LS88].
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """The distribution that fits noisy counts best, and the minimiser behind it.
 
-What was measured of a table: noisy counts, which are released and may be read by everybody.
-
-A model is fitted to these and to nothing else. They are made of noisy integers that a ledger has kept; no exact count
-can be put in their place by accident, because `Sensitive` values have no arithmetic.
-
-The minimum of a smooth convex function, by its values and gradients alone: L-BFGS [LN89].
-
-The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
+- What was measured of a table: noisy counts, which are released and may be read by everybody.
+- A model is fitted to these and to nothing else. They are made of noisy integers that a ledger has kept; no exact count
+  can be put in their place by accident, because `Sensitive` values have no arithmetic.
+- The minimum of a smooth convex function, by its values and gradients alone: L-BFGS [LN89].
+- The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
 
 Of all distributions p of N rows it is the one that minimises
 

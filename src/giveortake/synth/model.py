@@ -1,8 +1,7 @@
 """A fitted model, its columns, and rows drawn from it.
 
-Columns of a model: which category or which bin of numbers is at each place.
-
-Rows of a fitted distribution: systematic samples, randomly permuted within each group.
+- Columns of a model: which category or which bin of numbers is at each place.
+- Rows of a fitted distribution: systematic samples, randomly permuted within each group.
 
 The rows are made clique by clique. Within every group of rows that agree on what is known already, new values get
 their expected numbers of rows, rounded up or down, which makes samples much closer to the model than independent draws.

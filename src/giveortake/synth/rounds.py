@@ -6,10 +6,9 @@ The fitted model is taken for the truth: what was measured is simulated from it 
 to the end. How far the new tables are from the model's tells how far the model's are from the private ones, as far as
 noise is the reason. What was never measured may be wrong for another reason, and no simulation shows that.
 
-The rounds of a synthesis: measure single columns, then select and measure what the model fits worst [MMSM22].
-
-All that a round sees are released numbers. A run that was interrupted begins with what was drawn before, and goes on
-from there: the model is fitted again, which costs nothing.
+- The rounds of a synthesis: measure single columns, then select and measure what the model fits worst [MMSM22].
+- All that a round sees are released numbers. A run that was interrupted begins with what was drawn before, and goes on
+  from there: the model is fitted again, which costs nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """`synthesize`: a synthetic table from a session, under one charge.
 
-Which tables a synthesis may measure, as they were asked for: a workload of marginals, or lists of columns.
-
-What a synthesis would cost, and about how exact it will be, before anything is charged.
-
-`synthesize`: a synthetic table from a session, under one charge.
+- Which tables a synthesis may measure, as they were asked for: a workload of marginals, or lists of columns.
+- What a synthesis would cost, and about how exact it will be, before anything is charged.
 """
 
 from __future__ import annotations

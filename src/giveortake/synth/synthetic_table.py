@@ -1,8 +1,7 @@
 """Synthetic tables and their reports.
 
-The report of a synthesis: what was spent on what, how exact it is, and what should not be trusted.
-
-A synthetic table: rows that were drawn from a model, the model, and where both come from.
+- The report of a synthesis: what was spent on what, how exact it is, and what should not be trusted.
+- A synthetic table: rows that were drawn from a model, the model, and where both come from.
 """
 
 from __future__ import annotations

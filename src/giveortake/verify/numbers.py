@@ -1,8 +1,7 @@
 """Exact numbers of probabilities: logarithms, and polynomials in an unknown p.
 
-Polynomials in one unknown probability p, with fractions as coefficients, and which of two is greater.
-
-Logarithms of exact numbers: ln 3 is kept as ln 3, and rounded only when somebody asks for digits.
+- Polynomials in one unknown probability p, with fractions as coefficients, and which of two is greater.
+- Logarithms of exact numbers: ln 3 is kept as ln 3, and rounded only when somebody asks for digits.
 """
 
 from __future__ import annotations

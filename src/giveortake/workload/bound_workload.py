@@ -1,14 +1,9 @@
 """A workload over a relation: attributes, cells, what one privacy unit adds to them, and the questions to engines.
 
-Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
-
-Choose the tables to ask an engine for, so that every marginal is a sum over one of them.
-
-Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
-
-The residuals that a set of marginals needs, and the weight of each residual in each marginal.
-
-A workload over a relation: its tables and cells, what one unit adds to them, and the questions to engines.
+- Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
+- Choose the tables to ask an engine for, so that every marginal is a sum over one of them.
+- Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
+- The residuals that a set of marginals needs, and the weight of each residual in each marginal.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Strategies for workloads: what is measured, with Laplace noise, and how tables follow from it.
 
-Designs: what is measured for a workload, with how much noise, and how its tables are computed from that.
-
-The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
-
-Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
-closed form, so a few are compared by their variances, and the best one is taken.
+- Designs: what is measured for a workload, with how much noise, and how its tables are computed from that.
+- The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
+- Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
+  closed form, so a few are compared by their variances, and the best one is taken.
 """
 
 from __future__ import annotations

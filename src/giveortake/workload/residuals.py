@@ -1,8 +1,6 @@
 """The Gaussian strategy for workloads: residuals of marginals, planned in closed form.
 
 Split a promise among measurements, in closed form, for the least variance of the requested tables [XWZK23].
-
-The design for Gaussian noise: residuals of marginals, planned in closed form [XWZK23].
 """
 
 from __future__ import annotations

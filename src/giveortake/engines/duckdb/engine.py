@@ -1,8 +1,7 @@
 """DuckDB, embedded and locked down.
 
-Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
-
-DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
+- Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
+- DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
 """
 
 from __future__ import annotations

@@ -6,24 +6,20 @@ Rows come out of the engine as a person, a code and the steps of each summand. P
 are packed into one integer of 64 bits; sorted, a person's rows of a group lie side by side, and a person's groups too.
 What follows works on blocks of whole persons that stay in the processor's cache.
 
-Keys by sorting: for every key the number of persons that have it, or the sum of the weights that they give it.
-
-The integers are those of the statement, several times faster. Person and code are packed into one integer, and sorted
-as in `sorted_tallies`. Hashes are computed here, because only persons of more keys than count need them.
-
-Dense vectors of persons by sorting: the same integers as the statement of `vector_statements`, several times faster.
+- Keys by sorting: for every key the number of persons that have it, or the sum of the weights that they give it.
+- The integers are those of the statement, several times faster. Person and code are packed into one integer, and sorted
+  as in `sorted_tallies`. Hashes are computed here, because only persons of more keys than count need them.
+- Dense vectors of persons by sorting: the same integers as the statement of `vector_statements`, several times faster.
 
 A statement keeps a sum for each person and component, and writes them to files where memory is short. Here rows come
 out of the engine as a person and the steps of each value; sorted, a person's rows lie side by side, and what follows
 works on blocks of whole persons: sums of integers, the same operations on doubles in the same order as in the
 statement, and the check on integers.
 
-Sums of vectors by keys, added up here: the same integers as the statement of `vector_statements`, in half the time.
-
-Rows come out of the engine as the codes of their keys and their values in steps. A component's cells are the sums of
-its products by code. Doubles hold them: a product is a whole number of 20 bits at most, of 2²⁴ rows at most.
-
-Tallies of rows by few aggregates: what several summands have in common is computed once for each row.
+- Sums of vectors by keys, added up here: the same integers as the statement of `vector_statements`, in half the time.
+- Rows come out of the engine as the codes of their keys and their values in steps. A component's cells are the sums of
+  its products by code. Doubles hold them: a product is a whole number of 20 bits at most, of 2²⁴ rows at most.
+- Tallies of rows by few aggregates: what several summands have in common is computed once for each row.
 
 The integers are those of `giveortake.engines.sql.statements.tally_statement`, whatever the rows, because
 

@@ -8,18 +8,16 @@ represented by little: its person, the hash that orders a person's lines, and a 
 lines that count and others runs between two of the same hash, their whole content decides; then these lines are read
 one after another, and no more of them are held than may count.
 
-Keys in the order of their values, when there are too many of them to be sorted in memory.
-
-Relations with long texts that are grouped or ranked, made into tables before a question reads them.
+- Keys in the order of their values, when there are too many of them to be sorted in memory.
+- Relations with long texts that are grouped or ranked, made into tables before a question reads them.
 
 DuckDB cannot always group or rank rows of thousands of characters when memory is short. So rows are copied into a
 table, which spills; short substitutes for their texts are grouped or ranked, and the rows themselves are found by
 number.
 
-Questions about long texts, answered so that no person's texts are sorted, compared or held together.
-
-Nobody can tell by an answer that it was found this way: the same rows, keys and values count as by the statements of
-`giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
+- Questions about long texts, answered so that no person's texts are sorted, compared or held together.
+- Nobody can tell by an answer that it was found this way: the same rows, keys and values count as by the statements of
+  `giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """SQL as PostgreSQL reads it, with arithmetic that does not raise.
 
-What PostgreSQL cannot run, as far as the question alone shows.
-
-Arithmetic of doubles for PostgreSQL, which raises where others give infinity or zero.
+- What PostgreSQL cannot run, as far as the question alone shows.
+- Arithmetic of doubles for PostgreSQL, which raises where others give infinity or zero.
 
 PostgreSQL refuses a sum, product or quotient that overflows, and a product or quotient that is rounded to zero. What is
 written here asks first whether that would happen, by multiplications with powers of two that are exact and in range
@@ -10,8 +9,6 @@ for every pair of arguments, and gives what IEEE 754 says. One case is settled o
 least number, 2^-1075, by less than a part of 2^-53 is 0 here.
 
 Conditions are tested in the order of a CASE, also where arguments are constants that PostgreSQL computes beforehand.
-
-SQL as PostgreSQL reads it.
 """
 
 from __future__ import annotations

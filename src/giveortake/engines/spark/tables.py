@@ -1,10 +1,7 @@
 """Tables of Spark: how they are found, and whether they give the same rows each time.
 
-Whether a plan of Spark gives the same rows each time it is read.
-
-What user-defined functions do, and how the rows came about that a plan begins with, is in no plan.
-
-Tables of Spark: how they are found, which of their columns can be asked about, and how changes are noticed.
+- What user-defined functions do, and how the rows came about that a plan begins with, is in no plan.
+- Tables of Spark: how they are found, which of their columns can be asked about, and how changes are noticed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
 
 A cache of limited size, which drops what was not used for longest.
-
-An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
 """
 
 from __future__ import annotations

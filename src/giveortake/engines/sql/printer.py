@@ -1,10 +1,7 @@
 """Expressions and relations of a plan as SQL that no row can make fail.
 
-Hashes that decide which parts of a person count when not all of them can, the same on every engine.
-
-Expressions of a plan as SQL that no row can make fail, and that has the same values on every engine.
-
-Relations of a plan as SQL: how tables are read, joined, and reduced to persons.
+- Hashes that decide which parts of a person count when not all of them can, the same on every engine.
+- Relations of a plan as SQL: how tables are read, joined, and reduced to persons.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Questions as SQL statements.
 
-Questions as statements: aggregates of rows, or of persons whose contributions are bounded first.
-
-The statement that finds keys by the weights that each person divides among their own keys.
+- Questions as statements: aggregates of rows, or of persons whose contributions are bounded first.
+- The statement that finds keys by the weights that each person divides among their own keys.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Transactions on the chain: drafts, commits, and processes that fork.
 
-Forked processes: no fork happens in the middle of a transaction, and no child uses its parent's connection.
-
-Drafts: the entries and filter states that a transaction adds to a ledger until it is committed.
-
-Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release.
+- Forked processes: no fork happens in the middle of a transaction, and no child uses its parent's connection.
+- Drafts: the entries and filter states that a transaction adds to a ledger until it is committed.
+- Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release.
 
 What a transaction adds is a draft until it is committed: entries, and the states in which they leave filters. The book
 takes a draft before the commit: what does not follow from the entries before it is never written. An interruption

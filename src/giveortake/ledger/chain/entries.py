@@ -1,12 +1,9 @@
 """Entries of the chain, and the digests and names that follow from them.
 
-Entries of the chain: each holds the hash of the one before, so that none can be changed, dropped or moved.
-
-What they hold is written down in one way, so that equal values have equal hashes on every machine and in every year.
-
-Events as entries hold them.
-
-Digests and names that follow from an entry: of its request, question and approval, and of the lists it is in.
+- Entries of the chain: each holds the hash of the one before, so that none can be changed, dropped or moved.
+- What they hold is written down in one way, so that equal values have equal hashes on every machine and in every year.
+- Events as entries hold them.
+- Digests and names that follow from an entry: of its request, question and approval, and of the lists it is in.
 """
 
 from __future__ import annotations

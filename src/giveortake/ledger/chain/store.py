@@ -1,8 +1,7 @@
 """Where entries are stored: the protocol of databases, and SQLite.
 
-What a ledger asks of a database: a few statements inside one transaction, the same for every backend.
-
-A ledger in one SQLite file: rollback journal, every commit synced, one writer at a time.
+- What a ledger asks of a database: a few statements inside one transaction, the same for every backend.
+- A ledger in one SQLite file: rollback journal, every commit synced, one writer at a time.
 """
 
 from __future__ import annotations

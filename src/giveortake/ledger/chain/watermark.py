@@ -1,16 +1,12 @@
 """The high-water mark, which reveals a rolled-back ledger, and where it lies.
 
-The mark: how far the ledger has come, kept apart from it, so that a ledger that lost entries is noticed.
-
-The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
-the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
-
-The state folder: marks and secrets of ledgers, kept apart from the ledgers, and which ledger was last seen where.
-
-A ledger that is copied with its folder and put back later would bring an old mark along. So the marks lie elsewhere,
-under the ledger's own id; and because a deleted ledger has no id to read, its path is remembered too.
-
-Where the mark of a ledger in a file is found: in the state folder, by the ledger's id and by its path.
+- The mark: how far the ledger has come, kept apart from it, so that a ledger that lost entries is noticed.
+- The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
+  the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
+- The state folder: marks and secrets of ledgers, kept apart from the ledgers, and which ledger was last seen where.
+- A ledger that is copied with its folder and put back later would bring an old mark along. So the marks lie elsewhere,
+  under the ledger's own id; and because a deleted ledger has no id to read, its path is remembered too.
+- Where the mark of a ledger in a file is found: in the state folder, by the ledger's id and by its path.
 
 | the path was | the file is | and then |
 |---|---|---|

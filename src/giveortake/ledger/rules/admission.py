@@ -1,12 +1,9 @@
 """Admission and budget status: what a level has spent and has left, and whether a charge would be admitted.
 
-Trials: what charges would do to a level; nothing is written to the ledger.
-
-What a ledger says about the next question.
-
-Standings of levels: what they may spend, what they have spent, and what analysts hold.
-
-How much of a whole budget was used over time, although its filter may guard only the rest beside allotments.
+- Trials: what charges would do to a level; nothing is written to the ledger.
+- What a ledger says about the next question.
+- Standings of levels: what they may spend, what they have spent, and what analysts hold.
+- How much of a whole budget was used over time, although its filter may guard only the rest beside allotments.
 """
 
 from __future__ import annotations

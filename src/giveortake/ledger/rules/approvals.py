@@ -1,12 +1,9 @@
 """Approvals and access tokens, and when they expire.
 
-Expiry of tokens and approvals: the only thing in a ledger that the clock decides.
-
-Approvals: large spends that wait for the custodian, what they would ask, and what was decided about them.
-
-A decision covers one question about one version of the data at one price. An approval lets it through once.
-
-Tokens: secrets that prove who is asking, each shown once; the ledger holds only its hash.
+- Expiry of tokens and approvals: the only thing in a ledger that the clock decides.
+- Approvals: large spends that wait for the custodian, what they would ask, and what was decided about them.
+- A decision covers one question about one version of the data at one price. An approval lets it through once.
+- Tokens: secrets that prove who is asking, each shown once; the ledger holds only its hash.
 
 A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove it. The ledger holds the SHA-256 of its
 text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets drawn by the operating system

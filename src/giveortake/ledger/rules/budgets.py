@@ -1,8 +1,7 @@
 """Budgets and allotments: promises restated for groups, grants, and changed budgets.
 
-Budgets as JSON and back, exactly; and events on rows, restated for people with several rows.
-
-Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
+- Budgets as JSON and back, exactly; and events on rows, restated for people with several rows.
+- Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
 
 Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
 custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,

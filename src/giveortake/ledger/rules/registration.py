@@ -1,10 +1,8 @@
 """Registration of populations, data sets, tables and analysts.
 
-What differs between two definitions of the same thing, in words.
-
-Populations, data sets and analysts: how they enter the chain, and why they cannot be redefined.
-
-Registering a table: which people it is about, and which version of it this is.
+- What differs between two definitions of the same thing, in words.
+- Populations, data sets and analysts: how they enter the chain, and why they cannot be redefined.
+- Registering a table: which people it is about, and which version of it this is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Releases and entries as people read them.
 
-Releases by their ids: what was asked, what it cost, and whether its answer is there.
-
-Lists for people: the entries of a ledger, and its releases.
-
-What one analyst may read of a ledger: their own entries, numbered among themselves, and nothing about others.
+- Releases by their ids: what was asked, what it cost, and whether its answer is there.
+- What one analyst may read of a ledger: their own entries, numbered among themselves, and nothing about others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reservations: the only way in which a budget is spent and an answer is stored.
 
-Paces: entries about a charge are written at moments that do not depend on rows.
-
-The allowance of failures: a limit on what can be learnt by making questions fail, which no ε covers.
+- Paces: entries about a charge are written at moments that do not depend on rows.
+- The allowance of failures: a limit on what can be learnt by making questions fail, which no ε covers.
 
 Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
 Each step of a run or a counter may fail by itself, and is one of the N; so is each execution of a question after its
@@ -10,12 +9,10 @@ first. Each failure also names one of six causes, up to log₂ 6 bits more. Anal
 an error of the program that no limit explains, ends the allowance at once: one row may decide it, so that three of them
 would tell of three people. It is a limit on a side channel, not a guarantee of differential privacy.
 
-Draws: several random results for one charge, each stored before it is used.
-
-A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
-before; so every draw is an entry of its own, and a resumed run begins with them.
-
-Reserving and settling: the only way in which a budget is spent and an answer is kept, and found again.
+- Draws: several random results for one charge, each stored before it is used.
+- A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
+  before; so every draw is an entry of its own, and a resumed run begins with them.
+- Reserving and settling: the only way in which a budget is spent and an answer is kept, and found again.
 """
 
 from __future__ import annotations

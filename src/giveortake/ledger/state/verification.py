@@ -1,7 +1,5 @@
 """Verification: everything that a ledger says is derived again, and whether it can be written now.
 
-Verification: everything that a ledger says is derived again from its first entry on.
-
 Probes: whether a charge could be written now, which nobody knows without writing something.
 """
 

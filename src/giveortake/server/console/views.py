@@ -1,12 +1,9 @@
 """Templates, and answers, quotes and budgets as they show them.
 
-Pages: templates that escape everything, and links between them.
-
-The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe.
-
-Examples of questions that can be asked as they are, and one question as code in several languages.
-
-Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them.
+- Pages: templates that escape everything, and links between them.
+- The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe.
+- Examples of questions that can be asked as they are, and one question as code in several languages.
+- Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ The unit depends on the column. A row that is left out lowers a count by one. It
 greatest value counts as one row. A mean or a quantile moves only as far as the rows left out differ from the others;
 its whole range counts as all rows. All columns have the same weight.
 
-Caps that a question could have, and the error of each: its noise, and what it leaves out by a profile.
-
-Choose the caps with the least total error by a released profile: the error of noise and of what caps leave out.
+- Caps that a question could have, and the error of each: its noise, and what it leaves out by a profile.
+- Choose the caps with the least total error by a released profile: the error of noise and of what caps leave out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Profiles: how many rows and groups people have, released privately once.
 
-A released profile: how many rows and groups people have, and how large their numbers are.
-
 Release profiles, through the same steps as every question.
 """
 
