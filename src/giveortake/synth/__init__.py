@@ -2,7 +2,6 @@
 
 from giveortake.synth.constraints import Determines
 from giveortake.synth.model import Model
-from giveortake.synth.mwem import WeightedTable, mwem
 from giveortake.synth.synthesis import SynthesisQuote, quote, synthesize
 from giveortake.synth.synthetic_table import Report, SyntheticTable
 
@@ -12,8 +11,6 @@ __all__ = [
     "Report",
     "SynthesisQuote",
     "SyntheticTable",
-    "WeightedTable",
-    "mwem",
     "quote",
     "synthesize",
 ]
