@@ -202,11 +202,13 @@ class BinnedCategory:
 Binned: TypeAlias = "BinnedNumber | BinnedCategory"
 
 
-def binned(feature: Feature, bins: object, usual: int) -> Binned:
+def binned(feature: Feature, bins: object, default_bins: int) -> Binned:
     """Put a feature in bins: a number of equal bins, or stated edges, by name or for all features."""
     if isinstance(feature, Category):
         return BinnedCategory(feature)
-    stated = bins.get(feature.name, usual) if isinstance(bins, Mapping) else (usual if bins is None else bins)
+    stated = (
+        bins.get(feature.name, default_bins) if isinstance(bins, Mapping) else (default_bins if bins is None else bins)
+    )
     if isinstance(stated, list | tuple):
         edges = tuple(rational("bins", edge) for edge in stated)
         inside = all(feature.low < edge < feature.high for edge in edges)
@@ -315,8 +317,8 @@ _BARELY = 1e-6
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Others:
-    """Numbers of bins less their feature's mean, what rows of a bin have more of each other feature, and the rest.
+class _BinMeans:
+    """Numbers of bins less their feature's mean, the excess of each other feature in rows of a bin, and the rest.
 
     That is the mean of all log-odds, the variance of each feature's numbers, and how steep the loss is in each bin.
     """
@@ -338,11 +340,11 @@ class AdditiveSteps:
     numbers 1 everywhere.
     """
 
-    def __init__(self, pairs: Reals, rows: Sequence[Reals], noise: float, *, of_classes: bool) -> None:
-        self._pairs, self._rows, self._noise, self._of_classes = pairs, rows, noise, of_classes
+    def __init__(self, pairs: Reals, rows: Sequence[Reals], noise: float, *, is_classifier: bool) -> None:
+        self._pairs, self._rows, self._noise, self._is_classifier = pairs, rows, noise, is_classifier
         self._ends = np.cumsum([0, *(len(counts) for counts in rows)])
         self._parts = [slice(*ends) for ends in pairwise(self._ends.tolist())]
-        self._of_feature = np.repeat(np.eye(len(rows)), np.diff(self._ends), axis=0)
+        self._feature_indicators = np.repeat(np.eye(len(rows)), np.diff(self._ends), axis=0)
         self.n = max(float(sum(counts.sum() for counts in rows)) / len(rows), _FEWEST)
 
     @property
@@ -365,13 +367,13 @@ class AdditiveSteps:
         height = float(np.diag(weights) @ self._counts()) / len(self._rows)
         common = self._common(sums, noise, height, variance)
         left = sums - common * curvature.positive().sum(axis=1)
-        if not self._of_classes:
+        if not self._is_classifier:
             return np.asarray(total + common + inverse @ left)
-        before = self._others(total).steep
+        before = self._bin_means(total).steep
 
         def direction(point: Reals) -> Reals:
             """With bins that become steeper on the way, as those do in which a rare class is frequent."""
-            steeper = np.sqrt(np.maximum(self._others(point).steep / before, 1.0))
+            steeper = np.sqrt(np.maximum(self._bin_means(point).steep / before, 1.0))
             return np.asarray(common + (inverse @ (left / steeper)) / steeper)
 
         return followed_along(total, direction)
@@ -386,15 +388,15 @@ class AdditiveSteps:
         inverse, seen = self._inverse(curvature, weights, noise, variance), curvature.positive()
         spread = noise**2 / steps * np.eye(self.size) + variance * seen
         unseen = np.eye(self.size) - inverse @ seen  # by how much bins are drawn to what is common
-        squares = np.maximum(self._of_feature @ self._others(total).spreads, _PRIOR)  # of what is shrunk
+        squares = np.maximum(self._feature_indicators @ self._bin_means(total).spreads, _PRIOR)  # of what is shrunk
         directions = self.size - len(self._parts) + 1
-        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._of_classes else []
+        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._is_classifier else []
         return np.asarray(inverse @ spread @ inverse + (unseen * squares) @ unseen.T), notes
 
     def _counts(self) -> Reals:
         return np.maximum(np.concatenate(self._rows), 0)
 
-    def _others(self, total: Reals) -> _Others:
+    def _bin_means(self, total: Reals) -> _BinMeans:
         """What rows of each bin have of the numbers of other features.
 
         Pairs tell of it; those of a bin with few rows are believed less.
@@ -405,33 +407,36 @@ class AdditiveSteps:
             means[feature_index] = np.average(total[part], weights=weights)
             spreads[feature_index] = np.average((total[part] - means[feature_index]) ** 2, weights=weights)
         own, counts = total - np.repeat(means, np.diff(self._ends)), self._counts()
-        cross_effects = (self._pairs * own) @ self._of_feature
+        cross_effects = (self._pairs * own) @ self._feature_indicators
         cross_effects *= (counts / (counts**2 + self._noise**2 * self.size + 1))[:, None]
-        cross_effects[self._of_feature > 0] = 0  # a bin's own number is no other's
-        other_variance = spreads.sum() - self._of_feature @ spreads
+        cross_effects[self._feature_indicators > 0] = 0  # a bin's own number is no other's
+        other_variance = spreads.sum() - self._feature_indicators @ spreads
         middle = own + cross_effects.sum(axis=1) + means.sum()
-        return _Others(own, cross_effects, float(means.sum()), spreads, steepness_about(middle, other_variance))
+        return _BinMeans(own, cross_effects, float(means.sum()), spreads, steepness_about(middle, other_variance))
 
     def _weights(self, total: Reals) -> Reals:
         """How steep the loss is for rows in both of two bins, and on the diagonal for rows in one.
 
         Their log-odds have the numbers of these bins, and of other features' numbers a mean and a variance.
         """
-        if not self._of_classes:
+        if not self._is_classifier:
             return np.ones_like(self._pairs)
-        others = self._others(total)
+        bin_means = self._bin_means(total)
         if len(self._parts) == 1:
-            return np.diag(others.steep)
+            return np.diag(bin_means.steep)
         weights, alone = np.zeros_like(self._pairs), np.zeros((self.size, len(self._parts)))
-        pair_rows, bin_log_odds = np.maximum(self._pairs, 0) + _BARELY, others.own + others.cross_effects.sum(axis=1)
+        pair_rows, bin_log_odds = (
+            np.maximum(self._pairs, 0) + _BARELY,
+            bin_means.own + bin_means.cross_effects.sum(axis=1),
+        )
         for left, right in combinations(range(len(self._parts)), 2):
             first, second = self._parts[left], self._parts[right]
             first_log_odds, second_log_odds = (
-                bin_log_odds[first] - others.cross_effects[first, right],
-                bin_log_odds[second] - others.cross_effects[second, left],
+                bin_log_odds[first] - bin_means.cross_effects[first, right],
+                bin_log_odds[second] - bin_means.cross_effects[second, left],
             )
-            other_variance = others.spreads.sum() - others.spreads[left] - others.spreads[right]
-            block = steepness_about(first_log_odds[:, None] + second_log_odds + others.middle, other_variance)
+            other_variance = bin_means.spreads.sum() - bin_means.spreads[left] - bin_means.spreads[right]
+            block = steepness_about(first_log_odds[:, None] + second_log_odds + bin_means.middle, other_variance)
             weights[first, second], weights[second, first] = block, block.T
             alone[first, right] = np.average(block, weights=pair_rows[first, second], axis=1)
             alone[second, left] = np.average(block, weights=pair_rows[first, second], axis=0)
@@ -446,8 +451,8 @@ class AdditiveSteps:
 
     def _without_opposing_shifts(self, columns: Reals) -> Reals:
         """Columns without what moves features against each other."""
-        means = (self._of_feature.T @ columns) / np.diff(self._ends)[:, None]
-        return np.asarray(columns - self._of_feature @ means + columns.mean(axis=0))
+        means = (self._feature_indicators.T @ columns) / np.diff(self._ends)[:, None]
+        return np.asarray(columns - self._feature_indicators @ means + columns.mean(axis=0))
 
     def _inverse(self, curvature: Curvature, weights: Reals, noise: float, variance: float) -> Reals:
         """What takes sums to numbers of bins."""
@@ -578,9 +583,9 @@ class AdditiveTask(Task):
         Each is derived as a column of its own: expressions that contain one another would be printed many times.
         """
         target = self.target
-        wanted = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
+        target_number = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
         bins = [(_in_bins(index), feature.key().expression) for index, feature in enumerate(coarse)]
-        rows = Derive(self.ground.relation, (*bins, (_WANTED, wanted)))
+        rows = Derive(self.ground.relation, (*bins, (_WANTED, target_number)))
         carried = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
         numbered = enumerate(zip(coarse, effects, counts, strict=True))
         added_up = [
@@ -602,7 +607,7 @@ class AdditiveTask(Task):
         coarse = self._merged(passes) if self._to_merge() else list(self.fine)
         pair_counts = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
         pairs, rows = _pairs(pair_counts, coarse)
-        fit = AdditiveSteps(pairs, rows, pair_counts.deviation(), of_classes=self.is_classifier)
+        fit = AdditiveSteps(pairs, rows, pair_counts.deviation(), is_classifier=self.is_classifier)
         total, most, variance, noise = np.zeros(fit.size), MISFITS[0] if self.is_classifier else Fraction(1), 1.0, 1.0
         for step, gain in enumerate(self.gains):
             name = f"misfits {step + 1}"
@@ -715,8 +720,10 @@ class _Additive(Learner):
         self.domains, self.budget = domains, budget
 
     def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
-        usual = _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
-        fine = tuple(binned(feature, self.bins, usual) for feature in features)
+        default_bins = (
+            _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+        )
+        fine = tuple(binned(feature, self.bins, default_bins) for feature in features)
         stated = frozenset(feature.name for feature in features if is_stated(feature, self.bins))
         return AdditiveTask(ground, fine, target, stated)
 
@@ -800,13 +807,13 @@ class AdditiveRegressor(_Additive, Regressor):
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
-        wanted = feature_of(data.schema, target, "target")
-        if not isinstance(wanted, ScaledNumber):
+        target_feature = feature_of(data.schema, target, "target")
+        if not isinstance(target_feature, ScaledNumber):
             raise InvalidParameter(
                 "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
             )
         ground = self._ground(data, complete(data.schema, [target, *(feature.name for feature in features)]))
-        return self._additive(ground, features, wanted)
+        return self._additive(ground, features, target_feature)
 
     def predict(self, rows: Any) -> Reals:
         """The expected number of each public row, within the declared bounds."""

@@ -134,7 +134,7 @@ def _classes(learner: Learner, values: Any) -> Any:
     return values.astype(np.int64) if values.dtype.kind == "f" else values
 
 
-def checked_again(learner: Learner, rows: Any) -> Any:
+def checked_as_fitted(learner: Learner, rows: Any) -> Any:
     """Rows for a model that was fitted to arrays, as scikit-learn checks them."""
     from sklearn.utils.validation import validate_data  # noqa: PLC0415 (it was there when the model was fitted)
 

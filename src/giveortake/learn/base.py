@@ -431,7 +431,7 @@ class Learner(ABC):
     """
 
     model_class: ClassVar[type[Model]]  # the class of its model
-    constructor_example: ClassVar[str | None] = None  # how to construct it, if it takes no argument by place
+    constructor_example: ClassVar[str | None] = None  # how to construct it, if it takes no positional argument
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
     stored_name: ClassVar[str]  # in JSON
@@ -606,17 +606,17 @@ class Learner(ABC):
         learner.provenance_ = Provenance.from_dict(content["provenance"])
         return learner
 
-    def _alike(self, rows: Any) -> Any:
+    def _checked_rows(self, rows: Any) -> Any:
         """Public rows; after a fit to arrays, they are checked to be arrays of the same form."""
         if not hasattr(self, "n_features_in_"):
             return rows
-        from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
+        from giveortake.learn.arrays import checked_as_fitted  # noqa: PLC0415 (scikit-learn, when it was asked for)
 
-        return checked_again(self, rows)
+        return checked_as_fitted(self, rows)
 
     def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Columns of public rows by name."""
-        return public_columns(self._alike(rows), names)
+        return public_columns(self._checked_rows(rows), names)
 
     def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
         """Public rows as the model's columns between -1 and 1."""
@@ -646,9 +646,9 @@ class Regressor(Learner):
         """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""
         import numpy as np  # noqa: PLC0415 (as heavy as the rows)
 
-        wanted = np.asarray(y, dtype=np.float64)
-        missed = float(((wanted - self.predict(rows)) ** 2).sum())
-        spread = float(((wanted - wanted.mean()) ** 2).sum())
+        targets = np.asarray(y, dtype=np.float64)
+        missed = float(((targets - self.predict(rows)) ** 2).sum())
+        spread = float(((targets - targets.mean()) ** 2).sum())
         return 1 - missed / spread if spread else float(missed == 0)
 
 
@@ -729,7 +729,7 @@ class Classifier(Learner):
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The declared classes, in their declared order; of truth values False comes first."""
-        return _alike(self._require_fitted().target.values)
+        return _class_array(self._require_fitted().target.values)
 
     def predict_proba(self, rows: Any) -> Reals:
         """The probability of each declared class, for public rows."""
@@ -770,7 +770,7 @@ class Classifier(Learner):
         return model.scores(self._public(rows, [feature.name for feature in model.features]))
 
 
-def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:
+def _class_array(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Classes as an array of their own type if they share one, else of objects."""
     kinds = {type(value) for value in values}
     return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)

@@ -111,13 +111,13 @@ class KMeansTask(Task):
 
     def learn(self, passes: Passes) -> ClusterModel:
         name, share = next(iter(self.shares.items()))
-        usual = standardisation_of(
+        standardisation = standardisation_of(
             passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
         )
         low = np.array([column.low for column in self.columns], dtype=float)
         moved, centres = 0, np.zeros((0, len(self.columns)))
         for moved in range(self.clusters):
-            centres = np.vstack([centres, _start(usual, moved)])
+            centres = np.vstack([centres, _start(standardisation, moved)])
         centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
         for name, share in list(self.shares.items())[1:]:
             member_sums = passes.add_up(name, self.members(centres), share)
@@ -129,19 +129,19 @@ class KMeansTask(Task):
             largest = centres[int(np.argmax(counts))].copy()
             for cluster in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
                 moved += 1  # a centre without rows is moved near the one that has most
-                centres[cluster] = largest + (_start(usual, moved) - usual.mean) / 2
+                centres[cluster] = largest + (_start(standardisation, moved) - standardisation.mean) / 2
             centres = _short(np.clip(centres, low, 1))
         return ClusterModel(self.features, centres, np.maximum(counts, 0))
 
 
-def _start(usual: Standardisation, index: int) -> Reals:
+def _start(standardisation: Standardisation, index: int) -> Reals:
     """The index-th of a fixed sequence of points that lie evenly around the mean."""
-    count = len(usual.mean)
+    count = len(standardisation.mean)
     root = 2.0
     for _ in range(40):
         root = (1 + root) ** (1 / (count + 1))
     even = (0.5 + (index + 1) * root ** -np.arange(1, count + 1)) % 1
-    return np.asarray(usual.mean + _SPREAD * usual.deviation * (2 * even - 1))
+    return np.asarray(standardisation.mean + _SPREAD * standardisation.deviation * (2 * even - 1))
 
 
 def _short(numbers: Reals) -> Reals:

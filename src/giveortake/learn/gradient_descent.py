@@ -110,19 +110,19 @@ def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
             "is unknown",
             hint='loss="logistic", loss="squared", or lambda score, y: (score - y).clamp(-1, 1)',
         )
-    wanted: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target, "target")
-    if isinstance(wanted, Category) and len(wanted.values) != 2:
+    target_feature: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target, "target")
+    if isinstance(target_feature, Category) and len(target_feature.values) != 2:
         raise InvalidParameter(
             "target",
             target,
             "does not have exactly two declared classes",
             hint="one of them against the rest: derive it",
         )
-    if loss == "squared" and not isinstance(wanted, ScaledNumber):
+    if loss == "squared" and not isinstance(target_feature, ScaledNumber):
         raise InvalidParameter(
             "target", target, "is not a number with declared bounds", hint='loss="logistic" learns classes'
         )
-    return wanted
+    return target_feature
 
 
 def slope_of(loss: Loss) -> Expression:
@@ -309,8 +309,8 @@ class _Descent:
         cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, ground: dict[str, Any]
     ) -> _Descent:
         """Check what was stated, and plan the descent."""
-        used = features_of(data.schema, features, target)
-        wanted = target_of(data.schema, target, loss)
+        used_features = features_of(data.schema, features, target)
+        target_feature = target_of(data.schema, target, loss)
         slope = None if is_code(loss) else slope_of(loss)
         if slope is None:
             data.require_trusted(str(loss))
@@ -319,10 +319,12 @@ class _Descent:
                 "sampling of persons has no price where a person is changed",
                 hint='neighbours="add-remove" in gt.protect',
             )
-        condition = complete_and_declared(data.schema, (*used, wanted))
+        condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1
-        named = loss if isinstance(loss, str) else "chosen"
-        return cls(Ground.from_parameters(data, ground, most, condition), used, wanted, slope, named)
+        loss_name = loss if isinstance(loss, str) else "chosen"
+        return cls(
+            Ground.from_parameters(data, ground, most, condition), used_features, target_feature, slope, loss_name
+        )
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
         """The sum of gradients: the slope of a row times (1, x)."""
@@ -357,11 +359,13 @@ class _Descent:
                     if not isinstance(drawn, NoisyVector) or len(drawn.steps) != first.size:
                         raise LedgerDamaged("a descent that was kept has other steps than this one")
                 else:
-                    by = TrustedCode(self.loss, tuple(theta.tolist()), STEPS, STEPS**2) if self.slope is None else None
+                    trusted_code = (
+                        TrustedCode(self.loss, tuple(theta.tolist()), STEPS, STEPS**2) if self.slope is None else None
+                    )
                     vector_sum = self.gradient(theta, bound)
-                    drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, by)
-                far = schedule.learning_rate / math.sqrt(1 + step / 10)
-                theta = np.round((theta - far * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
+                    drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, trusted_code)
+                step_size = schedule.learning_rate / math.sqrt(1 + step / 10)
+                theta = np.round((theta - step_size * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
                 path.append(theta)
             run.settle()
         provenance = Provenance(
@@ -458,16 +462,20 @@ def output_perturbation(
         raise InvalidParameter("passes", passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation")
     data = LearningData.of(s)
     data.require_unwitnessed("the points of a descent are secret, and the engine's statements would contain them")
-    used = features_of(data.schema, features, target)
-    wanted = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
+    used_features = features_of(data.schema, features, target)
+    target_feature = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
     if data.relation.person is not None and data.relation.most_rows is None:
         raise QueryRefused(
             f"a `{data.relation.person}` may have any number of rows, and gradients are not cut here",
             hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
         )
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(data, parameters, None, complete_and_declared(data.schema, (*used, wanted)))
-    return Risk(ground, used, wanted, loss, positive("regularisation", regularisation), passes).run(key)
+    ground = Ground.from_parameters(
+        data, parameters, None, complete_and_declared(data.schema, (*used_features, target_feature))
+    )
+    return Risk(ground, used_features, target_feature, loss, positive("regularisation", regularisation), passes).run(
+        key
+    )
 
 
 @final

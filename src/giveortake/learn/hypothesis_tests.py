@@ -448,12 +448,12 @@ def _require_columns(table: object, count: int, test: str) -> None:
         )
     names = [column.name for column in table.columns]
     if len(names) != count:
-        wanted = json.dumps([*names, "…"][:count], ensure_ascii=False)
+        example_columns = json.dumps([*names, "…"][:count], ensure_ascii=False)
         raise InvalidParameter(
             "table",
             " by ".join(names),
             f"has {counted(len(names), 'column')}, and {test} takes {'one' if count == 1 else 'two'}",
-            hint=f'gt.learn.contingency(s, {wanted}, epsilon="1", delta="1e-6")',
+            hint=f'gt.learn.contingency(s, {example_columns}, epsilon="1", delta="1e-6")',
         )
     _require_one_row_each(table)
 

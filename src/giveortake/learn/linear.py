@@ -512,7 +512,7 @@ class _Linear(Regressor):
     def predict(self, rows: Any) -> Reals:
         """Predictions for public rows: a frame, a mapping of columns, or an array with the features in order."""
         model: LinearModel = self._require_fitted()
-        return model.predict(self._alike(rows))
+        return model.predict(self._checked_rows(rows))
 
     @property
     def coef_(self) -> Reals:

@@ -227,9 +227,9 @@ class LogisticTask(Task):
 
     def known(self) -> list[VectorSum]:
         third, zeros = np.full(len(self.columns), 1 / 3), np.full(self._count, 1 / 3)
-        usual = Standardisation(1.0, third, third)
-        sums = [standardisation_sum(self.ground, self.features), self.products(usual)]
-        return sums + [self.gradient(usual, zeros, most) for most in MISFITS]
+        standardisation = Standardisation(1.0, third, third)
+        sums = [standardisation_sum(self.ground, self.features), self.products(standardisation)]
+        return sums + [self.gradient(standardisation, zeros, most) for most in MISFITS]
 
     def names(self) -> dict[str, Any]:
         return {
@@ -241,22 +241,22 @@ class LogisticTask(Task):
     def words(self) -> str:
         return f"a logistic regression of {self.target.name}"
 
-    def products(self, usual: Standardisation) -> VectorSum:
+    def products(self, standardisation: Standardisation) -> VectorSum:
         """All products of (1, z), where rows weigh as they do in gradients."""
-        rows, names, share = self._weighed(usual)
+        rows, names, share = self._weighed(standardisation)
         root = Call("sqrt", (share,))
         columns = [(Call("multiply", (column, root)), float(-FARTHEST), float(FARTHEST)) for column in names]
         return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.ground.rows, longest=self._count)
 
     def _weighed(
-        self, usual: Standardisation, *further_columns: tuple[str, Expression]
+        self, standardisation: Standardisation, *further_columns: tuple[str, Expression]
     ) -> tuple[Relation, list[ColumnReference], Expression]:
         """Rows with their standardised columns and some more, these columns, and what a row weighs.
 
         A row whose numbers are long weighs less, whatever its class: were misfits cut instead, a class of few rows,
         whose misfits are large, would lose more of itself than the other.
         """
-        columns = [(f"column {index}", expression) for index, expression in enumerate(self._standard(usual))]
+        columns = [(f"column {index}", expression) for index, expression in enumerate(self._standard(standardisation))]
         names = [ColumnReference(name) for name, _ in columns]
         length = added([Literal(Fraction(1)), *(Call("multiply", (column, column)) for column in names)])
         carried = [(name, ColumnReference(name)) for name, _ in (*columns, *further_columns)]
@@ -265,11 +265,11 @@ class LogisticTask(Task):
         rows = Derive(rows, (*carried, (_LENGTH, Call("greatest", (length, least)))))
         return rows, names, Call("divide", (least, ColumnReference(_LENGTH)))
 
-    def gradient(self, usual: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
+    def gradient(self, standardisation: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
         """The sum of the misfit times (1, z), where θ is about z, and misfits are no larger than `most`."""
-        fitted = (_FITTED, weighted(self.features, plain(usual, theta)))
-        wanted = (_WANTED, self.target.is_value(self.target.values[1]))
-        rows, names, share = self._weighed(usual, fitted, wanted)
+        fitted = (_FITTED, weighted(self.features, plain(standardisation, theta)))
+        target_column = (_WANTED, self.target.is_value(self.target.values[1]))
+        rows, names, share = self._weighed(standardisation, fitted, target_column)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(ColumnReference(_FITTED))))
         longest = float(most) * math.sqrt(self._count)
         fine, steps = _steps(longest, self.ground.rows)
@@ -281,30 +281,30 @@ class LogisticTask(Task):
         components = [Component((0, index)) for index in range(1, len(values))]
         return vector_sum(rows, values, components, self.ground.rows, longest=longest)
 
-    def _standard(self, usual: Standardisation) -> list[Expression]:
-        return usual.expressions([column.expression for column in self.columns])
+    def _standard(self, standardisation: Standardisation) -> list[Expression]:
+        return standardisation.expressions([column.expression for column in self.columns])
 
-    def _line(self, usual: Standardisation, moments: Reals) -> LineCurvature:
+    def _line(self, standardisation: Standardisation, moments: Reals) -> LineCurvature:
         """The curvature of the fit, with the two values of columns of categories."""
-        shares = np.where([column.low == 0 for column in self.columns], np.clip(usual.mean, 0, 1), 0.0)
-        ends = (np.array([[1.0], [0.0]]) - usual.mean) / usual.deviation
+        shares = np.where([column.low == 0 for column in self.columns], np.clip(standardisation.mean, 0, 1), 0.0)
+        ends = (np.array([[1.0], [0.0]]) - standardisation.mean) / standardisation.deviation
         return LineCurvature(moments, np.insert(ends, 0, 1.0, axis=1), np.insert(shares, 0, 0.0))
 
     def learn(self, passes: Passes) -> LogisticModel:
         shares = list(self.shares.items())
         name, share = shares[0]
-        usual = standardisation_of(
+        standardisation = standardisation_of(
             passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
         )
         name, share = shares[1]
-        product_sums = passes.add_up(name, self.products(usual), share)
+        product_sums = passes.add_up(name, self.products(standardisation), share)
         doubt = product_sums.deviation(0) * math.sqrt(2 * self._count) / 2
         moments = positive_part(product_sums.matrix())
         moments[0, 0] = n = max(float(moments[0, 0]), FEWEST)
-        line = self._line(usual, moments)
+        line = self._line(standardisation, moments)
         theta, noise = np.zeros(self._count), 1.0
         for (name, share), gain, most in zip(shares[2:], GAINS, MISFITS, strict=True):
-            gradient_sums = passes.add_up(name, self.gradient(usual, theta, most), share)
+            gradient_sums = passes.add_up(name, self.gradient(standardisation, theta, most), share)
             slope = np.array([gradient_sums.cells(index)[0] for index in range(self._count)])
             noise = gradient_sums.deviation()
             if most < 1:  # at even odds: what the rate of all rows leaves is learned from, not what even odds leave
@@ -318,7 +318,7 @@ class LogisticTask(Task):
         curvature = line.at(theta)
         followed = line.inverse(curvature, noise, doubt) @ curvature
         passes.notes += shrunk(followed, GAINS, self._count, "coefficients")
-        return LogisticModel(self.features, self.target, plain(usual, theta))
+        return LogisticModel(self.features, self.target, plain(standardisation, theta))
 
 
 def _steps(longest: float, rows: int) -> tuple[int, int]:
@@ -330,10 +330,10 @@ def _steps(longest: float, rows: int) -> tuple[int, int]:
     return fine, steps
 
 
-def plain(usual: Standardisation, theta: Reals) -> Reals:
+def plain(standardisation: Standardisation, theta: Reals) -> Reals:
     """Coefficients of standardised columns as those of the columns between -1 and 1, in 20 binary digits."""
-    slopes = theta[1:] / usual.deviation
-    coefficients = np.concatenate([[theta[0] - slopes @ usual.mean], slopes])
+    slopes = theta[1:] / standardisation.deviation
+    coefficients = np.concatenate([[theta[0] - slopes @ standardisation.mean], slopes])
     return np.asarray(np.round(coefficients * GRAIN) / GRAIN)
 
 

@@ -77,19 +77,20 @@ class PrincipalComponents(Model):
     @classmethod
     def from_products(cls, features: tuple[Feature, ...], scaled: Reals, noise: float, k: int) -> PrincipalComponents:
         """Compute components from released products of (1, z₁, …), with the deviation of their noise."""
-        wanted = whole("k", k)
-        if wanted >= len(scaled):
+        component_count = whole("k", k)
+        if component_count >= len(scaled):
             raise InvalidParameter("k", k, f"is more than there are columns, {len(scaled) - 1}")
         n = max(float(scaled[0, 0]), noise, 1.0)
         mean = np.clip(scaled[0, 1:] / n, -1, 1)
         sizes, directions = np.linalg.eigh(scaled[1:, 1:] / n - np.outer(mean, mean))
-        components = directions[:, ::-1][:, :wanted].T
+        components = directions[:, ::-1][:, :component_count].T
         components = (
-            components * np.where(components[np.arange(wanted), np.abs(components).argmax(axis=1)] < 0, -1, 1)[:, None]
+            components
+            * np.where(components[np.arange(component_count), np.abs(components).argmax(axis=1)] < 0, -1, 1)[:, None]
         )
         total = max(float(sizes.sum()), 1e-12)
         edge = noise * math.sqrt(2 * len(mean)) / n
-        return cls(features, mean, components, np.maximum(sizes[::-1][:wanted], 0), total, edge)
+        return cls(features, mean, components, np.maximum(sizes[::-1][:component_count], 0), total, edge)
 
     @property
     def names(self) -> list[str]:
@@ -274,22 +275,22 @@ class Moments:
         `penalty` is that of ridge regression, on columns between -1 and 1; without one, as much as the noise asks for.
         """
         named = [self._feature(name) for name in features] if features is not None else list(self.features)
-        wanted = self._feature(target)
-        chosen = tuple(feature for feature in named if feature.name != wanted.name)
-        if not isinstance(wanted, ScaledNumber):
+        target_feature = self._feature(target)
+        chosen = tuple(feature for feature in named if feature.name != target_feature.name)
+        if not isinstance(target_feature, ScaledNumber):
             raise InvalidParameter("target", target, "is not a number with declared bounds")
         if not chosen or len(chosen) < len(named) - (features is None) or len(set(named)) < len(named):
             raise InvalidParameter("features", features, "needs columns, each once, without the target")
         ridge_penalty = None if penalty is None else float(non_negative("penalty", penalty))
         indexes = [0, *(index for feature in chosen for index in self._indexes(feature))]
-        (last,) = self._indexes(wanted)
+        (last,) = self._indexes(target_feature)
         gram, products = self.scaled[np.ix_(indexes, indexes)], self.scaled[indexes, last]
         floor = 0.35 * self.noise * math.sqrt(2 * len(indexes))
         theta = wiener(gram, 0.75 * self.noise**2, 4.0, floor, ridge_penalty) @ products
-        low, high = float(wanted.low), float(wanted.high)
+        low, high = float(target_feature.low), float(target_feature.high)
         theta *= (high - low) / 2
         theta[0] += (high + low) / 2
-        return LinearModel(wanted.name, (low, high), chosen, theta, followed(gram, floor))
+        return LinearModel(target_feature.name, (low, high), chosen, theta, followed(gram, floor))
 
     def pca(self, k: int = 2) -> PrincipalComponents:
         """The k directions in which the columns, between -1 and 1, spread most; it costs nothing."""
@@ -481,7 +482,7 @@ class PCA(Learner):
     def transform(self, rows: Any) -> Reals:
         """Public rows in the directions that were found."""
         model: PrincipalComponents = self._require_fitted()
-        return model.transform(self._alike(rows))
+        return model.transform(self._checked_rows(rows))
 
     def fit_transform(self, rows: Any, y: Any = None) -> Reals:
         """Fit to rows that you hold yourself, and put them in the directions that were found."""

@@ -82,16 +82,16 @@ class BayesTask(Task):
         if self.variances:
             squares = _table(class_sums, range(1 + count, 1 + 2 * count), len(counts)) / counts[:, None] + 0.5
             raw = np.clip(squares - means**2, _LEAST**2, 1)
-            of_all = (counts @ raw) / counts.sum()
+            pooled_variance = (counts @ raw) / counts.sum()
             known = (counts / (counts + 3 * noise))[:, None]  # the rest is taken from all classes together
-            spread = known * raw + (1 - known) * of_all
+            spread = known * raw + (1 - known) * pooled_variance
         spread = np.maximum(spread, _LEAST**2) + (doubt**2 if self.variances else doubt.max() ** 2)
         first = 1 + count * (2 if self.variances else 1)
         levels = []
         for index, category in enumerate(self.categories):
             table = np.maximum(class_sums.cells(first + index).reshape(len(counts), len(category.values)), 0)
-            every = table.sum(axis=0) + 1  # a level that the noise hides is as frequent in a class as in all
-            table = table + (1 + noise) * len(category.values) * every / every.sum()
+            pooled_levels = table.sum(axis=0) + 1  # a level that the noise hides is as frequent in a class as in all
+            table = table + (1 + noise) * len(category.values) * pooled_levels / pooled_levels.sum()
             levels.append(np.log(table / table.sum(axis=1, keepdims=True)))
         return BayesModel(self.features, self.target, np.log(counts / counts.sum()), means, spread, tuple(levels))
 

@@ -286,20 +286,20 @@ def choose(
             "the number of rows is not known, and the exact one is not public",
             hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
         )
-    used = features_of(data.schema, features, target)
+    used_features = features_of(data.schema, features, target)
     signal = float(rows) * float(ground.mu) / ground.rows
-    learner, why = _chosen(data, target, used, signal)
-    usual = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
-    stated: dict[str, Any] = {name: value for name, value in usual.items() if value is not None}
-    return Choice(learner(target, [feature.name for feature in used], **stated), f"{learner.__name__}: {why}")
+    learner, why = _chosen(data, target, used_features, signal)
+    stated_or_none = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
+    stated: dict[str, Any] = {name: value for name, value in stated_or_none.items() if value is not None}
+    return Choice(learner(target, [feature.name for feature in used_features], **stated), f"{learner.__name__}: {why}")
 
 
-def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: float) -> tuple[Any, str]:
-    bins = sum(len(feature.values) if isinstance(feature, Category) else MOST_FITTED_BINS for feature in used)
-    columns = sum(len(feature.design()) for feature in used)
-    count = f"{len(used)} feature{'s' if len(used) > 1 else ''}"
+def _chosen(data: LearningData, target: str, features: tuple[Feature, ...], signal: float) -> tuple[Any, str]:
+    bins = sum(len(feature.values) if isinstance(feature, Category) else MOST_FITTED_BINS for feature in features)
+    columns = sum(len(feature.design()) for feature in features)
+    count = f"{len(features)} feature{'s' if len(features) > 1 else ''}"
     why = (
-        f"n·μ is about {signal:,.3g}, and {count} would need {FOR_STEPS * len(used):,} for steps "
+        f"n·μ is about {signal:,.3g}, and {count} would need {FOR_STEPS * len(features):,} for steps "
         f"and {FOR_BINS * bins:,} for shapes of {bins:,} bins"
     )
     enough_for_bins = signal >= FOR_BINS * bins and bins <= MOST_CELLS
@@ -307,11 +307,11 @@ def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: 
         return (AdditiveRegressor if enough_for_bins else LinearRegression), why
     classes = len(classes_of(data.schema, target).values)
     if classes > 2:
-        learner = NaiveBayes if signal >= FOR_STEPS * classes * len(used) else ClassMeans
+        learner = NaiveBayes if signal >= FOR_STEPS * classes * len(features) else ClassMeans
         return learner, f"{classes} classes are declared; {why}"
     if enough_for_bins:
         return AdditiveClassifier, why
-    if signal < FOR_STEPS * len(used):
+    if signal < FOR_STEPS * len(features):
         return ClassMeans, why
     if columns > MOST_COLUMNS:
         return NaiveBayes, f"{columns:,} columns are too many for a Gram matrix; {why}"
