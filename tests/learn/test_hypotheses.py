@@ -147,7 +147,7 @@ def test_no_person_moves_a_table_by_more_than_it_is_priced_for(neighbours: Any) 
         with session(rows, unit="who", neighbours=neighbours, rows_per_person=2) as s:
             data = LearningData.of(s)
             columns = tuple(classes_of(data.schema, name) for name in ("group", "smokes"))
-            (asked,) = ContingencyTask(Ground.of(data, {"mu": 1}, None, None), columns).known()
+            (asked,) = ContingencyTask(Ground.from_parameters(data, {"mu": 1}, None, None), columns).known()
             counts = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
             sums.append((counts, asked.moved_squared(changed=neighbours == "change-one")))
     length = ((sums[0][0] - sums[1][0]) ** 2).sum()

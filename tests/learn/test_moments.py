@@ -53,7 +53,7 @@ def session(rows: Any, **more: Any) -> Session:
 
 def asked(s: Session, clip: int | None = None) -> VectorSum:
     data = LearningData.of(s)
-    ground = Ground.of(data, {"mu": 1}, clip, None)
+    ground = Ground.from_parameters(data, {"mu": 1}, clip, None)
     (found,) = MomentsTask(ground, features_of(data.schema, None)).known()
     return found
 

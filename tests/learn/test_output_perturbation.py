@@ -54,7 +54,7 @@ def risk(s: Session, loss: Any, strength: Fraction, passes: int = 12) -> Risk:
     target = target_of(
         data.schema, "bought" if loss == "logistic" else "y", "logistic" if loss == "logistic" else "squared"
     )
-    ground = Ground.of(data, {"mu": 1}, None, None)
+    ground = Ground.from_parameters(data, {"mu": 1}, None, None)
     return Risk(ground, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
 
 

@@ -59,7 +59,7 @@ def distances() -> tuple[Any, Any]:
     for seed in range(6):
         model, _, x, odds = fitted(AdditiveClassifier, -2.9, 10, seed)
         shape = model.model_.shapes[0]
-        bins = shape.bins.places(x)
+        bins = shape.bins.indexes(x)
         rows = np.bincount(bins, minlength=shape.bins.size)
         chances = np.bincount(bins, weights=1 / (1 + np.exp(-odds)), minlength=shape.bins.size) / rows
         truth = np.log(chances / (1 - chances))

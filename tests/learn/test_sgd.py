@@ -237,7 +237,7 @@ def test_a_descent_on_another_lattice_is_another_one(monkeypatch: pytest.MonkeyP
         assert [each.kind for each in s.history()].count("reserved") == 2
         assert not np.array_equal(again.path, made.path)
         monkeypatch.setattr(module, "lattice_of", lambda _: [])  # a name that tells too little
-        monkeypatch.setattr(module._Descent, "_said", lambda *_: {})
+        monkeypatch.setattr(module._Descent, "_request_fields", lambda *_: {})
         sgd(s, "bought", ["x"], **USUAL)
         with pytest.raises(LedgerDamaged, match="other steps"):
             sgd(s, "bought", ["x", "price"], **USUAL)

@@ -26,7 +26,7 @@ def _sums(rows: list[dict[str, Any]]) -> tuple[Any, Any]:
     frame = pl.DataFrame(rows, schema={"x": pl.Float64, "y": pl.Float64, "kind": pl.String})
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"), domains=DOMAINS) as s:
         data = LearningData.of(s)
-        ground = Ground.of(data, {"mu": 1}, None, None)
+        ground = Ground.from_parameters(data, {"mu": 1}, None, None)
         asked = standardisation_sum(ground, features_of(data.schema, None))
         return Revealing().release(mechanism_of(s).engine.vectors(asked)), asked
 

@@ -112,37 +112,37 @@ class BinnedNumber:
 
     def key(self) -> KeyColumn:
         """The key column in which the engine finds a row's bin."""
-        places = [Literal(place) for place in range(self.size)]
-        return KeyColumn(self.name, self._by_bin(places), tuple(range(self.size)))
+        literals = [Literal(index) for index in range(self.size)]
+        return KeyColumn(self.name, self._by_bin(literals), tuple(range(self.size)))
 
-    def _by_bin(self, of_bins: Sequence[Expression]) -> Expression:
-        return by_halves(ColumnReference(self.name), [Literal(each) for each in self.edges], of_bins)
+    def _by_bin(self, expressions: Sequence[Expression]) -> Expression:
+        return by_halves(ColumnReference(self.name), [Literal(edge) for edge in self.edges], expressions)
 
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
-        """The number of a row's bin; the column `bins` holds the bin's place."""
-        edges = [Literal(place) for place in range(1, self.size)]
-        return by_halves(bins, edges, [Literal(Fraction(each)) for each in effects])
+        """The number of a row's bin; the column `bins` holds the bin's index."""
+        edges = [Literal(index) for index in range(1, self.size)]
+        return by_halves(bins, edges, [Literal(Fraction(effect)) for effect in effects])
 
-    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def indexes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The bins of public values; values beyond the bounds are in the outermost."""
-        cuts = np.array([float(each) for each in self.edges])
+        cuts = np.array([float(edge) for edge in self.edges])
         return np.searchsorted(cuts, self.number.numbers(values), side="right").astype(np.int64)
 
     def merged(self, counts: Reals, least: float) -> BinnedNumber:
         """Merge neighbouring bins until each has `least` rows by released counts."""
-        kept, rows = [], 0.0
-        for place, count in enumerate(counts.tolist()):
+        edges, rows = [], 0.0
+        for index, count in enumerate(counts.tolist()):
             rows += count
-            if rows >= least and place < len(self.edges):
-                kept.append(self.edges[place])
+            if rows >= least and index < len(self.edges):
+                edges.append(self.edges[index])
                 rows = 0.0
-        if rows < least and kept:
-            kept.pop()
-        return BinnedNumber(self.number, tuple(kept))
+        if rows < least and edges:
+            edges.pop()
+        return BinnedNumber(self.number, tuple(edges))
 
     def ends(self) -> list[tuple[float, float]]:
         """Where each bin begins and ends."""
-        cuts = [float(each) for each in (self.number.low, *self.edges, self.number.high)]
+        cuts = [float(edge) for edge in (self.number.low, *self.edges, self.number.high)]
         return list(itertools.pairwise(cuts))
 
     def labels(self) -> list[str]:
@@ -151,7 +151,7 @@ class BinnedNumber:
 
     def to_json(self) -> Any:
         """The bins as JSON lists and texts."""
-        return ["bins", self.number.to_json(), [str(each) for each in self.edges]]
+        return ["bins", self.number.to_json(), [str(edge) for edge in self.edges]]
 
 
 @final
@@ -178,17 +178,17 @@ class BinnedCategory:
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
         """The number of a row's category, which the column `bins` holds; frequent categories are tested first."""
         branches: list[Expression] = []
-        for place in np.argsort(-counts, kind="stable").tolist():
-            branches += [matches(bins, self.category.values[place]), Literal(Fraction(effects[place]))]
+        for index in np.argsort(-counts, kind="stable").tolist():
+            branches += [matches(bins, self.category.values[index]), Literal(Fraction(effects[index]))]
         return Call("case", (*branches, Literal(Fraction(0))))
 
-    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The places of public values among the categories; -1 where one is missing. Others are refused."""
-        return self.category.places(values)
+    def indexes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The indexes of public values among the categories; -1 where one is missing. Others are refused."""
+        return self.category.indexes(values)
 
     def labels(self) -> list[str]:
         """The name of each category."""
-        return ["–" if each is None else str(each) for each in self.category.values]
+        return ["–" if category is None else str(category) for category in self.category.values]
 
     def to_json(self) -> Any:
         """The categories as JSON lists and texts."""
@@ -198,23 +198,25 @@ class BinnedCategory:
 Binned: TypeAlias = "BinnedNumber | BinnedCategory"
 
 
-def binned(feature: Feature, bins: object, usual: int) -> Binned:
+def binned(feature: Feature, bins: object, default_bins: int) -> Binned:
     """Put a feature in bins: a number of equal bins, or stated edges, by name or for all features."""
     if isinstance(feature, Category):
         return BinnedCategory(feature)
-    said = bins.get(feature.name, usual) if isinstance(bins, Mapping) else (usual if bins is None else bins)
-    if isinstance(said, list | tuple):
-        edges = tuple(rational("bins", each) for each in said)
-        inside = all(feature.low < each < feature.high for each in edges)
+    stated = (
+        bins.get(feature.name, default_bins) if isinstance(bins, Mapping) else (default_bins if bins is None else bins)
+    )
+    if isinstance(stated, list | tuple):
+        edges = tuple(rational("bins", edge) for edge in stated)
+        inside = all(feature.low < edge < feature.high for edge in edges)
         if not inside or list(edges) != sorted(set(edges)) or len(edges) >= MOST_BINS:
-            raise InvalidParameter("bins", said, f"are not increasing edges within the bounds of {feature.name}")
+            raise InvalidParameter("bins", stated, f"are not increasing edges within the bounds of {feature.name}")
         return BinnedNumber(feature, edges)
-    count = whole("bins", said)  # type: ignore[arg-type]  # (checked there)
+    count = whole("bins", stated)  # type: ignore[arg-type]  # (checked there)
     if not 1 <= count <= MOST_BINS:
-        raise InvalidParameter("bins", said, f"is not a number of bins up to {MOST_BINS}", hint="bins=32")
+        raise InvalidParameter("bins", stated, f"is not a number of bins up to {MOST_BINS}", hint="bins=32")
     width = (feature.high - feature.low) / count
-    cuts = (feature.low + place * width for place in range(1, count))
-    return BinnedNumber(feature, tuple(Fraction(float(each)) for each in cuts))
+    cuts = (feature.low + index * width for index in range(1, count))
+    return BinnedNumber(feature, tuple(Fraction(float(cut)) for cut in cuts))
 
 
 def is_stated(feature: Feature, bins: object) -> bool:
@@ -227,12 +229,12 @@ def is_stated(feature: Feature, bins: object) -> bool:
 def binned_from_json(content: Any) -> Binned:
     """Read the bins that `to_json` wrote."""
     if content[0] == "category":
-        found = feature_from_json(content)
-        assert isinstance(found, Category)  # noqa: S101 (so it was written)
-        return BinnedCategory(found)
+        category = feature_from_json(content)
+        assert isinstance(category, Category)  # noqa: S101 (so it was written)
+        return BinnedCategory(category)
     number = feature_from_json(content[1])
     assert isinstance(number, ScaledNumber)  # noqa: S101 (so it was written)
-    return BinnedNumber(number, tuple(Fraction(each) for each in content[2]))
+    return BinnedNumber(number, tuple(Fraction(edge) for edge in content[2]))
 
 
 @final
@@ -244,10 +246,10 @@ class Shape:
     effects: Reals
     deviations: Reals
 
-    def of(self, values: npt.NDArray[Any]) -> Reals:
+    def contributions(self, values: npt.NDArray[Any]) -> Reals:
         """What public values add; a missing category adds nothing."""
-        places = self.bins.places(values)
-        return np.where(places < 0, 0.0, self.effects[np.maximum(places, 0)])
+        indexes = self.bins.indexes(values)
+        return np.where(indexes < 0, 0.0, self.effects[np.maximum(indexes, 0)])
 
 
 @final
@@ -262,13 +264,15 @@ class AdditiveModel(Model):
     @property
     def features(self) -> tuple[Binned, ...]:
         """The features in their bins."""
-        return tuple(each.bins for each in self.shapes)
+        return tuple(shape.bins for shape in self.shapes)
 
     def totals(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
         """The sum of shapes, for each public row."""
         length = len(next(iter(columns.values())))
         return np.asarray(
-            sum((each.of(columns[each.bins.name]) for each in self.shapes), np.full(length, self.constant))
+            sum(
+                (shape.contributions(columns[shape.bins.name]) for shape in self.shapes), np.full(length, self.constant)
+            )
         )
 
     def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
@@ -288,7 +292,7 @@ class AdditiveModel(Model):
         return 1.0 if isinstance(self.target, Category) else float(self.target.high - self.target.low) / 2
 
     def to_dict(self) -> dict[str, Any]:
-        shapes = [[each.bins.to_json(), each.effects.tolist(), each.deviations.tolist()] for each in self.shapes]
+        shapes = [[shape.bins.to_json(), shape.effects.tolist(), shape.deviations.tolist()] for shape in self.shapes]
         return {"target": self.target.to_json(), "constant": self.constant, "shapes": shapes}
 
     @classmethod
@@ -309,14 +313,14 @@ _BARELY = 1e-6
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Others:
-    """Numbers of bins less their feature's mean, what rows of a bin have more of each other feature, and the rest.
+class _BinMeans:
+    """Numbers of bins less their feature's mean, the excess of each other feature in rows of a bin, and the rest.
 
     That is the mean of all log-odds, the variance of each feature's numbers, and how steep the loss is in each bin.
     """
 
     own: Reals
-    more: Reals
+    cross_effects: Reals
     middle: float
     spreads: Reals
     steep: Reals
@@ -332,12 +336,12 @@ class AdditiveSteps:
     numbers 1 everywhere.
     """
 
-    def __init__(self, pairs: Reals, rows: Sequence[Reals], noise: float, *, of_classes: bool) -> None:
-        self._pairs, self._rows, self._noise, self._of_classes = pairs, rows, noise, of_classes
-        self._ends = np.cumsum([0, *(len(each) for each in rows)])
+    def __init__(self, pairs: Reals, rows: Sequence[Reals], noise: float, *, is_classifier: bool) -> None:
+        self._pairs, self._rows, self._noise, self._is_classifier = pairs, rows, noise, is_classifier
+        self._ends = np.cumsum([0, *(len(counts) for counts in rows)])
         self._parts = [slice(*ends) for ends in pairwise(self._ends.tolist())]
-        self._of_feature = np.repeat(np.eye(len(rows)), np.diff(self._ends), axis=0)
-        self.n = max(float(sum(each.sum() for each in rows)) / len(rows), _FEWEST)
+        self._feature_indicators = np.repeat(np.eye(len(rows)), np.diff(self._ends), axis=0)
+        self.n = max(float(sum(counts.sum() for counts in rows)) / len(rows), _FEWEST)
 
     @property
     def size(self) -> int:
@@ -359,13 +363,13 @@ class AdditiveSteps:
         height = float(np.diag(weights) @ self._counts()) / len(self._rows)
         common = self._common(sums, noise, height, variance)
         left = sums - common * curvature.positive().sum(axis=1)
-        if not self._of_classes:
+        if not self._is_classifier:
             return np.asarray(total + common + inverse @ left)
-        before = self._others(total).steep
+        before = self._bin_means(total).steep
 
-        def direction(place: Reals) -> Reals:
+        def direction(point: Reals) -> Reals:
             """With bins that become steeper on the way, as those do in which a rare class is frequent."""
-            steeper = np.sqrt(np.maximum(self._others(place).steep / before, 1.0))
+            steeper = np.sqrt(np.maximum(self._bin_means(point).steep / before, 1.0))
             return np.asarray(common + (inverse @ (left / steeper)) / steeper)
 
         return followed_along(total, direction)
@@ -380,70 +384,78 @@ class AdditiveSteps:
         inverse, seen = self._inverse(curvature, weights, noise, variance), curvature.positive()
         spread = noise**2 / steps * np.eye(self.size) + variance * seen
         unseen = np.eye(self.size) - inverse @ seen  # by how much bins are drawn to what is common
-        squares = np.maximum(self._of_feature @ self._others(total).spreads, _PRIOR)  # of what is shrunk
+        squares = np.maximum(self._feature_indicators @ self._bin_means(total).spreads, _PRIOR)  # of what is shrunk
         directions = self.size - len(self._parts) + 1
-        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._of_classes else []
+        notes = shrunk(inverse @ seen, gains, directions, "shapes") if self._is_classifier else []
         return np.asarray(inverse @ spread @ inverse + (unseen * squares) @ unseen.T), notes
 
     def _counts(self) -> Reals:
         return np.maximum(np.concatenate(self._rows), 0)
 
-    def _others(self, total: Reals) -> _Others:
+    def _bin_means(self, total: Reals) -> _BinMeans:
         """What rows of each bin have of the numbers of other features.
 
         Pairs tell of it; those of a bin with few rows are believed less.
         """
         means, spreads = np.zeros(len(self._parts)), np.zeros(len(self._parts))
-        for place, (part, rows) in enumerate(zip(self._parts, self._rows, strict=True)):
-            kept = np.maximum(rows, 1.0)
-            means[place] = np.average(total[part], weights=kept)
-            spreads[place] = np.average((total[part] - means[place]) ** 2, weights=kept)
+        for feature_index, (part, rows) in enumerate(zip(self._parts, self._rows, strict=True)):
+            weights = np.maximum(rows, 1.0)
+            means[feature_index] = np.average(total[part], weights=weights)
+            spreads[feature_index] = np.average((total[part] - means[feature_index]) ** 2, weights=weights)
         own, counts = total - np.repeat(means, np.diff(self._ends)), self._counts()
-        more = (self._pairs * own) @ self._of_feature
-        more *= (counts / (counts**2 + self._noise**2 * self.size + 1))[:, None]
-        more[self._of_feature > 0] = 0  # a bin's own number is no other's
-        beside = spreads.sum() - self._of_feature @ spreads
-        middle = own + more.sum(axis=1) + means.sum()
-        return _Others(own, more, float(means.sum()), spreads, steepness_about(middle, beside))
+        cross_effects = (self._pairs * own) @ self._feature_indicators
+        cross_effects *= (counts / (counts**2 + self._noise**2 * self.size + 1))[:, None]
+        cross_effects[self._feature_indicators > 0] = 0  # a bin's own number is no other's
+        other_variance = spreads.sum() - self._feature_indicators @ spreads
+        middle = own + cross_effects.sum(axis=1) + means.sum()
+        return _BinMeans(own, cross_effects, float(means.sum()), spreads, steepness_about(middle, other_variance))
 
     def _weights(self, total: Reals) -> Reals:
         """How steep the loss is for rows in both of two bins, and on the diagonal for rows in one.
 
         Their log-odds have the numbers of these bins, and of other features' numbers a mean and a variance.
         """
-        if not self._of_classes:
+        if not self._is_classifier:
             return np.ones_like(self._pairs)
-        others = self._others(total)
+        bin_means = self._bin_means(total)
         if len(self._parts) == 1:
-            return np.diag(others.steep)
-        found, alone = np.zeros_like(self._pairs), np.zeros((self.size, len(self._parts)))
-        there, told = np.maximum(self._pairs, 0) + _BARELY, others.own + others.more.sum(axis=1)
+            return np.diag(bin_means.steep)
+        weights, alone = np.zeros_like(self._pairs), np.zeros((self.size, len(self._parts)))
+        pair_rows, bin_log_odds = (
+            np.maximum(self._pairs, 0) + _BARELY,
+            bin_means.own + bin_means.cross_effects.sum(axis=1),
+        )
         for left, right in combinations(range(len(self._parts)), 2):
             first, second = self._parts[left], self._parts[right]
-            of_first, of_second = told[first] - others.more[first, right], told[second] - others.more[second, left]
-            beside = others.spreads.sum() - others.spreads[left] - others.spreads[right]
-            block = steepness_about(of_first[:, None] + of_second + others.middle, beside)
-            found[first, second], found[second, first] = block, block.T
-            alone[first, right] = np.average(block, weights=there[first, second], axis=1)
-            alone[second, left] = np.average(block, weights=there[first, second], axis=0)
-        np.fill_diagonal(found, alone.sum(axis=1) / (len(self._parts) - 1))
-        return found
+            first_log_odds, second_log_odds = (
+                bin_log_odds[first] - bin_means.cross_effects[first, right],
+                bin_log_odds[second] - bin_means.cross_effects[second, left],
+            )
+            other_variance = bin_means.spreads.sum() - bin_means.spreads[left] - bin_means.spreads[right]
+            block = steepness_about(first_log_odds[:, None] + second_log_odds + bin_means.middle, other_variance)
+            weights[first, second], weights[second, first] = block, block.T
+            alone[first, right] = np.average(block, weights=pair_rows[first, second], axis=1)
+            alone[second, left] = np.average(block, weights=pair_rows[first, second], axis=0)
+        np.fill_diagonal(weights, alone.sum(axis=1) / (len(self._parts) - 1))
+        return weights
 
     def _curvature(self, weights: Reals) -> Curvature:
         """Of all bins, without what moves those of one feature up and of another down: that changes no row."""
-        return Curvature.of(self._told(self._told(self._pairs * weights).T))
+        return Curvature.from_matrix(
+            self._without_opposing_shifts(self._without_opposing_shifts(self._pairs * weights).T)
+        )
 
-    def _told(self, columns: Reals) -> Reals:
+    def _without_opposing_shifts(self, columns: Reals) -> Reals:
         """Columns without what moves features against each other."""
-        means = (self._of_feature.T @ columns) / np.diff(self._ends)[:, None]
-        return np.asarray(columns - self._of_feature @ means + columns.mean(axis=0))
+        means = (self._feature_indicators.T @ columns) / np.diff(self._ends)[:, None]
+        return np.asarray(columns - self._feature_indicators @ means + columns.mean(axis=0))
 
     def _inverse(self, curvature: Curvature, weights: Reals, noise: float, variance: float) -> Reals:
         """What takes sums to numbers of bins."""
         steep = float(np.average(np.diag(weights), weights=np.maximum(self._counts(), 1.0)))
         floor = steep * self._noise * math.sqrt(self.size)
-        found = curvature.inverse(noise**2 / variance, _PRIOR / variance, floor)
-        return self._told(self._told(found).T)
+        inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, floor)
+        return self._without_opposing_shifts(self._without_opposing_shifts(inverse).T)
 
     def _common(self, sums: Reals, noise: float, height: float, variance: float) -> float:
         """What all bins of all features move by together: a row has one bin of each, so all have the same misfits.
@@ -481,23 +493,29 @@ class AdditiveTask(Task):
                 hint="leave out columns with many categories, or name fewer features",
             )
         parts = {"bins": Fraction(3, 20)} if self._to_merge() else {}
-        rest = 1 - sum(parts.values())
-        parts["pairs"] = rest * Fraction(5, 17)
+        remaining_share = 1 - sum(parts.values())
+        parts["pairs"] = remaining_share * Fraction(5, 17)
         self.gains = GAINS if self.is_classifier else _GAINS
-        of_steps = PARTS if self.is_classifier else [Fraction(1, len(_GAINS))] * len(_GAINS)
-        steps = {f"misfits {place + 1}": rest * Fraction(12, 17) * part for place, part in enumerate(of_steps)}
+        step_shares = PARTS if self.is_classifier else [Fraction(1, len(_GAINS))] * len(_GAINS)
+        steps = {
+            f"misfits {index + 1}": remaining_share * Fraction(12, 17) * part for index, part in enumerate(step_shares)
+        }
         self.shares = {**parts, **steps}
 
     def _to_merge(self) -> list[BinnedNumber]:
-        return [each for each in self.fine if isinstance(each, BinnedNumber) and each.name not in self.stated]
+        return [
+            feature for feature in self.fine if isinstance(feature, BinnedNumber) and feature.name not in self.stated
+        ]
 
     def _most_cells(self) -> int:
-        merged = {each.name for each in self._to_merge()}
-        return sum(min(each.size, MOST_FITTED_BINS + 1) if each.name in merged else each.size for each in self.fine)
+        merged = {feature.name for feature in self._to_merge()}
+        return sum(
+            min(feature.size, MOST_FITTED_BINS + 1) if feature.name in merged else feature.size for feature in self.fine
+        )
 
     def known(self) -> list[VectorSum]:
-        coarse = [self._widest(each) for each in self.fine]
-        zeros = [np.full(each.size, 1 / 3) for each in coarse]
+        coarse = [self._widest(feature) for feature in self.fine]
+        zeros = [np.full(feature.size, 1 / 3) for feature in coarse]
         first = [self.counts()] if self._to_merge() else []
         mosts = MISFITS if self.is_classifier else [Fraction(1)] * len(self.gains)
         return [*first, self.pairs(coarse), *(self.misfits(coarse, zeros, zeros, most) for most in mosts)]
@@ -509,7 +527,7 @@ class AdditiveTask(Task):
         return fine
 
     def names(self) -> dict[str, Any]:
-        bins = [each.to_json() for each in self.fine]
+        bins = [feature.to_json() for feature in self.fine]
         return {"bins": bins, "target": self.target.to_json(), "stated": sorted(self.stated), "gains": self.gains}
 
     def words(self) -> str:
@@ -520,17 +538,17 @@ class AdditiveTask(Task):
     def counts(self) -> VectorSum:
         """The sum that counts rows in fine bins."""
         fine = self._to_merge()
-        return self._of_ones(fine, [(place,) for place in range(len(fine))])
+        return self._row_counts(fine, [(index,) for index in range(len(fine))])
 
     def pairs(self, coarse: Sequence[Binned]) -> VectorSum:
         """The sum that counts rows in bins, and in pairs of bins."""
-        places = range(len(coarse))
-        return self._of_ones(coarse, [*((place,) for place in places), *combinations(places, 2)])
+        indexes = range(len(coarse))
+        return self._row_counts(coarse, [*((index,) for index in indexes), *combinations(indexes, 2)])
 
-    def _of_ones(self, features: Sequence[Binned], cells: list[tuple[int, ...]]) -> VectorSum:
+    def _row_counts(self, features: Sequence[Binned], cells: list[tuple[int, ...]]) -> VectorSum:
         steps = steps_for(math.sqrt(len(cells)), self.ground.rows, factors=1)
-        keys = [each.key() for each in features]
-        components = [Component((0,), each) for each in cells]
+        keys = [feature.key() for feature in features]
+        components = [Component((0,), cell) for cell in cells]
         return vector_sum(self.ground.relation, [one(steps=steps)], components, self.ground.rows, keys=keys)
 
     def misfits(
@@ -542,14 +560,14 @@ class AdditiveTask(Task):
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
-        components = [Component((0,), (place,)) for place in range(len(coarse))]
+        components = [Component((0,), (index,)) for index in range(len(coarse))]
         if not self.is_classifier:
             square = Call("multiply", (Call("multiply", (misfit, misfit)), Literal(1 / most)))
             values.append(value(square, 0, most, steps))
             components.append(Component((1,)))
         keys = [
-            KeyColumn(each.name, ColumnReference(_in_bins(place)), each.key().values)
-            for place, each in enumerate(coarse)
+            KeyColumn(feature.name, ColumnReference(_in_bins(index)), feature.key().values)
+            for index, feature in enumerate(coarse)
         ]
         return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest)
 
@@ -561,17 +579,17 @@ class AdditiveTask(Task):
         Each is derived as a column of its own: expressions that contain one another would be printed many times.
         """
         target = self.target
-        wanted = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
-        bins = [(_in_bins(place), each.key().expression) for place, each in enumerate(coarse)]
-        rows = Derive(self.ground.relation, (*bins, (_WANTED, wanted)))
-        kept = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
-        three = enumerate(zip(coarse, effects, counts, strict=True))
+        target_number = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
+        bins = [(_in_bins(index), feature.key().expression) for index, feature in enumerate(coarse)]
+        rows = Derive(self.ground.relation, (*bins, (_WANTED, target_number)))
+        carried = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
+        numbered = enumerate(zip(coarse, effects, counts, strict=True))
         added_up = [
-            (f"effect {place}", each.effect(ColumnReference(_in_bins(place)), of_bins.tolist(), of_rows))
-            for place, (each, of_bins, of_rows) in three
+            (f"effect {index}", feature.effect(ColumnReference(_in_bins(index)), bin_effects.tolist(), bin_counts))
+            for index, (feature, bin_effects, bin_counts) in numbered
         ]
-        rows = Derive(rows, (*kept, *added_up))
-        rows = Derive(rows, (*kept, (_FITTED, added([ColumnReference(name) for name, _ in added_up]))))
+        rows = Derive(rows, (*carried, *added_up))
+        rows = Derive(rows, (*carried, (_FITTED, added([ColumnReference(name) for name, _ in added_up]))))
         return rows, ColumnReference(_FITTED)
 
     @property
@@ -583,21 +601,21 @@ class AdditiveTask(Task):
 
     def learn(self, passes: Passes) -> AdditiveModel:
         coarse = self._merged(passes) if self._to_merge() else list(self.fine)
-        made = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
-        pairs, rows = _pairs(made, coarse)
-        fit = AdditiveSteps(pairs, rows, made.deviation(), of_classes=self.is_classifier)
+        pair_counts = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
+        pairs, rows = _pairs(pair_counts, coarse)
+        fit = AdditiveSteps(pairs, rows, pair_counts.deviation(), is_classifier=self.is_classifier)
         total, most, variance, noise = np.zeros(fit.size), MISFITS[0] if self.is_classifier else Fraction(1), 1.0, 1.0
-        for place, gain in enumerate(self.gains):
-            name = f"misfits {place + 1}"
-            asked = self.misfits(coarse, _split(total, coarse), rows, most)
-            made = passes.add_up(name, asked, self.shares[name])
-            sums = np.concatenate([made.cells(each) for each in range(len(coarse))])
-            noise = made.deviation()
+        for step, gain in enumerate(self.gains):
+            name = f"misfits {step + 1}"
+            vector_sum = self.misfits(coarse, _split(total, coarse), rows, most)
+            misfit_sums = passes.add_up(name, vector_sum, self.shares[name])
+            sums = np.concatenate([misfit_sums.cells(index) for index in range(len(coarse))])
+            noise = misfit_sums.deviation()
             if not self.is_classifier:
-                mean = float(made.cells(len(coarse))[0]) * float(most) / fit.n
+                mean = float(misfit_sums.cells(len(coarse))[0]) * float(most) / fit.n
                 variance = min(max(mean, 2 * noise * float(most) / fit.n, 1e-4), 1.0)
                 most = _as_small(variance, most)
-            elif place == 0:  # at even odds: what the rate of all rows leaves is learned from
+            elif step == 0:  # at even odds: what the rate of all rows leaves is learned from
                 most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
             total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
         doubts, notes = fit.covariance(total, noise, variance, self.gains)
@@ -609,53 +627,53 @@ class AdditiveTask(Task):
     def _merged(self, passes: Passes) -> list[Binned]:
         """The features, with fine bins of numbers merged by released counts."""
         fine = self._to_merge()
-        made = passes.add_up("bins", self.counts(), self.shares["bins"])
-        counts = {each.name: made.cells(place) for place, each in enumerate(fine)}
-        n = max(float(np.mean([each.sum() for each in counts.values()])), _FEWEST)
-        least = max(n / MOST_FITTED_BINS, 3 * made.deviation())
-        found: list[Binned] = []
-        for each in self.fine:
-            merge = isinstance(each, BinnedNumber) and each.name in counts
-            found.append(each.merged(counts[each.name], least) if merge else each)  # type: ignore[union-attr]  # (a number)
-        return found
+        bin_counts = passes.add_up("bins", self.counts(), self.shares["bins"])
+        counts = {feature.name: bin_counts.cells(index) for index, feature in enumerate(fine)}
+        n = max(float(np.mean([feature_counts.sum() for feature_counts in counts.values()])), _FEWEST)
+        least = max(n / MOST_FITTED_BINS, 3 * bin_counts.deviation())
+        coarse: list[Binned] = []
+        for feature in self.fine:
+            merge = isinstance(feature, BinnedNumber) and feature.name in counts
+            coarse.append(feature.merged(counts[feature.name], least) if merge else feature)  # type: ignore[union-attr]  # (a number)
+        return coarse
 
     def _model(
         self, coarse: Sequence[Binned], effects: list[Reals], deviations: list[Reals], rows: list[Reals]
     ) -> AdditiveModel:
         """The model: shapes whose mean over rows is zero, and a constant."""
         constant, shapes = 0.0, []
-        for each, of_bins, doubt, counts in zip(coarse, effects, deviations, rows, strict=True):
-            mean = float(np.average(of_bins, weights=np.maximum(counts, 1.0)))
+        for feature, bin_effects, doubt, counts in zip(coarse, effects, deviations, rows, strict=True):
+            mean = float(np.average(bin_effects, weights=np.maximum(counts, 1.0)))
             constant += mean
-            shapes.append(Shape(each, of_bins - mean, doubt))
+            shapes.append(Shape(feature, bin_effects - mean, doubt))
         return AdditiveModel(self.target, constant, tuple(shapes))
 
 
-def _pairs(made: Released, coarse: Sequence[Binned]) -> tuple[Reals, list[Reals]]:
+def _pairs(released: Released, coarse: Sequence[Binned]) -> tuple[Reals, list[Reals]]:
     """The matrix of rows in both of two bins, and the rows in each bin."""
-    rows = [made.cells(place) for place in range(len(coarse))]
-    offsets = np.cumsum([0, *(each.size for each in coarse)])
-    found = np.diag(np.concatenate(rows))
-    for place, (one_, other) in enumerate(combinations(range(len(coarse)), 2), len(coarse)):
-        block = made.cells(place).reshape(coarse[one_].size, coarse[other].size)
-        found[offsets[one_] : offsets[one_ + 1], offsets[other] : offsets[other + 1]] = block
-        found[offsets[other] : offsets[other + 1], offsets[one_] : offsets[one_ + 1]] = block.T
-    return found, rows
+    rows = [released.cells(index) for index in range(len(coarse))]
+    offsets = np.cumsum([0, *(feature.size for feature in coarse)])
+    pairs = np.diag(np.concatenate(rows))
+    for index, (one_, other) in enumerate(combinations(range(len(coarse)), 2), len(coarse)):
+        block = released.cells(index).reshape(coarse[one_].size, coarse[other].size)
+        pairs[offsets[one_] : offsets[one_ + 1], offsets[other] : offsets[other + 1]] = block
+        pairs[offsets[other] : offsets[other + 1], offsets[one_] : offsets[one_ + 1]] = block.T
+    return pairs, rows
 
 
 def _centring(rows: Sequence[Reals]) -> Reals:
     """The matrix that subtracts from the numbers of each feature's bins their mean over rows."""
-    sizes = [len(each) for each in rows]
-    found = np.eye(sum(sizes))
+    sizes = [len(feature_counts) for feature_counts in rows]
+    matrix = np.eye(sum(sizes))
     for start, counts in zip(np.cumsum([0, *sizes]), rows, strict=False):
         weights = np.maximum(counts, 1.0)
-        found[start : start + len(counts), start : start + len(counts)] -= weights / weights.sum()
-    return found
+        matrix[start : start + len(counts), start : start + len(counts)] -= weights / weights.sum()
+    return matrix
 
 
 def _split(numbers: Reals, coarse: Sequence[Binned]) -> list[Reals]:
     """Split the numbers of all bins by feature."""
-    return np.split(numbers, np.cumsum([each.size for each in coarse])[:-1])
+    return np.split(numbers, np.cumsum([feature.size for feature in coarse])[:-1])
 
 
 def _as_small(variance: float, most: Fraction) -> Fraction:
@@ -664,9 +682,9 @@ def _as_small(variance: float, most: Fraction) -> Fraction:
     return max(min(eighth, most), _LEAST_MISFIT)
 
 
-def _in_bins(place: int) -> str:
+def _in_bins(feature_index: int) -> str:
     """The name of the column that holds a feature's bins."""
-    return f"bin {place}"
+    return f"bin {feature_index}"
 
 
 _USUAL_BINS = 32  # fine ones, where no public number of rows is known
@@ -675,7 +693,7 @@ _USUAL_BINS = 32  # fine ones, where no public number of rows is known
 class _Additive(Learner):
     """The base of additive classifiers and regressors."""
 
-    made: ClassVar[type[Model]] = AdditiveModel
+    model_class: ClassVar[type[Model]] = AdditiveModel
 
     def __init__(
         self,
@@ -698,24 +716,26 @@ class _Additive(Learner):
         self.domains, self.budget = domains, budget
 
     def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
-        usual = _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
-        fine = tuple(binned(each, self.bins, usual) for each in features)
-        stated = frozenset(each.name for each in features if is_stated(each, self.bins))
+        default_bins = (
+            _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+        )
+        fine = tuple(binned(feature, self.bins, default_bins) for feature in features)
+        stated = frozenset(feature.name for feature in features if is_stated(feature, self.bins))
         return AdditiveTask(ground, fine, target, stated)
 
     def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
         """For each feature, the name of each bin, what it adds, and one deviation of that."""
         model: AdditiveModel = self._require_fitted()
         return {
-            each.bins.name: list(
+            shape.bins.name: list(
                 zip(
-                    each.bins.labels(),
-                    (each.effects * model.unit).tolist(),
-                    (each.deviations * model.unit).tolist(),
+                    shape.bins.labels(),
+                    (shape.effects * model.unit).tolist(),
+                    (shape.deviations * model.unit).tolist(),
                     strict=True,
                 )
             )
-            for each in model.shapes
+            for shape in model.shapes
         }
 
     @told_by_name(elsewhere=TO_SAVE)
@@ -729,19 +749,19 @@ class _Additive(Learner):
     def _drawn(self) -> list[tuple[str, list[tuple[Any, float, float]]]]:
         """For each feature, its bins as ends or as names, what each adds, and two deviations of that."""
         model: AdditiveModel = self._require_fitted()
-        found = []
-        for each in model.shapes:
-            bins = each.bins
+        drawn_shapes = []
+        for shape in model.shapes:
+            bins = shape.bins
             ends: list[Any] = list(bins.ends()) if hasattr(bins, "ends") else bins.labels()
-            effects, doubts = (each.effects * model.unit).tolist(), (2 * each.deviations * model.unit).tolist()
-            found.append((bins.name, list(zip(ends, effects, doubts, strict=True))))
-        return found
+            effects, doubts = (shape.effects * model.unit).tolist(), (2 * shape.deviations * model.unit).tolist()
+            drawn_shapes.append((bins.name, list(zip(ends, effects, doubts, strict=True))))
+        return drawn_shapes
 
     def _axis(self) -> tuple[str, str]:
         raise NotImplementedError
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        bins = ", ".join(f"{each.bins.name} {each.bins.size}" for each in self.model_.shapes)
+        bins = ", ".join(f"{shape.bins.name} {shape.bins.size}" for shape in self.model_.shapes)
         return (("bins", bins),)
 
 
@@ -783,18 +803,18 @@ class AdditiveRegressor(_Additive, Regressor):
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
-        wanted = feature_of(data.schema, target, "target")
-        if not isinstance(wanted, ScaledNumber):
+        target_feature = feature_of(data.schema, target, "target")
+        if not isinstance(target_feature, ScaledNumber):
             raise InvalidParameter(
                 "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
             )
-        ground = self._ground(data, complete(data.schema, [target, *(each.name for each in features)]))
-        return self._additive(ground, features, wanted)
+        ground = self._ground(data, complete(data.schema, [target, *(feature.name for feature in features)]))
+        return self._additive(ground, features, target_feature)
 
     def predict(self, rows: Any) -> Reals:
         """The expected number of each public row, within the declared bounds."""
         model: AdditiveModel = self._require_fitted()
-        return model.numbers(self._public(rows, [each.name for each in model.features]))
+        return model.numbers(self._public(rows, [feature.name for feature in model.features]))
 
     def _axis(self) -> tuple[str, str]:
         return self.model_.target.name, f"What each feature adds to {self.model_.target.name}"

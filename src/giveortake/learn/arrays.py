@@ -23,16 +23,16 @@ _EVERY = "*"
 
 
 @final
-class Held:
+class ArraySession:
     """A session over arrays for one fit; meanwhile the learner's parameters name the columns of the session."""
 
     def __init__(self, learner: Learner, rows: Any, target: Any) -> None:
         self.learner = learner
         self._rows, self._target = rows, target if learner.kind in {"classifier", "regressor"} else None
         self._session: Session | None = None
-        self._said = learner.get_params()
+        self._parameters = learner.get_params()
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> ArraySession:
         learner = self.learner
         if learner.domains is None or learner.budget is None:
             raise InvalidParameter(
@@ -61,7 +61,7 @@ class Held:
         return LearningData.of(self._session)
 
     def __exit__(self, *_: object) -> None:
-        self.learner.set_params(**self._said)
+        self.learner.set_params(**self._parameters)
         if self._session is not None:
             self._session.close()
 
@@ -104,8 +104,8 @@ def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], 
         values = None
     else:
         table, values = validate_data(learner, rows, target, dtype=np.float64, y_numeric=_is_regressor(learner))
-    names = [str(each) for each in named] if named is not None else [f"x{place}" for place in range(table.shape[1])]
-    columns: dict[str, Any] = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
+    names = [str(column) for column in named] if named is not None else [f"x{index}" for index in range(table.shape[1])]
+    columns: dict[str, Any] = {name: np.ascontiguousarray(table[:, index]) for index, name in enumerate(names)}
     if values is not None:
         columns[learner.target or "y"] = _classes(learner, np.asarray(values)) if _is_classifier(learner) else values
     return columns, names
@@ -121,20 +121,20 @@ def _classes(learner: Learner, values: Any) -> Any:
 
     check_classification_targets(values)
     declared = learner.domains.get(learner.target or "y") if isinstance(learner.domains, Mapping) else None
-    found = type_of_target(values)
-    if found != "binary" and isinstance(declared, list | tuple) and len(declared) == 2:
+    target_type = type_of_target(values)
+    if target_type != "binary" and isinstance(declared, list | tuple) and len(declared) == 2:
         raise InvalidParameter(
             "y",
             HIDDEN,
             "holds others than the two classes that are declared. Only binary classification is supported. "
-            f"The type of the target is {found}.",
+            f"The type of the target is {target_type}.",
         )
     if values.dtype.kind in "OUS":
         return values.astype(str).astype(object)
     return values.astype(np.int64) if values.dtype.kind == "f" else values
 
 
-def checked_again(learner: Learner, rows: Any) -> Any:
+def checked_as_fitted(learner: Learner, rows: Any) -> Any:
     """Rows for a model that was fitted to arrays, as scikit-learn checks them."""
     from sklearn.utils.validation import validate_data  # noqa: PLC0415 (it was there when the model was fitted)
 
@@ -151,14 +151,16 @@ def not_fitted(message: str, hint: str) -> Exception:
     return both(message, hint=hint)  # type: ignore[call-arg]  # (NotFitted takes a hint)
 
 
-def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
+def _domains(declared: Any, names: list[str], target: str | None) -> dict[str, Any]:
     """The declared domains by column; "*" means every feature that has none of its own."""
-    if not isinstance(said, Mapping):
-        raise InvalidParameter("domains", said, "is not a mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
-    found = {name: each for name, each in said.items() if name != _EVERY and (name in names or name == target)}
-    if _EVERY in said:
-        found |= {name: said[_EVERY] for name in names if name not in found}
-    return found
+    if not isinstance(declared, Mapping):
+        raise InvalidParameter("domains", declared, "is not a mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
+    domains = {
+        name: domain for name, domain in declared.items() if name != _EVERY and (name in names or name == target)
+    }
+    if _EVERY in declared:
+        domains |= {name: declared[_EVERY] for name in names if name not in domains}
+    return domains
 
 
 def _is_regressor(learner: Learner) -> bool:

@@ -25,7 +25,7 @@ from giveortake.arguments import told_by_name
 from giveortake.compile.spend import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import shown, whole
-from giveortake.learn.arrays import Held, not_fitted
+from giveortake.learn.arrays import ArraySession, not_fitted
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -112,7 +112,7 @@ class Provenance:
             "guarantee": promise_to_json(self.guarantee),
             "spend": self.spend,
             "rows": self.rows,
-            "passes": [[each.name, each.share, each.mu] for each in self.passes],
+            "passes": [[fit_pass.name, fit_pass.share, fit_pass.mu] for fit_pass in self.passes],
             "release_id": self.release_id,
             "notes": list(self.notes),
         }
@@ -126,13 +126,13 @@ class Provenance:
             promise_from_json(content["guarantee"]),
             content["spend"],
             content["rows"],
-            tuple(Pass(*each) for each in content["passes"]),
+            tuple(Pass(*fields) for fields in content["passes"]),
             content["release_id"],
             tuple(content["notes"]),
         )
 
 
-def written(learner: str, parameters: dict[str, Any], model: dict[str, Any], provenance: Provenance) -> str:
+def learner_to_json(learner: str, parameters: dict[str, Any], model: dict[str, Any], provenance: Provenance) -> str:
     """A fitted learner as JSON."""
     content = {
         "format": FORMAT,
@@ -145,14 +145,16 @@ def written(learner: str, parameters: dict[str, Any], model: dict[str, Any], pro
 
 
 def read(text: str, learner: str) -> dict[str, Any]:
-    """Read what `written` wrote of this kind of learner."""
+    """Read what `learner_to_json` wrote of this kind of learner."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError):
         raise InvalidParameter("text", str(text)[:40], "is not JSON") from None
     if not isinstance(content, dict) or content.get("learner") != learner:
-        found = content.get("learner") if isinstance(content, dict) else None
-        raise InvalidParameter("text", found, f"is not a {learner}", hint="read it with the class that wrote it")
+        stored_learner = content.get("learner") if isinstance(content, dict) else None
+        raise InvalidParameter(
+            "text", stored_learner, f"is not a {learner}", hint="read it with the class that wrote it"
+        )
     if content.get("format") != FORMAT:
         raise InvalidParameter("text", content.get("format"), "is of another format", hint="upgrade giveortake")
     return content
@@ -176,9 +178,9 @@ class _Page:
         """The page as Markdown."""
         head, rows = self.table()
         lines: list[Sequence[str]] = [head, ["---"] * len(head), *([escaped(cell) for cell in row] for row in rows)]
-        facts = [f"- **{name}**: {escaped(said)}" for name, said in self.facts()]
+        facts = [f"- **{name}**: {escaped(text)}" for name, text in self.facts()]
         return "\n".join(
-            [f"# {escaped(self.title)}", "", *facts, "", *(f"| {' | '.join(each)} |" for each in lines), ""]
+            [f"# {escaped(self.title)}", "", *facts, "", *(f"| {' | '.join(line)} |" for line in lines), ""]
         )
 
     def to_html(self) -> str:
@@ -190,10 +192,10 @@ class _Page:
 
     def __repr__(self) -> str:
         head, rows = self.table()
-        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        facts = [f"{name}: {said}" for name, said in self.facts()]
-        return "\n".join([self.title, *(f"  {each.rstrip()}" for each in [*facts, *lines])])
+        facts = [f"{name}: {text}" for name, text in self.facts()]
+        return "\n".join([self.title, *(f"  {line.rstrip()}" for line in [*facts, *lines])])
 
 
 @final
@@ -211,20 +213,20 @@ class Card(_Page):
 
     def facts(self) -> list[tuple[str, str]]:
         """Labels and their texts."""
-        made = self.provenance
+        provenance = self.provenance
         return [
-            ("promise", str(made.guarantee)),
-            ("stated as", made.spend),
-            ("unit", counted(made.guarantee, made.rows)),
+            ("promise", str(provenance.guarantee)),
+            ("stated as", provenance.spend),
+            ("unit", counted(provenance.guarantee, provenance.rows)),
             *self.described,
-            ("release", made.release_id),
-            *(("note", note) for note in made.notes),
+            ("release", provenance.release_id),
+            *(("note", note) for note in provenance.notes),
         ]
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The passes over the rows."""
         rows: list[tuple[str, ...]] = [
-            (each.name, _percent(each.share), f"{each.mu:.4g}") for each in self.provenance.passes
+            (fit_pass.name, _percent(fit_pass.share), f"{fit_pass.mu:.4g}") for fit_pass in self.provenance.passes
         ]
         return ("pass over the rows", "part of μ²", "μ"), rows
 
@@ -258,24 +260,24 @@ class FitQuote(_Page):
 
     def facts(self) -> list[tuple[str, str]]:
         """Labels and their texts."""
-        found = [
+        facts = [
             ("one charge", f"{self.spend}, as one Gaussian release"),
             ("promise", str(self.guarantee)),
             ("unit", counted(self.guarantee, self.rows)),
         ]
         if self.noise_to_signal is not None:
             part = f"{self.noise_to_signal:.2g} at n = {self.n:,}"
-            found.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
+            facts.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
             if self.noise_to_signal >= 1:
-                found.append(("worthless", "the noise in a sum is no smaller than all rows together"))
-                found.append(("hint", MORE_SIGNAL))
+                facts.append(("worthless", "the noise in a sum is no smaller than all rows together"))
+                facts.append(("hint", MORE_SIGNAL))
         if not self.admitted:
-            found.append(("budget", "does not admit it now"))
+            facts.append(("budget", "does not admit it now"))
         if self.paid:
-            found.append(("budget", ASKED_BEFORE))
+            facts.append(("budget", ASKED_BEFORE))
         if self.approval:
-            found.append(("budget", WAITS))
-        return found
+            facts.append(("budget", WAITS))
+        return facts
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The passes over the rows."""
@@ -311,9 +313,13 @@ class Ground:
     rows: int
 
     @classmethod
-    def of(cls, data: LearningData, said: dict[str, Any], clip: object, condition: Expression | None) -> Ground:
+    def from_parameters(
+        cls, data: LearningData, parameters: dict[str, Any], clip: object, condition: Expression | None
+    ) -> Ground:
         """Check what was stated; `condition` leaves out rows that cannot be learned from."""
-        spend = spend_of(said.get("epsilon"), said.get("delta"), said.get("rho"), said.get("mu"), None)
+        spend = spend_of(
+            parameters.get("epsilon"), parameters.get("delta"), parameters.get("rho"), parameters.get("mu"), None
+        )
         if spend is None:
             raise InvalidParameter(
                 "epsilon",
@@ -383,16 +389,16 @@ class Task(ABC):
     def request(self) -> RunRequest:
         """The request by which this fit is charged."""
         known = list(dict.fromkeys(self.known()))
-        for each in known:
-            self.ground.data.require(each)
-        said = {"learner": self.stored_name, "rows": self.ground.rows, **self.names()}
-        said |= {
+        for vector_sum in known:
+            self.ground.data.require(vector_sum)
+        fields = {"learner": self.stored_name, "rows": self.ground.rows, **self.names()}
+        fields |= {
             "filter": self.ground.relation.to_json(),
-            "shares": {name: str(each) for name, each in self.shares.items()},
-            "lattice": [lattice_of(each) for each in known],
+            "shares": {name: str(share) for name, share in self.shares.items()},
+            "lattice": [lattice_of(vector_sum) for vector_sum in known],
             "grain": GRAIN,
         }
-        return self.ground.data.request([], self.ground.spend, said, f"{self.words()} of {self.ground.data.name}")
+        return self.ground.data.request([], self.ground.spend, fields, f"{self.words()} of {self.ground.data.name}")
 
     @abstractmethod
     def words(self) -> str:
@@ -400,7 +406,7 @@ class Task(ABC):
 
 
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
-_KEPT = (
+_STORED_PARAMETERS = (
     "target",
     "features",
     "clip",
@@ -420,8 +426,8 @@ class Learner(ABC):
     is in `model_`; it depends on rows through released sums alone.
     """
 
-    made: ClassVar[type[Model]]  # the class of its model
-    written: ClassVar[str | None] = None  # how to construct it, if it takes no argument by place
+    model_class: ClassVar[type[Model]]  # the class of its model
+    constructor_example: ClassVar[str | None] = None  # how to construct it, if it takes no positional argument
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
     stored_name: ClassVar[str]  # in JSON
@@ -433,7 +439,7 @@ class Learner(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "__init__" in cls.__dict__:  # a spend without its name gets the usual hint
-            cls.__init__ = told_by_name(beyond=cls.written)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
+            cls.__init__ = told_by_name(beyond=cls.constructor_example)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
     def _task(self, data: LearningData) -> Task:
@@ -441,8 +447,8 @@ class Learner(ABC):
 
     def _ground(self, data: LearningData, condition: Expression | None) -> Ground:
         """The rows that fulfil a condition, with the spend and the clip that the parameters state."""
-        said = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
-        return Ground.of(data, said, getattr(self, "clip", None), condition)
+        parameters = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
+        return Ground.from_parameters(data, parameters, getattr(self, "clip", None), condition)
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -456,16 +462,18 @@ class Learner(ABC):
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; a fitted model stays until the next `fit`."""
-        for name, each in parameters.items():
+        for name, value in parameters.items():
             if name not in self._names():
-                raise InvalidParameter(name, each, "is not a parameter", hint=f"parameters: {', '.join(self._names())}")
-            setattr(self, name, each)
+                raise InvalidParameter(
+                    name, value, "is not a parameter", hint=f"parameters: {', '.join(self._names())}"
+                )
+            setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
-        said = [f"{name}={getattr(self, name)!r}" for name in self._names() if _differs(self, name, defaults)]
-        return f"{type(self).__name__}({', '.join(said)})"
+        arguments = [f"{name}={getattr(self, name)!r}" for name in self._names() if _differs(self, name, defaults)]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     # -- fitting ------------------------------------------------------------------------------------------------
 
@@ -479,7 +487,7 @@ class Learner(ABC):
     def _quoted(self, task: Task, request: RunRequest, n: int | None) -> FitQuote:
         known = list(zip(task.shares.items(), task.known(), strict=False))
         noises: list[tuple[str, Fraction, float | None]]
-        noises = [(name, share, noise_of(asked, request, share)) for (name, share), asked in known]
+        noises = [(name, share, noise_of(vector_sum, request, share)) for (name, share), vector_sum in known]
         noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
         outlook = request.outlook()
         return FitQuote(
@@ -518,8 +526,8 @@ class Learner(ABC):
             if y is not None:
                 raise InvalidParameter("y", type(y).__name__, "has no place here", hint='target="…" names the column')
             return self._fit(LearningData.of(source), key)
-        with Held(self, source, y) as held:
-            return self._fit(held.data, key)
+        with ArraySession(self, source, y) as array_session:
+            return self._fit(array_session.data, key)
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
@@ -538,7 +546,9 @@ class Learner(ABC):
             request.promise,
             str(task.ground.spend),
             task.ground.rows,
-            tuple(Pass(each.name, str(task.shares[each.name]), float(each.mu)) for each in drawn.released),
+            tuple(
+                Pass(released.name, str(task.shares[released.name]), float(released.mu)) for released in drawn.released
+            ),
             drawn.release_id,
             (
                 *drawn.remarks(),
@@ -553,7 +563,7 @@ class Learner(ABC):
 
         self.model_ = model
         if not hasattr(self, "n_features_in_"):
-            self.feature_names_in_ = np.array([each.name for each in model.features], dtype=object)
+            self.feature_names_in_ = np.array([feature.name for feature in model.features], dtype=object)
 
     @property
     def is_fitted(self) -> bool:
@@ -579,30 +589,30 @@ class Learner(ABC):
     def to_json(self) -> str:
         """The fitted model as JSON; `from_json` reads it."""
         self._require_fitted()
-        kept = {name: getattr(self, name) for name in _KEPT if name in self._names()}
-        kept = {name: _as_json(each) for name, each in kept.items()}
-        return written(self.stored_name, kept, self.model_.to_dict(), self.provenance_)
+        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
+        parameters = {name: _as_json(parameter) for name, parameter in parameters.items()}
+        return learner_to_json(self.stored_name, parameters, self.model_.to_dict(), self.provenance_)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the fitted model that `to_json` wrote."""
         content = read(text, cls.stored_name)
-        found = cls(**content["parameters"])
-        found._keep(cls.made.from_dict(content["model"]))
-        found.provenance_ = Provenance.from_dict(content["provenance"])
-        return found
+        learner = cls(**content["parameters"])
+        learner._keep(cls.model_class.from_dict(content["model"]))
+        learner.provenance_ = Provenance.from_dict(content["provenance"])
+        return learner
 
-    def _alike(self, rows: Any) -> Any:
+    def _checked_rows(self, rows: Any) -> Any:
         """Public rows; after a fit to arrays, they are checked to be arrays of the same form."""
         if not hasattr(self, "n_features_in_"):
             return rows
-        from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
+        from giveortake.learn.arrays import checked_as_fitted  # noqa: PLC0415 (scikit-learn, when it was asked for)
 
-        return checked_again(self, rows)
+        return checked_as_fitted(self, rows)
 
     def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Columns of public rows by name."""
-        return public_columns(self._alike(rows), names)
+        return public_columns(self._checked_rows(rows), names)
 
     def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
         """Public rows as the model's columns between -1 and 1."""
@@ -632,9 +642,9 @@ class Regressor(Learner):
         """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""
         import numpy as np  # noqa: PLC0415 (as heavy as the rows)
 
-        wanted = np.asarray(y, dtype=np.float64)
-        missed = float(((wanted - self.predict(rows)) ** 2).sum())
-        spread = float(((wanted - wanted.mean()) ** 2).sum())
+        targets = np.asarray(y, dtype=np.float64)
+        missed = float(((targets - self.predict(rows)) ** 2).sum())
+        spread = float(((targets - targets.mean()) ** 2).sum())
         return 1 - missed / spread if spread else float(missed == 0)
 
 
@@ -672,14 +682,14 @@ class ClassModel(Model):
 
     def described(self) -> dict[str, Any]:
         """Features and classes: the part of `to_dict` that all models have."""
-        return {"features": [each.to_json() for each in self.features], "target": self.target.to_json()}
+        return {"features": [feature.to_json() for feature in self.features], "target": self.target.to_json()}
 
 
 def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], Category]:
     """Read the features and classes that `described` wrote."""
     target = feature_from_json(content["target"])
     assert isinstance(target, Category)  # noqa: S101 (so it was written)
-    return tuple(feature_from_json(each) for each in content["features"]), target
+    return tuple(feature_from_json(feature) for feature in content["features"]), target
 
 
 class Classifier(Learner):
@@ -715,7 +725,7 @@ class Classifier(Learner):
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The declared classes, in their declared order; of truth values False comes first."""
-        return _alike(self._require_fitted().target.values)
+        return _class_array(self._require_fitted().target.values)
 
     def predict_proba(self, rows: Any) -> Reals:
         """The probability of each declared class, for public rows."""
@@ -745,20 +755,20 @@ class Classifier(Learner):
         """The share of public rows whose class is predicted correctly."""
         return float(np.mean(self.predict(rows) == np.asarray(y)))
 
-    def _classes(self, what: str) -> tuple[str, str]:
+    def _classes(self, numbers: str) -> tuple[str, str]:
         """A fact for the card: the two classes, and which of them the model's numbers favour."""
         target = self.model_.target
         first, second = target.values
-        return "classes", f"{first} and {second}; {what} make {target.name} = {second} more likely"
+        return "classes", f"{first} and {second}; {numbers} make {target.name} = {second} more likely"
 
     def _scores(self, rows: Any) -> Reals:
         model: ClassModel = self._require_fitted()
-        return model.scores(self._public(rows, [each.name for each in model.features]))
+        return model.scores(self._public(rows, [feature.name for feature in model.features]))
 
 
-def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:
+def _class_array(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Classes as an array of their own type if they share one, else of objects."""
-    kinds = {type(each) for each in values}
+    kinds = {type(value) for value in values}
     return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)
 
 
@@ -786,10 +796,10 @@ def planned(
             f"has {len(classes.values)} declared classes, and {type(learner).__name__} can separate only {most}",
             hint='gt.learn.NaiveBayes takes more; or derive one class against the rest: gt.col("…") == "…"',
         )
-    said = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
-    names = [each.name for each in features]
-    there_are = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
-    parts = (there_are, is_declared(classes, data.schema))
-    there = [each for each in parts if each is not None]
-    ground = Ground.of(data, said, learner.clip, joined("and", there) if there else None)
+    parameters = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
+    names = [feature.name for feature in features]
+    completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
+    parts = (completeness, is_declared(classes, data.schema))
+    conditions = [part for part in parts if part is not None]
+    ground = Ground.from_parameters(data, parameters, learner.clip, joined("and", conditions) if conditions else None)
     return ground, features, classes

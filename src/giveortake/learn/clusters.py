@@ -65,7 +65,7 @@ class KMeansTask(Task):
     def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
         self.ground, self.features, self.clusters = ground, features, clusters
         self.columns = [column for feature in features for column in feature.design()]
-        steps = {f"clusters {place + 1}": Fraction(9, 10) / STEPS for place in range(STEPS)}
+        steps = {f"clusters {step + 1}": Fraction(9, 10) / STEPS for step in range(STEPS)}
         self.shares = {"standardisation": Fraction(1, 10), **steps}
 
     def known(self) -> list[VectorSum]:
@@ -73,75 +73,75 @@ class KMeansTask(Task):
         return [standardisation_sum(self.ground, self.features)] + [self.members(thirds)] * STEPS
 
     def names(self) -> dict[str, Any]:
-        return {"features": [each.to_json() for each in self.features], "clusters": self.clusters, "steps": STEPS}
+        return {"features": [feature.to_json() for feature in self.features], "clusters": self.clusters, "steps": STEPS}
 
     def words(self) -> str:
-        return f"{self.clusters} clusters by {', '.join(each.name for each in self.features)}"
+        return f"{self.clusters} clusters by {', '.join(feature.name for feature in self.features)}"
 
     def members(self, centres: Reals) -> VectorSum:
         """The number of rows nearest to each centre, and the sums of their columns."""
         longest = math.sqrt(1 + len(self.features))
         steps = steps_for(longest, self.ground.rows, factors=1)
-        values = [one(steps=steps), *(value(each.expression, each.low, steps=steps) for each in self.columns)]
-        components = [Component((place,), (0,)) for place in range(len(values))]
+        values = [one(steps=steps), *(value(column.expression, column.low, steps=steps) for column in self.columns)]
+        components = [Component((index,), (0,)) for index in range(len(values))]
         rows, nearest = self._nearest(centres)
         keys = [KeyColumn("cluster", nearest, tuple(range(self.clusters)))]
         return vector_sum(rows, values, components, self.ground.rows, keys=keys, longest=longest)
 
     def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
-        """Rows with a score x·c − ‖c‖²/2 for each centre c, and the place of the greatest score."""
-        kept = [(each.name, ColumnReference(each.name)) for each in self.features]
+        """Rows with a score x·c − ‖c‖²/2 for each centre c, and the index of the greatest score."""
+        carried = [(feature.name, ColumnReference(feature.name)) for feature in self.features]
         stem = "near"
         while any(name.startswith(stem) for name in self.ground.relation.schema):
             stem += "_"
-        said = [
-            (f"{stem} {place}", weighted(self.features, np.concatenate([[-float(each @ each) / 2], each])))
-            for place, each in enumerate(centres)
+        scores = [
+            (f"{stem} {index}", weighted(self.features, np.concatenate([[-float(centre @ centre) / 2], centre])))
+            for index, centre in enumerate(centres)
         ]
-        rows = Derive(self.ground.relation, (*kept, *said))
-        near = [ColumnReference(name) for name, _ in said]
-        most = near[0] if len(near) == 1 else Call("greatest", tuple(near))
-        rows = Derive(rows, (*kept, *((each.name, each) for each in near), (stem, most)))
+        rows = Derive(self.ground.relation, (*carried, *scores))
+        score_columns = [ColumnReference(name) for name, _ in scores]
+        most = score_columns[0] if len(score_columns) == 1 else Call("greatest", tuple(score_columns))
+        rows = Derive(rows, (*carried, *((score.name, score) for score in score_columns), (stem, most)))
         branches = [
             part
-            for place, each in enumerate(near)
-            for part in (Call("eq", (each, ColumnReference(stem))), Literal(place))
+            for index, score in enumerate(score_columns)
+            for part in (Call("eq", (score, ColumnReference(stem))), Literal(index))
         ]
         return rows, Call("case", (*branches, Literal(0)))
 
     def learn(self, passes: Passes) -> ClusterModel:
         name, share = next(iter(self.shares.items()))
-        usual = standardisation_of(
+        standardisation = standardisation_of(
             passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
         )
-        low = np.array([each.low for each in self.columns], dtype=float)
+        low = np.array([column.low for column in self.columns], dtype=float)
         moved, centres = 0, np.zeros((0, len(self.columns)))
         for moved in range(self.clusters):
-            centres = np.vstack([centres, _start(usual, moved)])
+            centres = np.vstack([centres, _start(standardisation, moved)])
         centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
         for name, share in list(self.shares.items())[1:]:
-            made = passes.add_up(name, self.members(centres), share)
-            counts = made.cells(0)
-            sums = np.array([made.cells(place) for place in range(1, 1 + len(self.columns))]).T
-            seen = counts > _SEEN * made.deviation()
+            member_sums = passes.add_up(name, self.members(centres), share)
+            counts = member_sums.cells(0)
+            sums = np.array([member_sums.cells(index) for index in range(1, 1 + len(self.columns))]).T
+            seen = counts > _SEEN * member_sums.deviation()
             centres = centres.copy()
             centres[seen] = sums[seen] / counts[seen, None]
             largest = centres[int(np.argmax(counts))].copy()
-            for place in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
+            for cluster in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
                 moved += 1  # a centre without rows is moved near the one that has most
-                centres[place] = largest + (_start(usual, moved) - usual.mean) / 2
+                centres[cluster] = largest + (_start(standardisation, moved) - standardisation.mean) / 2
             centres = _short(np.clip(centres, low, 1))
         return ClusterModel(self.features, centres, np.maximum(counts, 0))
 
 
-def _start(usual: Standardisation, place: int) -> Reals:
-    """The place-th of a fixed sequence of points that lie evenly around the mean."""
-    count = len(usual.mean)
+def _start(standardisation: Standardisation, index: int) -> Reals:
+    """The index-th of a fixed sequence of points that lie evenly around the mean."""
+    count = len(standardisation.mean)
     root = 2.0
     for _ in range(40):
         root = (1 + root) ** (1 / (count + 1))
-    even = (0.5 + (place + 1) * root ** -np.arange(1, count + 1)) % 1
-    return np.asarray(usual.mean + _SPREAD * usual.deviation * (2 * even - 1))
+    even = (0.5 + (index + 1) * root ** -np.arange(1, count + 1)) % 1
+    return np.asarray(standardisation.mean + _SPREAD * standardisation.deviation * (2 * even - 1))
 
 
 def _short(numbers: Reals) -> Reals:
@@ -165,21 +165,21 @@ class ClusterModel(Model):
 
     def own_units(self) -> Reals:
         """Centres in the columns' own units."""
-        found, place = self.centres.copy(), 0
+        centres, column_index = self.centres.copy(), 0
         for feature in self.features:
             if isinstance(feature, ScaledNumber):
                 low, high = float(feature.low), float(feature.high)
-                found[:, place] = (found[:, place] + 1) / 2 * (high - low) + low
-            place += len(feature.design())
-        return found
+                centres[:, column_index] = (centres[:, column_index] + 1) / 2 * (high - low) + low
+            column_index += len(feature.design())
+        return centres
 
     def to_dict(self) -> dict[str, Any]:
-        features = [each.to_json() for each in self.features]
+        features = [feature.to_json() for feature in self.features]
         return {"features": features, "centres": self.centres.tolist(), "counts": self.counts.tolist()}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> ClusterModel:
-        features = tuple(feature_from_json(each) for each in content["features"])
+        features = tuple(feature_from_json(feature) for feature in content["features"])
         return cls(features, *(np.asarray(content[name], dtype=np.float64) for name in ("centres", "counts")))
 
 
@@ -198,8 +198,8 @@ class KMeans(Learner):
     """
 
     stored_name: ClassVar[str] = "KMeans"
-    made: ClassVar[type[Model]] = ClusterModel
-    written: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
+    model_class: ClassVar[type[Model]] = ClusterModel
+    constructor_example: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
     kind: ClassVar[str] = "clusterer"
     model_: ClusterModel
 
@@ -232,13 +232,13 @@ class KMeans(Learner):
         return KMeansTask(ground, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
-        """The place of the nearest centre of each public row."""
+        """The index of the nearest centre of each public row."""
         return np.asarray(self.transform(rows).argmin(axis=1))
 
     def transform(self, rows: Any) -> Reals:
         """How far public rows are from each centre, in columns between -1 and 1."""
         model: ClusterModel = self._require_fitted()
-        return model.distances(self._public(rows, [each.name for each in model.features]))
+        return model.distances(self._public(rows, [feature.name for feature in model.features]))
 
     def fit_predict(self, rows: Any, y: Any = None) -> npt.NDArray[np.int64]:
         """Fit to rows that you hold yourself, and say which centre each is nearest to."""
@@ -269,7 +269,7 @@ class KMeans(Learner):
         raise no_attribute(self, "inertia_", "it was not released; -score(rows) is that of public rows")
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        rows = ", ".join(f"{each:,.0f}" for each in self.model_.counts)
+        rows = ", ".join(f"{count:,.0f}" for count in self.model_.counts)
         by_row = self.provenance_.guarantee.unit.column is None
         clipped = "" if by_row else "; counted with the clip, so too low where people have many rows"
         return (("rows near each centre", f"about {rows}{clipped}"),)

@@ -75,12 +75,12 @@ class ScaledNumber:
 
     def numbers(self, values: npt.NDArray[Any]) -> Reals:
         """Public values as numbers; refused if one is missing."""
-        found = np.asarray(values, dtype=np.float64)
-        if np.isnan(found).any():
+        numbers = np.asarray(values, dtype=np.float64)
+        if np.isnan(numbers).any():
             raise InvalidParameter(
                 "X", math.nan, f"is a missing number of `{self.name}`", hint="fill it in, or leave the row out"
             )
-        return found
+        return numbers
 
     def to_json(self) -> Any:
         """The feature as JSON texts."""
@@ -106,24 +106,24 @@ class Category:
         """1 where the column has this value, else 0."""
         return Call("case", (matches(ColumnReference(self.name), value), Literal(1), Literal(0)))
 
-    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The places of public values among the categories; -1 where one is missing. Others are refused."""
-        known = {None: -1} | {_plain(value): place for place, value in enumerate(self.values)}
-        found = [known.get(_plain(value)) for value in values.tolist()]
-        if None in found:
-            raise self._unknown(values.tolist()[found.index(None)], "is not a declared category")
-        return np.array(found, dtype=np.int64)
+    def indexes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The indexes of public values among the categories; -1 where one is missing. Others are refused."""
+        known = {None: -1} | {_plain(value): index for index, value in enumerate(self.values)}
+        indexes = [known.get(_plain(value)) for value in values.tolist()]
+        if None in indexes:
+            raise self._unknown(values.tolist()[indexes.index(None)], "is not a declared category")
+        return np.array(indexes, dtype=np.int64)
 
-    def _unknown(self, value: Any, what: str) -> InvalidParameter:
-        listed = ", ".join(repr(each) for each in self.values[:_LISTED]) + ", …" * (len(self.values) > _LISTED)
-        return InvalidParameter("X", value, f"{what} of `{self.name}`", hint=f"categories: {listed}")
+    def _unknown(self, value: Any, problem: str) -> InvalidParameter:
+        listed = ", ".join(repr(category) for category in self.values[:_LISTED]) + ", …" * (len(self.values) > _LISTED)
+        return InvalidParameter("X", value, f"{problem} of `{self.name}`", hint=f"categories: {listed}")
 
     def encode(self, values: npt.NDArray[Any]) -> Reals:
         """Public values as 1 or 0, a column for each category but the first; none may be missing."""
-        places = self.places(values)
-        if (places < 0).any():
+        indexes = self.indexes(values)
+        if (indexes < 0).any():
             raise self._unknown(None, "is a missing category")
-        return np.asarray(places[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
+        return np.asarray(indexes[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
 
     def to_json(self) -> Any:
         """The feature as JSON lists and texts."""
@@ -194,40 +194,40 @@ def features_of(
 ) -> tuple[Feature, ...]:
     """The columns that are named, or all that are declared, without the target."""
     if names is None:
-        usable = [each for each, domain in schema.items() if domain.is_bounded or domain.categories is not None]
-        usable += [each for each, domain in schema.items() if domain.kind is Kind.BOOLEAN and each not in usable]
-        names = [each for each in schema if each in usable and each != target]
+        usable = [name for name, domain in schema.items() if domain.is_bounded or domain.categories is not None]
+        usable += [name for name, domain in schema.items() if domain.kind is Kind.BOOLEAN and name not in usable]
+        names = [name for name in schema if name in usable and name != target]
     if not names:
         raise InvalidParameter(called, names, "names no column that could be learned from", hint="declare domains")
     if isinstance(names, str) or not hasattr(names, "__iter__") or len(set(names)) < len(names) or target in names:
-        rest = "" if target is None else ", without the target"
+        suffix = "" if target is None else ", without the target"
         hint = f'["{names}"]' if isinstance(names, str) else None
-        raise InvalidParameter(called, names, f"needs a list of columns, each once{rest}", hint=hint)
+        raise InvalidParameter(called, names, f"needs a list of columns, each once{suffix}", hint=hint)
     return tuple(feature_of(schema, name, called) for name in names)
 
 
 def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target") -> Category:
     """The declared classes of a target: at least two."""
-    found = feature_of(schema, target, called)
-    if isinstance(found, ScaledNumber):
+    feature = feature_of(schema, target, called)
+    if isinstance(feature, ScaledNumber):
         domain = schema[target]
         listed = domain.keys() if domain.kind is Kind.INTEGER else None
-        if listed is None or len([each for each in listed if each is not None]) > MOST_LEVELS:
+        if listed is None or len([value for value in listed if value is not None]) > MOST_LEVELS:
             raise InvalidParameter(
                 called,
                 target,
                 "has no declared classes",
                 hint=f'gt.protect(…, domains={{"{target}": [0, 1]}}); gt.learn.LinearRegression predicts numbers',
             )
-        found = Category(target, tuple(each for each in listed if each is not None))
-    return found
+        feature = Category(target, tuple(value for value in listed if value is not None))
+    return feature
 
 
 def feature_from_json(content: Any) -> Feature:
     """Read the feature that `to_json` wrote."""
     if content[0] == "number":
         return ScaledNumber(content[1], Fraction(content[2]), Fraction(content[3]))
-    return Category(content[1], tuple(_value(each) for each in content[2]))
+    return Category(content[1], tuple(_value(value) for value in content[2]))
 
 
 def _value(content: Any) -> Any:
@@ -248,12 +248,12 @@ def _value(content: Any) -> Any:
 
 def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
     """The condition that no number is missing in some columns; None if none can be."""
-    there = [
+    conditions = [
         Call("not", (Call("is_null", (ColumnReference(name),)),))
         for name in names
         if schema[name].nullable and schema[name].kind.is_number
     ]
-    return joined("and", there) if there else None
+    return joined("and", conditions) if conditions else None
 
 
 def is_declared(category: Category, schema: Mapping[str, Domain]) -> Expression | None:
@@ -261,8 +261,8 @@ def is_declared(category: Category, schema: Mapping[str, Domain]) -> Expression 
     column, domain = ColumnReference(category.name), schema[category.name]
     if domain.kind is Kind.BOOLEAN:
         return Call("not", (Call("is_null", (column,)),)) if domain.nullable and None not in category.values else None
-    found = Call("in", (column, *(Literal(each) for each in category.values if each is not None)))
-    return Call("or", (Call("is_null", (column,)), found)) if None in category.values else found
+    membership = Call("in", (column, *(Literal(value) for value in category.values if value is not None)))
+    return Call("or", (Call("is_null", (column,)), membership)) if None in category.values else membership
 
 
 def complete_and_declared(schema: Mapping[str, Domain], features: Sequence[Feature]) -> Expression | None:
@@ -270,8 +270,8 @@ def complete_and_declared(schema: Mapping[str, Domain], features: Sequence[Featu
 
     Where the first category is the baseline, rows of no declared category would count as rows of the first.
     """
-    found = [is_declared(each, schema) for each in features if isinstance(each, Category)]
-    parts = [each for each in (complete(schema, [each.name for each in features]), *found) if each is not None]
+    declared = [is_declared(feature, schema) for feature in features if isinstance(feature, Category)]
+    parts = [part for part in (complete(schema, [feature.name for feature in features]), *declared) if part is not None]
     return joined("and", parts) if parts else None
 
 
@@ -298,7 +298,7 @@ def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any
     table = np.asarray(rows)
     if table.ndim != 2 or table.shape[1] != len(names):
         raise InvalidParameter("X", table.shape, f"is not a table of {counted(len(names), 'column')}", hint=hint)
-    return {name: table[:, place] for place, name in enumerate(names)}
+    return {name: table[:, index] for index, name in enumerate(names)}
 
 
 def encoded(columns: Mapping[str, npt.NDArray[Any]], features: Sequence[Feature]) -> Reals:
@@ -308,18 +308,18 @@ def encoded(columns: Mapping[str, npt.NDArray[Any]], features: Sequence[Feature]
 
 def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
     """θ·(1, x) of a row's design columns, as the engine computes it."""
-    constant, place = Fraction(float(coefficients[0])), 1
+    constant, column_index = Fraction(float(coefficients[0])), 1
     terms: list[Expression] = []
     for feature in features:
         if isinstance(feature, ScaledNumber):
-            slope = Fraction(float(coefficients[place])) * 2 / (feature.high - feature.low)
+            slope = Fraction(float(coefficients[column_index])) * 2 / (feature.high - feature.low)
             terms.append(Call("multiply", (ColumnReference(feature.name), Literal(Fraction(float(slope))))))
             constant -= slope * (feature.low + feature.high) / 2
-            place += 1
+            column_index += 1
         else:
             count = len(feature.values)
-            terms.append(looked_up(feature, [0.0, *coefficients[place : place + count - 1].tolist()]))
-            place += count - 1
+            terms.append(looked_up(feature, [0.0, *coefficients[column_index : column_index + count - 1].tolist()]))
+            column_index += count - 1
     return added([Literal(Fraction(float(constant))), *terms])
 
 
@@ -354,8 +354,8 @@ class Standardisation:
         """(x − mean)/deviation of each column, as the engine computes it."""
         pairs = zip(columns, self.mean.tolist(), self.deviation.tolist(), strict=True)
         return [
-            Call("multiply", (Call("subtract", (each, Literal(Fraction(mean)))), Literal(Fraction(1 / deviation))))
-            for each, mean, deviation in pairs
+            Call("multiply", (Call("subtract", (column, Literal(Fraction(mean)))), Literal(Fraction(1 / deviation))))
+            for column, mean, deviation in pairs
         ]
 
     def apply(self, columns: Reals) -> Reals:
@@ -378,10 +378,10 @@ def standardisation_sum(ground: Ground, features: Sequence[Feature]) -> VectorSu
     Guarantee: a number lies between -1 and 1, and of the columns of one category one at most is 1. So a row's vector
     has length √(1 + 2d) at most for d features. The number of rows is one of the products: all have the same lattice.
     """
-    columns = [column for each in features for column in each.design()]
-    values = [one(), *(value(each.expression, each.low) for each in columns)]
-    places = range(1, len(values))
-    components = [Component((0, 0)), *(Component((0, j)) for j in places), *(Component((j, j)) for j in places)]
+    columns = [column for feature in features for column in feature.design()]
+    values = [one(), *(value(column.expression, column.low) for column in columns)]
+    indexes = range(1, len(values))
+    components = [Component((0, 0)), *(Component((0, j)) for j in indexes), *(Component((j, j)) for j in indexes)]
     return vector_sum(ground.relation, values, components, ground.rows, longest=math.sqrt(1 + 2 * len(features)))
 
 
@@ -391,9 +391,9 @@ def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> S
     Numbers are rounded to 20 binary digits after the point, so that engines and public rows are given the same.
     """
     count = len(columns)
-    sums = np.array([released.cells(place)[0] for place in range(1 + 2 * count)])
+    sums = np.array([released.cells(index)[0] for index in range(1 + 2 * count)])
     n = max(float(sums[0]), FEWEST)
-    lows = np.array([each.low for each in columns], dtype=float)
+    lows = np.array([column.low for column in columns], dtype=float)
     mean = np.clip(sums[1 : 1 + count] / n, lows, 1)
     square = np.clip(sums[1 + count :] / n, 0, 1)
     doubt = min(max(0.02, 2 * released.deviation() / n), 1.0)  # of a mean, by the noise

@@ -52,7 +52,7 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.exact import positive, shown, whole
 from giveortake.frame import Expr, col
-from giveortake.learn.base import Card, Ground, Pass, Provenance, read, written
+from giveortake.learn.base import Card, Ground, Pass, Provenance, learner_to_json, read
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -110,19 +110,19 @@ def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
             "is unknown",
             hint='loss="logistic", loss="squared", or lambda score, y: (score - y).clamp(-1, 1)',
         )
-    wanted: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target, "target")
-    if isinstance(wanted, Category) and len(wanted.values) != 2:
+    target_feature: Feature = classes_of(schema, target) if loss == "logistic" else feature_of(schema, target, "target")
+    if isinstance(target_feature, Category) and len(target_feature.values) != 2:
         raise InvalidParameter(
             "target",
             target,
             "does not have exactly two declared classes",
             hint="one of them against the rest: derive it",
         )
-    if loss == "squared" and not isinstance(wanted, ScaledNumber):
+    if loss == "squared" and not isinstance(target_feature, ScaledNumber):
         raise InvalidParameter(
             "target", target, "is not a number with declared bounds", hint='loss="logistic" learns classes'
         )
-    return wanted
+    return target_feature
 
 
 def slope_of(loss: Loss) -> Expression:
@@ -137,14 +137,14 @@ def slope_of(loss: Loss) -> Expression:
     if loss == "logistic":
         return (1 / (1 + (-score.clamp(-STEEPEST, STEEPEST)).exp()) - target).node
     assert callable(loss)  # noqa: S101 (checked with the target)
-    made: object = loss(score, target)  # somebody else's code: anything may come back
-    if not isinstance(made, Expr) or not set(made.node.columns()) <= set(_DOMAINS):
+    slope: object = loss(score, target)  # somebody else's code: anything may come back
+    if not isinstance(slope, Expr) or not set(slope.node.columns()) <= set(_DOMAINS):
         raise InvalidParameter(
-            "loss", type(made).__name__, "is not an expression of `score` and `target` only", hint="score - y is one"
+            "loss", type(slope).__name__, "is not an expression of `score` and `target` only", hint="score - y is one"
         )
-    if not made.node.domain(_DOMAINS).kind.is_number:
-        raise InvalidParameter("loss", repr(made), "is not a number", hint="its derivative in the score is one")
-    return made.clamp(-1, 1).node
+    if not slope.node.domain(_DOMAINS).kind.is_number:
+        raise InvalidParameter("loss", repr(slope), "is not a number", hint="its derivative in the score is one")
+    return slope.clamp(-1, 1).node
 
 
 def target_value(target: Feature) -> Expression:
@@ -162,14 +162,14 @@ def _filled(expression: Expression, named: Mapping[str, Expression]) -> Expressi
         case ColumnReference(name):
             return named[name]
         case Call(name, arguments):
-            return Call(name, tuple(_filled(each, named) for each in arguments))
+            return Call(name, tuple(_filled(argument, named) for argument in arguments))
     return expression
 
 
 def score_of(columns: Sequence[DesignColumn], theta: Sequence[float]) -> Expression:
     """θ₀ + θ₁·z₁ + …, as a balanced sum: its depth is the logarithm of their number."""
     pairs = zip(columns, theta[1:], strict=True)
-    terms = [Call("multiply", (column.expression, Constant(Fraction(each)))) for column, each in pairs]
+    terms = [Call("multiply", (column.expression, Constant(Fraction(coefficient)))) for column, coefficient in pairs]
     return added([Constant(Fraction(theta[0])), *terms])
 
 
@@ -186,8 +186,8 @@ class LinearScores:
 
     def decision_function(self, rows: Any) -> Reals:
         """θ·(1, z) of public rows."""
-        found = public_columns(rows, [each.name for each in self.features])
-        encoded = np.hstack([each.encode(found[each.name]) for each in self.features])
+        columns = public_columns(rows, [feature.name for feature in self.features])
+        encoded = np.hstack([feature.encode(columns[feature.name]) for feature in self.features])
         return np.asarray(self.coefficients[0] + encoded @ self.coefficients[1:])
 
     def predict_proba(self, rows: Any) -> Reals:
@@ -199,11 +199,11 @@ class LinearScores:
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """The more probable class, or the number."""
-        found = self.decision_function(rows)
+        scores = self.decision_function(rows)
         if isinstance(self.target, Category):
-            return np.asarray(np.array(self.target.values, dtype=object)[(found > 0).astype(int)])
+            return np.asarray(np.array(self.target.values, dtype=object)[(scores > 0).astype(int)])
         low, high = float(self.target.low), float(self.target.high)
-        return np.asarray((np.clip(found, -1, 1) + 1) / 2 * (high - low) + low)
+        return np.asarray((np.clip(scores, -1, 1) + 1) / 2 * (high - low) + low)
 
     def card(self) -> Card:
         """How the model came to be."""
@@ -212,18 +212,18 @@ class LinearScores:
     def to_json(self) -> str:
         """The model as JSON; `from_json` reads it."""
         content = {
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "target": self.target.to_json(),
             "coefficients": self.coefficients.tolist(),
         }
-        return written(self.learner, {}, content, self.provenance)
+        return learner_to_json(self.learner, {}, content, self.provenance)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the model that `to_json` wrote."""
         content = read(text, cls.learner)
         model = content["model"]
-        features = tuple(feature_from_json(each) for each in model["features"])
+        features = tuple(feature_from_json(feature) for feature in model["features"])
         target = feature_from_json(model["target"])
         coefficients = np.asarray(model["coefficients"], dtype=np.float64)
         return cls(features, target, coefficients, Provenance.from_dict(content["provenance"]))
@@ -256,13 +256,15 @@ def sgd(
     Or it is "name@version", code that the custodian registered with `gt.protect(…, trusted=…)`: `function(theta, rows)`
     gives the gradient of one person's rows, of which `rows.x` has a line (1, z) each, and `rows.y` the targets.
     """
-    said = Schedule(
+    schedule = Schedule(
         whole("steps", steps), positive("rate", rate), whole("n", n), positive("clip", clip), float(learning_rate)
     )
-    if said.rate >= 1:
+    if schedule.rate >= 1:
         raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
     data = LearningData.of(s)
-    return _Descent.of(data, target, features, loss, ground={"epsilon": epsilon, "delta": delta}).run(said, key)
+    return _Descent.from_parameters(data, target, features, loss, ground={"epsilon": epsilon, "delta": delta}).run(
+        schedule, key
+    )
 
 
 @cached(64)
@@ -303,12 +305,12 @@ class _Descent:
     loss: str
 
     @classmethod
-    def of(
+    def from_parameters(
         cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, ground: dict[str, Any]
     ) -> _Descent:
         """Check what was stated, and plan the descent."""
-        used = features_of(data.schema, features, target)
-        wanted = target_of(data.schema, target, loss)
+        used_features = features_of(data.schema, features, target)
+        target_feature = target_of(data.schema, target, loss)
         slope = None if is_code(loss) else slope_of(loss)
         if slope is None:
             data.require_trusted(str(loss))
@@ -317,77 +319,81 @@ class _Descent:
                 "sampling of persons has no price where a person is changed",
                 hint='neighbours="add-remove" in gt.protect',
             )
-        condition = complete_and_declared(data.schema, (*used, wanted))
+        condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1
-        named = loss if isinstance(loss, str) else "chosen"
-        return cls(Ground.of(data, ground, most, condition), used, wanted, slope, named)
+        loss_name = loss if isinstance(loss, str) else "chosen"
+        return cls(
+            Ground.from_parameters(data, ground, most, condition), used_features, target_feature, slope, loss_name
+        )
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
         """The sum of gradients: the slope of a row times (1, x)."""
         columns = [column for feature in self.features for column in feature.design()]
         if self.slope is None:
-            rows = [value(target_value(self.target)), *(value(each.expression, each.low) for each in columns)]
-            cells = tuple(Component((place,)) for place in range(len(theta)))  # filled by trusted code
+            rows = [value(target_value(self.target)), *(value(column.expression, column.low) for column in columns)]
+            cells = tuple(Component((index,)) for index in range(len(theta)))  # filled by trusted code
             return VectorSum(self.ground.relation, tuple(rows), (), cells, bound)
         slope = filled(self.slope, score_of(columns, theta.tolist()), self.target)
-        values = [value(slope), one(), *(value(each.expression, each.low) for each in columns)]
-        components = [Component((0, place)) for place in range(1, len(values))]
+        values = [value(slope), one(), *(value(column.expression, column.low) for column in columns)]
+        components = [Component((0, index)) for index in range(1, len(values))]
         return VectorSum(self.ground.relation, tuple(values), (), tuple(components), bound)
 
-    def run(self, said: Schedule, key: str | None) -> Descent:
+    def run(self, schedule: Schedule, key: str | None) -> Descent:
         """Charge all steps, and make them."""
         spend = self.ground.spend
         assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (both were stated)
-        multiplier = _multiplier(spend.epsilon, spend.delta, said.steps, said.rate)
-        declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), said.rate), said.steps)
-        bound = max(1, int(said.clip * STEPS**2))
-        theta = np.zeros(1 + sum(len(each.design()) for each in self.features))
+        multiplier = _multiplier(spend.epsilon, spend.delta, schedule.steps, schedule.rate)
+        declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), schedule.rate), schedule.steps)
+        bound = max(1, int(schedule.clip * STEPS**2))
+        theta = np.zeros(1 + sum(len(feature.design()) for feature in self.features))
         first = self.gradient(theta, bound)
         self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
-        named = self._said(said) | {"lattice": lattice_of(first)}
-        request = self.ground.data.sample_request(spend, declared, said=named, words=self._words())
+        request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
+        request = self.ground.data.sample_request(spend, declared, said=request_fields, words=self._words())
         path = []
         with request.begin(key) as run:
-            kept = list(run.steps)
-            for place in range(said.steps):
-                if place < len(kept):
-                    drawn = kept[place]
+            stored_steps = list(run.steps)
+            for step in range(schedule.steps):
+                if step < len(stored_steps):
+                    drawn = stored_steps[step]
                     if not isinstance(drawn, NoisyVector) or len(drawn.steps) != first.size:
                         raise LedgerDamaged("a descent that was kept has other steps than this one")
                 else:
-                    by = TrustedCode(self.loss, tuple(theta.tolist()), STEPS, STEPS**2) if self.slope is None else None
-                    asked = self.gradient(theta, bound)
-                    drawn = run.add_up_sample(f"step {place + 1}", asked, multiplier * bound, by)
-                far = said.learning_rate / math.sqrt(1 + place / 10)
-                theta = np.round((theta - far * said.mean(drawn.steps)) * GRAIN) / GRAIN
+                    trusted_code = (
+                        TrustedCode(self.loss, tuple(theta.tolist()), STEPS, STEPS**2) if self.slope is None else None
+                    )
+                    vector_sum = self.gradient(theta, bound)
+                    drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, trusted_code)
+                step_size = schedule.learning_rate / math.sqrt(1 + step / 10)
+                theta = np.round((theta - step_size * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
                 path.append(theta)
             run.settle()
-        made = Provenance(
+        provenance = Provenance(
             "sgd",
             self._words(),
             ApproxDP(spend.epsilon, spend.delta, unit=request.promise.unit, neighbours=request.promise.neighbours),
             str(spend),
             0,
-            (Pass(f"{said.steps} samples of {float(said.rate):.3g} of all", "1", float(1 / multiplier)),),
+            (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
             run.id,
             (
-                f"of a person's gradient in each step, a length of {float(said.clip):g} counts",
+                f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
                 *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )
-        return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), made, np.array(path))
+        return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), provenance, np.array(path))
 
     def _words(self) -> str:
         loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
         loss = f"model by the code {self.loss}" if self.slope is None else loss
         return f"a {loss} of {self.target.name} by gradient descent"
 
-    def _said(self, schedule: Schedule) -> dict[str, Any]:
+    def _request_fields(self, schedule: Schedule) -> dict[str, Any]:
         return {
             "learner": "sgd",
             "loss": {"code": self.loss} if self.slope is None else self.slope.to_json(),
             "target": self.target.to_json(),
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "filter": self.ground.relation.to_json(),
             "schedule": schedule.to_json(),
             "grain": GRAIN,
@@ -445,8 +451,8 @@ def output_perturbation(
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
     >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
     >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
-    >>> said = {"regularisation": 100, "passes": 30, "epsilon": 1, "delta": "1e-7"}
-    >>> model = gt.learn.output_perturbation(s, "sick", ["age"], **said)
+    >>> parameters = {"regularisation": 100, "passes": 30, "epsilon": 1, "delta": "1e-7"}
+    >>> model = gt.learn.output_perturbation(s, "sick", ["age"], **parameters)
     >>> model.coefficients.shape  # the intercept, and one for age
     (2,)
     """
@@ -456,16 +462,20 @@ def output_perturbation(
         raise InvalidParameter("passes", passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation")
     data = LearningData.of(s)
     data.require_unwitnessed("the points of a descent are secret, and the engine's statements would contain them")
-    used = features_of(data.schema, features, target)
-    wanted = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
+    used_features = features_of(data.schema, features, target)
+    target_feature = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
     if data.relation.person is not None and data.relation.most_rows is None:
         raise QueryRefused(
             f"a `{data.relation.person}` may have any number of rows, and gradients are not cut here",
             hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
         )
-    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.of(data, said, None, complete_and_declared(data.schema, (*used, wanted)))
-    return Risk(ground, used, wanted, loss, positive("regularisation", regularisation), passes).run(key)
+    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    ground = Ground.from_parameters(
+        data, parameters, None, complete_and_declared(data.schema, (*used_features, target_feature))
+    )
+    return Risk(ground, used_features, target_feature, loss, positive("regularisation", regularisation), passes).run(
+        key
+    )
 
 
 @final
@@ -526,28 +536,33 @@ class Risk:
     def asked(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of gradients of all rows at a point: coarse parts, then fine ones."""
         steps, half = self.slope_steps, Fraction(1, 2)
-        numbers = [one(), *(value(ColumnReference(f"z{place}"), each.low) for place, each in enumerate(self.columns))]
+        numbers = [
+            one(),
+            *(value(ColumnReference(f"z{index}"), column.low) for index, column in enumerate(self.columns)),
+        ]
         parts = [value(ColumnReference("coarse"), steps=steps), value(ColumnReference("fine"), -half, half, steps)]
-        products = [Component((part, place)) for part in (0, 1) for place in range(2, len(numbers) + 2)]
+        products = [Component((part, index)) for part in (0, 1) for index in range(2, len(numbers) + 2)]
         return VectorSum(self._sloped(point), (*parts, *numbers), (), tuple(products), self._bound(steps))
 
     def _sloped(self, point: tuple[int, ...]) -> Relation:
         """The rows as whole steps z0, z1, …, and the coarse and fine parts of their slopes at a point."""
         named = [
-            (f"z{place}", _on_lattice(each.expression, each.low, STEPS)) for place, each in enumerate(self.columns)
+            (f"z{index}", _on_lattice(column.expression, column.low, STEPS))
+            for index, column in enumerate(self.columns)
         ]
         rows = Derive(self.ground.relation, (*named, ("target", _on_lattice(target_value(self.target), -1, _TARGETS))))
-        theta = [Constant(Fraction(each, FINENESS)) for each in point]
+        theta = [Constant(Fraction(coordinate, FINENESS)) for coordinate in point]
         terms = [
-            Call("multiply", (ColumnReference(name), each)) for (name, _), each in zip(named, theta[1:], strict=True)
+            Call("multiply", (ColumnReference(name), coefficient))
+            for (name, _), coefficient in zip(named, theta[1:], strict=True)
         ]
         carried = [(name, ColumnReference(name)) for name, _ in named]
         scored = Derive(rows, (*carried, ("target", ColumnReference("target")), ("score", added([theta[0], *terms]))))
         sloped = Derive(scored, (*carried, ("slope", _slope(self.loss))))
         coarse = _on_lattice(ColumnReference("slope"), -1, self.slope_steps)
         parted = Derive(sloped, (*carried, ("slope", ColumnReference("slope")), ("coarse", coarse)))
-        rest = Call("subtract", (ColumnReference("slope"), ColumnReference("coarse")))
-        fine = Call("multiply", (rest, Constant(Fraction(self.slope_steps))))
+        remainder = Call("subtract", (ColumnReference("slope"), ColumnReference("coarse")))
+        fine = Call("multiply", (remainder, Constant(Fraction(self.slope_steps))))
         return Derive(parted, (*carried, ("coarse", ColumnReference("coarse")), ("fine", fine)))
 
     def joined(self, parts: BoundedIntegers) -> BoundedIntegers:
@@ -576,19 +591,21 @@ class Risk:
         """Charge, descend, and release."""
         data = self.ground.data
         first = self.asked((0,) * (1 + len(self.columns)))
-        named = self._said() | {"lattice": lattice_of(first)}
-        request = data.request([self.counted(), first], self.ground.spend, named, f"{self._words()} of {data.name}")
+        request_fields = self._request_fields() | {"lattice": lattice_of(first)}
+        request = data.request(
+            [self.counted(), first], self.ground.spend, request_fields, f"{self._words()} of {data.name}"
+        )
         assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
         promise = request.promise
         mechanism = self.mechanism(request.mu, changed=promise.neighbours == "change-one")
         with request.begin(key) as run:
-            kept = list(run.steps)
-            drawn = kept[0] if kept else run.descend(mechanism, self)
+            stored_steps = list(run.steps)
+            drawn = stored_steps[0] if stored_steps else run.descend(mechanism, self)
             if not isinstance(drawn, NoisyVector) or len(drawn.steps) != mechanism.size:
                 raise LedgerDamaged("a stored descent cannot be read")
             run.settle()
         deviation = float(drawn.sigma) / FINENESS
-        made = Provenance(
+        provenance = Provenance(
             "output_perturbation",
             self._words(),
             promise,
@@ -602,17 +619,17 @@ class Risk:
             ),
         )
         theta = drawn.steps.astype(np.float64) / FINENESS
-        return PerturbedModel(self.features, self.target, theta, made, deviation)
+        return PerturbedModel(self.features, self.target, theta, provenance, deviation)
 
     def _words(self) -> str:
         return f"a regularised {self.loss} model of {self.target.name}"
 
-    def _said(self) -> dict[str, Any]:
+    def _request_fields(self) -> dict[str, Any]:
         return {
             "learner": "output_perturbation",
             "loss": self.loss,
             "target": self.target.to_json(),
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "filter": self.ground.relation.to_json(),
             "regularisation": str(self.strength),
             "passes": self.passes,
@@ -637,7 +654,7 @@ def chain() -> list[tuple[Fraction, Fraction]]:
     0.880859375
     """
     ends = [Fraction(0), *_KNOTS]
-    heights = [Fraction(1 / (1 + math.exp(-float(each)))) for each in ends]
+    heights = [Fraction(1 / (1 + math.exp(-float(knot)))) for knot in ends]
     lines = [
         Fraction(round((high - low) / (end - start) * _SLOPES), _SLOPES)
         for start, end, low, high in zip(ends, ends[1:], heights, heights[1:], strict=False)

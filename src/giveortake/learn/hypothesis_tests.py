@@ -70,12 +70,12 @@ def contingency(
     data = LearningData.of(s)
     if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
         raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
-    found = tuple(classes_of(data.schema, name, "columns") for name in columns)
-    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    task = ContingencyTask(Ground.of(data, said, clip, None), found)
+    categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
+    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    task = ContingencyTask(Ground.from_parameters(data, parameters, clip, None), categories)
     request = task.request()
-    with passes(request, key) as made:
-        return replace(task.learn(made), guarantee=request.promise, release_id=made.release_id)
+    with passes(request, key) as fit_passes:
+        return replace(task.learn(fit_passes), guarantee=request.promise, release_id=fit_passes.release_id)
 
 
 @final
@@ -89,20 +89,22 @@ class ContingencyTask(Task):
         self.shares = {"counts": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
-        keys = [KeyColumn(each.name, ColumnReference(each.name), each.values) for each in self.columns]
+        keys = [KeyColumn(column.name, ColumnReference(column.name), column.values) for column in self.columns]
         cells = Component((), tuple(range(len(keys))))
         return [vector_sum(self.ground.relation, (), [cells], self.ground.rows, keys=keys)]
 
     def names(self) -> dict[str, Any]:
-        return {"columns": [each.to_json() for each in self.columns]}
+        return {"columns": [column.to_json() for column in self.columns]}
 
     def words(self) -> str:
-        return f"a table of {' and '.join(each.name for each in self.columns)}"
+        return f"a table of {' and '.join(column.name for column in self.columns)}"
 
     def learn(self, passes: Passes) -> Contingency:
-        made = passes.add_up("counts", self.known()[0], self.shares["counts"])
-        shape = [len(each.values) for each in self.columns]
-        return Contingency(self.columns, made.cells(0).reshape(shape), made.deviation(), by_row=self.ground.by_row)
+        released = passes.add_up("counts", self.known()[0], self.shares["counts"])
+        shape = [len(column.values) for column in self.columns]
+        return Contingency(
+            self.columns, released.cells(0).reshape(shape), released.deviation(), by_row=self.ground.by_row
+        )
 
 
 @final
@@ -129,7 +131,7 @@ class Contingency:
         """What was released, as JSON; `from_json` reads it."""
         content = {
             "format": 1,
-            "columns": [each.to_json() for each in self.columns],
+            "columns": [column.to_json() for column in self.columns],
             "counts": self.counts.tolist(),
             "noise": self.noise,
             "guarantee": None if self.guarantee is None else promise_to_json(self.guarantee),
@@ -144,9 +146,9 @@ class Contingency:
         try:
             content = json.loads(text)
             promise = content["guarantee"]
-            columns = tuple(feature_from_json(each) for each in content["columns"])
+            columns = tuple(feature_from_json(column) for column in content["columns"])
             return cls(
-                tuple(each for each in columns if isinstance(each, Category)),
+                tuple(column for column in columns if isinstance(column, Category)),
                 np.asarray(content["counts"], dtype=np.float64),
                 content["noise"],
                 None if promise is None else promise_from_json(promise),
@@ -158,19 +160,19 @@ class Contingency:
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         first = self.columns[0]
-        head = [str(each) for each in self.columns[1].values] if len(self.columns) == 2 else ["n"]
+        head = [str(value) for value in self.columns[1].values] if len(self.columns) == 2 else ["n"]
         rows = [
-            [str(name), *(f"{each:,.0f}" for each in np.atleast_1d(self.counts[place]))]
-            for place, name in enumerate(first.values)
+            [str(name), *(f"{count:,.0f}" for count in np.atleast_1d(self.counts[index]))]
+            for index, name in enumerate(first.values)
         ]
-        return [" by ".join(each.name for each in self.columns), *head], rows
+        return [" by ".join(column.name for column in self.columns), *head], rows
 
     def _title(self) -> str:
         return f"{self.n:,.0f} rows, each count ± {2 * self.noise:,.0f}"
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
         return "\n".join([*lines, self._title()])
 
@@ -193,17 +195,17 @@ class HypothesisTest:
     estimate: float | None = None
     estimate_of: str = ""
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _facts(self) -> list[tuple[str, str]]:
         least = 1 / (_DRAWS + 1)
         p = f"below {2 * least:.1g}" if self.p_value <= least else f"{self.p_value:.4f}"
-        found = [("p", p), ("statistic", f"{self.statistic:.4g}; its distribution includes the noise")]
-        return found if self.estimate is None else [*found, (self.estimate_of, f"about {self.estimate:.4g}")]
+        facts = [("p", p), ("statistic", f"{self.statistic:.4g}; its distribution includes the noise")]
+        return facts if self.estimate is None else [*facts, (self.estimate_of, f"about {self.estimate:.4g}")]
 
     def __repr__(self) -> str:
-        return "\n".join([f"hypothesis: {self.hypothesis}", *(f"  {name}: {said}" for name, said in self._said())])
+        return "\n".join([f"hypothesis: {self.hypothesis}", *(f"  {name}: {text}" for name, text in self._facts())])
 
     def _repr_html_(self) -> str:
-        return render.card(self.hypothesis, render.fact_list(self._said()))
+        return render.card(self.hypothesis, render.fact_list(self._facts()))
 
 
 def independence(table: Contingency) -> HypothesisTest:
@@ -212,9 +214,9 @@ def independence(table: Contingency) -> HypothesisTest:
     n = _rows(table.n, table.noise)
     first, second = (_shares(table.counts.sum(axis=axis)) for axis in (1, 0))
     drawn = _noisy_counts(n, np.outer(first, second), table.noise)
-    found = _chi_square_of_independence(np.concatenate([table.counts[None], drawn]), table.noise)
-    names = [each.name for each in table.columns]
-    return _test(f"{names[0]} and {names[1]} are independent", found)
+    statistics = _chi_square_of_independence(np.concatenate([table.counts[None], drawn]), table.noise)
+    names = [column.name for column in table.columns]
+    return _test(f"{names[0]} and {names[1]} are independent", statistics)
 
 
 def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[Any] | None = None) -> HypothesisTest:
@@ -224,8 +226,8 @@ def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[A
     n = _rows(table.n, table.noise)
     counts = np.concatenate([table.counts[None], _noisy_counts(n, shares, table.noise)])
     means = counts.sum(axis=1, keepdims=True) * shares
-    found = _squares(counts, means, table.noise, (1,))
-    return _test(f"{table.columns[0].name} has the expected shares", found)
+    statistics = _squares(counts, means, table.noise, (1,))
+    return _test(f"{table.columns[0].name} has the expected shares", statistics)
 
 
 def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest:
@@ -243,17 +245,17 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
     column, _ = moments.feature(by)
     if not isinstance(column, Category) or len(column.values) != 2:
         raise InvalidParameter("by", by, "does not have exactly two declared values", hint="anova(…) compares several")
-    found = anova(moments, value, by)
-    one, other = (f"{by}={each}" for each in column.values)
-    group = _Groups.of(moments, value, by)
+    test = anova(moments, value, by)
+    one, other = (f"{by}={label}" for label in column.values)
+    group = _Groups.from_moments(moments, value, by)
     sums, counts = group.released()
     means = sums / np.maximum(counts, group.noise)
     number, _ = moments.feature(value)
     half = float(number.high - number.low) / 2 if isinstance(number, ScaledNumber) else 1.0
     return HypothesisTest(
         f"{value} has the same mean for {one} and {other}",
-        found.statistic,
-        found.p_value,
+        test.statistic,
+        test.p_value,
         float(means[1] - means[0]) * half,
         f"mean for {other} less that for {one}",
     )
@@ -266,8 +268,8 @@ def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
     large n·μ.
     """
     _require_moments(moments)
-    found = _Groups.of(moments, value, by).statistics(np.random.default_rng(_SEED))
-    return _test(f"{value} has the same mean for every {by}", found)
+    statistics = _Groups.from_moments(moments, value, by).statistics(np.random.default_rng(_SEED))
+    return _test(f"{value} has the same mean for every {by}", statistics)
 
 
 def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
@@ -282,12 +284,12 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     True
     """
     _require_moments(moments)
-    places = [_number(moments, name) for name in (first, second)]
+    indexes = [_number(moments, name) for name in (first, second)]
     if first == second:
         raise InvalidParameter("second", second, "is the first column: there is nothing to test")
     random, sigma = np.random.default_rng(_SEED), moments.noise
     n = _rows(moments.n, sigma)
-    chosen = np.ix_([0, *places], [0, *places])
+    chosen = np.ix_([0, *indexes], [0, *indexes])
     matrix = moments.scaled[chosen]
     means = np.clip(matrix[0, 1:] / n, -1, 1)
     spreads = np.clip(np.diag(matrix)[1:] / n - means**2, 1e-6, 1)
@@ -297,8 +299,8 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     drawn = np.column_stack([np.full(_DRAWS, float(n)), sums, squares, cross])
     drawn += sigma * random.normal(size=drawn.shape) * np.array([1, 0.5**0.5, 0.5**0.5, 1, 1, 0.5**0.5])
     released = np.array([matrix[0, 0], *matrix[0, 1:], *np.diag(matrix)[1:], matrix[1, 2]])
-    found = _correlations(np.concatenate([released[None], drawn]), sigma)
-    test = _test(f"{first} and {second} are not correlated", np.abs(found))
+    statistics = _correlations(np.concatenate([released[None], drawn]), sigma)
+    test = _test(f"{first} and {second} are not correlated", np.abs(statistics))
     names = moments.names
     related = moments.correlations()[names.index(first), names.index(second)]
     return HypothesisTest(test.hypothesis, test.statistic, test.p_value, float(related), "correlation")
@@ -318,13 +320,13 @@ class _Groups:
     noise: float
 
     @classmethod
-    def of(cls, moments: Moments, value: str, by: str) -> _Groups:
-        column, places = moments.feature(by)
+    def from_moments(cls, moments: Moments, value: str, by: str) -> _Groups:
+        column, indexes = moments.feature(by)
         if not isinstance(column, Category):
             raise InvalidParameter("by", by, "has no declared categories")
-        of, matrix = _number(moments, value), moments.scaled
-        total = np.array([matrix[0, 0], matrix[0, of], matrix[of, of]])
-        return cls(total, matrix[0, places], matrix[of, places], moments.noise)
+        number_index, matrix = _number(moments, value), moments.scaled
+        total = np.array([matrix[0, 0], matrix[0, number_index], matrix[number_index, number_index]])
+        return cls(total, matrix[0, indexes], matrix[number_index, indexes], moments.noise)
 
     def released(self) -> tuple[Reals, Reals]:
         """The sums and the numbers of rows of all groups."""
@@ -335,23 +337,23 @@ class _Groups:
         """How far groups are from one mean: first as released, then as redrawn under the hypothesis."""
         sigma = self.noise
         _, counts = self.released()
-        kept = np.maximum(np.rint(counts), 1)
+        group_sizes = np.maximum(np.rint(counts), 1)
         n = _rows(self.total[0], sigma)
         mean = float(np.clip(self.total[1] / n, -1, 1))
         spread = float(np.clip(self.total[2] / n - mean**2, 1e-6, 1))
-        sums = kept * mean + np.sqrt(kept * spread) * random.normal(size=(_DRAWS, len(kept)))
-        within = spread * random.chisquare(max(kept.sum() - len(kept), 1), _DRAWS)
-        squares = within + (sums**2 / kept).sum(axis=1)
-        total = np.column_stack([np.full(_DRAWS, kept.sum()), sums.sum(axis=1), squares])
+        sums = group_sizes * mean + np.sqrt(group_sizes * spread) * random.normal(size=(_DRAWS, len(group_sizes)))
+        within = spread * random.chisquare(max(group_sizes.sum() - len(group_sizes), 1), _DRAWS)
+        squares = within + (sums**2 / group_sizes).sum(axis=1)
+        total = np.column_stack([np.full(_DRAWS, group_sizes.sum()), sums.sum(axis=1), squares])
         total += sigma * random.normal(size=total.shape) * np.array([1, 0.5**0.5, 1])
-        shape, beside = (_DRAWS, len(self.counts)), sigma * 0.5**0.5
+        shape, product_noise = (_DRAWS, len(self.counts)), sigma * 0.5**0.5
         drawn = (
             total,
-            np.broadcast_to(kept[1:], shape) + beside * random.normal(size=shape),
-            sums[:, 1:] + beside * random.normal(size=shape),
+            np.broadcast_to(group_sizes[1:], shape) + product_noise * random.normal(size=shape),
+            sums[:, 1:] + product_noise * random.normal(size=shape),
         )
-        found = (self.total, self.counts, self.sums)
-        totals, counts, sums = (np.concatenate([one[None], many]) for one, many in zip(found, drawn, strict=True))
+        observed = (self.total, self.counts, self.sums)
+        totals, counts, sums = (np.concatenate([one[None], many]) for one, many in zip(observed, drawn, strict=True))
         return _distances(totals, counts, sums, sigma)
 
 
@@ -362,8 +364,8 @@ def _distances(total: Reals, counts: Reals, sums: Reals, sigma: float) -> Reals:
     spread = np.clip(total[:, 2] / n - mean**2, 1e-6, 1)
     counts = np.column_stack([total[:, 0] - counts.sum(axis=1), counts])
     sums = np.column_stack([total[:, 1] - sums.sum(axis=1), sums])
-    others = counts.shape[1] - 1
-    noises = sigma**2 * np.array([1.5 + others / 2, *([1.0] * others)])
+    other_groups = counts.shape[1] - 1
+    noises = sigma**2 * np.array([1.5 + other_groups / 2, *([1.0] * other_groups)])
     away = (sums - counts * mean[:, None]) ** 2
     return np.asarray((away / (np.maximum(counts, 0) * spread[:, None] + noises)).sum(axis=1))
 
@@ -398,28 +400,28 @@ def _squares(counts: Reals, means: Reals, sigma: float, axes: tuple[int, ...]) -
 
 
 def _shares(margin: Reals) -> Reals:
-    kept = np.maximum(margin, 0)
-    return np.asarray(kept / kept.sum()) if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
+    counts = np.maximum(margin, 0)
+    return np.asarray(counts / counts.sum()) if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
 
 
 def _expected(column: Category, expected: Mapping[Any, Any] | Sequence[Any] | None) -> Reals:
     if expected is None:
         return np.full(len(column.values), 1 / len(column.values))
-    listed = [expected.get(each) for each in column.values] if isinstance(expected, Mapping) else list(expected)
-    if len(listed) != len(column.values) or any(each is None for each in listed):
+    listed = [expected.get(value) for value in column.values] if isinstance(expected, Mapping) else list(expected)
+    if len(listed) != len(column.values) or any(share is None for share in listed):
         raise InvalidParameter(
             "expected", expected, f"does not have a share for each of {len(column.values)} categories"
         )
-    shares = np.array([float(positive("expected", each)) for each in listed if each is not None])
+    shares = np.array([float(positive("expected", share)) for share in listed if share is not None])
     return np.asarray(shares / shares.sum())
 
 
 # -- both -----------------------------------------------------------------------------------------------------------
 
 
-def _test(hypothesis: str, found: Reals) -> HypothesisTest:
+def _test(hypothesis: str, statistics: Reals) -> HypothesisTest:
     """The test with its p-value: the share of statistics no less than the first, the released one, included."""
-    return HypothesisTest(hypothesis, float(found[0]), float((found >= found[0]).mean()))
+    return HypothesisTest(hypothesis, float(statistics[0]), float((statistics >= statistics[0]).mean()))
 
 
 def _rows(n: float, noise: float) -> int:
@@ -427,30 +429,30 @@ def _rows(n: float, noise: float) -> int:
 
 
 def _number(moments: Moments, name: str) -> int:
-    feature, places = moments.feature(name)
+    feature, indexes = moments.feature(name)
     if not isinstance(feature, ScaledNumber):
         raise InvalidParameter("value", name, "is not a number", hint="independence(…) is for categories")
-    return places[0]
+    return indexes[0]
 
 
 def _require_columns(table: object, count: int, test: str) -> None:
     """Refuse what is no table of counts by so many columns."""
     if not isinstance(table, Contingency):
-        made = '["region"]' if count == 1 else '["region", "sex"]'
+        columns = '["region"]' if count == 1 else '["region", "sex"]'
         raise InvalidParameter(
             "table",
             type(table).__name__,
             "is not a table of counts",
-            hint=f'gt.learn.{test}(gt.learn.contingency(s, {made}, epsilon="1", delta="1e-6"))',
+            hint=f'gt.learn.{test}(gt.learn.contingency(s, {columns}, epsilon="1", delta="1e-6"))',
         )
-    names = [each.name for each in table.columns]
+    names = [column.name for column in table.columns]
     if len(names) != count:
-        wanted = json.dumps([*names, "…"][:count], ensure_ascii=False)
+        example_columns = json.dumps([*names, "…"][:count], ensure_ascii=False)
         raise InvalidParameter(
             "table",
             " by ".join(names),
             f"has {counted(len(names), 'column')}, and {test} takes {'one' if count == 1 else 'two'}",
-            hint=f'gt.learn.contingency(s, {wanted}, epsilon="1", delta="1e-6")',
+            hint=f'gt.learn.contingency(s, {example_columns}, epsilon="1", delta="1e-6")',
         )
     _require_one_row_each(table)
 

@@ -76,7 +76,7 @@ class Curvature:
     directions: Reals
 
     @classmethod
-    def of(cls, matrix: Reals) -> Curvature:
+    def from_matrix(cls, matrix: Reals) -> Curvature:
         """Decompose a matrix; nothing else here takes long."""
         return cls(*np.linalg.eigh((matrix + matrix.T) / 2))
 
@@ -84,22 +84,24 @@ class Curvature:
         self, noise: float, prior: float, floor: float, *, penalty: float | None = None, scale: float = 1.0
     ) -> Reals:
         """`wiener` of `scale` times the matrix."""
-        kept = np.maximum(scale * self.sizes, floor)
-        pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
-        return np.asarray((self.directions * (kept / (kept**2 + pulled))) @ self.directions.T)
+        eigenvalues = np.maximum(scale * self.sizes, floor)
+        pulled = noise / prior + eigenvalues * (1 / prior if penalty is None else penalty)
+        return np.asarray((self.directions * (eigenvalues / (eigenvalues**2 + pulled))) @ self.directions.T)
 
     def positive(self) -> Reals:
         """The nearest matrix without negative eigenvalues."""
         return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
 
 
-def shrunk(followed: Reals, gains: Sequence[float], directions: int, what: str) -> list[str]:
+def shrunk(followed: Reals, gains: Sequence[float], directions: int, parameters: str) -> list[str]:
     """What a card says of a fit whose steps, each with its gain, follow so much of what is missing; nothing if all."""
     left = np.eye(len(followed))
     for gain in gains:
         left = left @ (np.eye(len(followed)) - gain * followed)
     part = (float(np.trace(left)) - (len(followed) - directions)) / directions
-    return [f"shrunk: {what} are drawn towards 0 by about {part:.0%} on average: {_WHY}"] if part > _LITTLE else []
+    return (
+        [f"shrunk: {parameters} are drawn towards 0 by about {part:.0%} on average: {_WHY}"] if part > _LITTLE else []
+    )
 
 
 def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:
@@ -114,12 +116,12 @@ def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: 
     >>> wiener(np.diag([100.0, 1.0]), noise=1.0, prior=100.0, floor=0.5).round(3).tolist()
     [[0.01, 0.0], [0.0, 0.98]]
     """
-    return Curvature.of(curvature).inverse(noise, prior, floor, penalty=penalty)
+    return Curvature.from_matrix(curvature).inverse(noise, prior, floor, penalty=penalty)
 
 
 def positive_part(matrix: Reals) -> Reals:
     """The nearest symmetric matrix without negative eigenvalues."""
-    return Curvature.of(matrix).positive()
+    return Curvature.from_matrix(matrix).positive()
 
 
 def followed(curvature: Reals, floor: float) -> tuple[int, int]:
@@ -156,8 +158,8 @@ class Evidence:
 
     def intervals(self, confidence: float) -> list[tuple[float, float, float]]:
         """The intercept and each coefficient in own units: estimate and ends of the interval, each by itself."""
-        found = [self._interval(direction, confidence) for direction in self.transform]
-        pairs = zip(found, self.shift.tolist(), strict=True)
+        intervals = [self._interval(direction, confidence) for direction in self.transform]
+        pairs = zip(intervals, self.shift.tolist(), strict=True)
         return [(middle + shift, low + shift, high + shift) for (middle, low, high), shift in pairs]
 
     def _interval(self, direction: Reals, confidence: float) -> tuple[float, float, float]:
@@ -203,7 +205,7 @@ class LeastDistance:
         self._direction = direction
         self._along = direction / (direction @ direction)
         size = len(direction)
-        self._beside = np.linalg.qr(np.column_stack([direction, np.eye(size)]))[0][:, 1:size]
+        self._complement = np.linalg.qr(np.column_stack([direction, np.eye(size)]))[0][:, 1:size]
 
     def delta_margin(self) -> float:
         """One deviation of the estimate by the delta method: where the search begins."""
@@ -237,17 +239,17 @@ class LeastDistance:
         least, solved, covariance = self._at(beta)
         for _ in range(_STEPS):
             slopes = self.evidence.gram + noise * (np.outer(solved, beta) + (solved @ beta) * np.eye(len(beta)))
-            across = slopes @ self._beside
+            across = slopes @ self._complement
             curvature = across.T @ np.linalg.solve(covariance, across)
             step = np.linalg.lstsq(curvature, across.T @ solved, rcond=None)[0]
             gain, share = float(across.T @ solved @ step), 1.0
             if gain < 1e-9 * (1 + least):
                 break
             while share > 1e-5:
-                tried = beta + share * (self._beside @ step)
-                found = self._at(tried)
-                if found[0] < least - 1e-4 * share * gain:
-                    beta, (least, solved, covariance) = tried, found
+                tried = beta + share * (self._complement @ step)
+                attempt = self._at(tried)
+                if attempt[0] < least - 1e-4 * share * gain:
+                    beta, (least, solved, covariance) = tried, attempt
                     break
                 share /= 2
             else:
@@ -301,20 +303,22 @@ class LinearModel(Model):
 
     def predict(self, rows: Any) -> Reals:
         """Predictions for public rows."""
-        found = public_columns(rows, [feature.name for feature in self.features])
-        encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
+        columns = public_columns(rows, [feature.name for feature in self.features])
+        encoded = np.hstack([feature.encode(columns[feature.name]) for feature in self.features])
         return np.asarray(np.clip(self.weights[0] + encoded @ self.weights[1:], *self.bounds))
 
     def __repr__(self) -> str:
         named = zip(self.names, self.coefficients.tolist(), strict=True)
-        terms = "".join(f" {'−' if each < 0 else '+'} {abs(each):.4g}·{name}" for name, each in named)
+        terms = "".join(
+            f" {'−' if coefficient < 0 else '+'} {abs(coefficient):.4g}·{name}" for name, coefficient in named
+        )
         return f"{self.target} ≈ {self.intercept:.4g}{terms}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "target": self.target,
             "bounds": list(self.bounds),
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "weights": self.weights.tolist(),
             "followed": list(self.followed),
             "evidence": None if self.evidence is None else self.evidence.to_dict(),
@@ -322,28 +326,28 @@ class LinearModel(Model):
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> LinearModel:
-        said = content["evidence"]
+        evidence = content["evidence"]
         return cls(
             content["target"],
             (content["bounds"][0], content["bounds"][1]),
-            tuple(feature_from_json(each) for each in content["features"]),
+            tuple(feature_from_json(feature) for feature in content["features"]),
             np.asarray(content["weights"], dtype=np.float64),
             (content["followed"][0], content["followed"][1]),
-            None if said is None else Evidence.from_dict(said),
+            None if evidence is None else Evidence.from_dict(evidence),
         )
 
 
 def affine(features: Sequence[Feature]) -> tuple[Reals, Reals]:
     """For each design column z of some features, the centre and half the width of x = centre + half·z."""
     pairs = [
-        (float(each.low + each.high) / 2, float(each.high - each.low) / 2)
-        if isinstance(each, ScaledNumber)
+        (float(feature.low + feature.high) / 2, float(feature.high - feature.low) / 2)
+        if isinstance(feature, ScaledNumber)
         else (0.0, 1.0)
-        for each in features
-        for _ in each.design()
+        for feature in features
+        for _ in feature.design()
     ]
-    found = np.array(pairs, dtype=np.float64).reshape(len(pairs), 2)
-    return found[:, 0], found[:, 1]
+    centres_and_halves = np.array(pairs, dtype=np.float64).reshape(len(pairs), 2)
+    return centres_and_halves[:, 0], centres_and_halves[:, 1]
 
 
 _PRIOR = 2.0  # the assumed sum of squares of standard coefficients
@@ -376,7 +380,7 @@ class LinearTask(Task):
     ) -> None:
         self.ground, self.features, self.target = ground, features, target
         self.penalty, self.reach, self.intervals = penalty, reach, intervals
-        self.columns = [column for each in (*features, target) for column in each.design()]
+        self.columns = [column for feature in (*features, target) for column in feature.design()]
         self.longest = 1 + float(reach) ** 2 * len(self.columns)
         tenth = Fraction(1, 10)
         self.shares = {"standardisation": tenth, "products": 9 * tenth}
@@ -384,13 +388,13 @@ class LinearTask(Task):
             self.shares = {"standardisation": tenth, "products": 7 * tenth, "errors": 2 * tenth}
 
     def known(self) -> list[VectorSum]:
-        raw = self._derived(self.ground.relation, [each.expression for each in self.columns])
+        raw = self._derived(self.ground.relation, [column.expression for column in self.columns])
         sums = [self._standardisation(), self._products(raw)]
         return [*sums, self._errors(raw, np.ones(len(self.columns)), 1.0)] if self.intervals else sums
 
     def names(self) -> dict[str, Any]:
         return {
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "target": self.target.to_json(),
             "reach": str(self.reach),
         }
@@ -401,10 +405,10 @@ class LinearTask(Task):
     def learn(self, passes: Passes) -> LinearModel:
         first = passes.add_up("standardisation", self._standardisation(), self.shares["standardisation"])
         standard = standardisation_of(first, self.columns)
-        expressions = standard.expressions([each.expression for each in self.columns])
+        expressions = standard.expressions([column.expression for column in self.columns])
         rows = self._derived(self.ground.relation, expressions)
-        made = passes.add_up("products", self._products(rows), self.shares["products"])
-        matrix, noise = made.matrix(), made.deviation()
+        product_sums = passes.add_up("products", self._products(rows), self.shares["products"])
+        matrix, noise = product_sums.matrix(), product_sums.deviation()
         gram, products = matrix[:-1, :-1], matrix[:-1, -1]
         size = len(products)
         floor = _EDGE * noise * math.sqrt(2 * size)
@@ -417,7 +421,7 @@ class LinearTask(Task):
             error = math.sqrt(min(max(missed / max(matrix[0, 0], 1.0), 0.01), 1.0))
             error = math.ceil(_ERRORS * error * 1024) / 1024
             errors = passes.add_up("errors", self._errors(rows, theta, error), self.shares["errors"])
-            evidence = self._evidence(made, errors, error, own, shift)
+            evidence = self._evidence(product_sums, errors, error, own, shift)
         centres, halves = affine(self.features)
         coefficients = shift + own @ theta
         weights = np.concatenate([[coefficients[0] + coefficients[1:] @ centres], coefficients[1:] * halves])
@@ -430,29 +434,31 @@ class LinearTask(Task):
     def _derived(self, relation: Relation, expressions: Sequence[Expression]) -> Derive:
         """Rows with these columns, each computed once even if used often; none is named like the person column."""
         person = relation.person or "row"
-        return Derive(relation, tuple((f"{person}_{place}", each) for place, each in enumerate(expressions)))
+        return Derive(
+            relation, tuple((f"{person}_{index}", expression) for index, expression in enumerate(expressions))
+        )
 
     def _products(self, rows: Derive) -> VectorSum:
         """All products of 1 and the columns, the target last."""
         columns = [ColumnReference(name) for name, _ in rows.named]
-        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *((column, -FARTHEST, FARTHEST) for column in columns)]
         return gram_sum(rows, values, self.ground.rows, longest=self.longest)
 
     def _errors(self, rows: Derive, theta: Reals, error: float) -> VectorSum:
         """All products of (y − xᵀθ)/error · x with each other; the last value marks rows that are made shorter."""
         columns = [ColumnReference(name) for name, _ in rows.named]
-        weights = [Literal(Fraction(-each)) for each in theta.tolist()]
+        weights = [Literal(Fraction(-coefficient)) for coefficient in theta.tolist()]
         expected = [Call("multiply", pair) for pair in zip(columns[:-1], weights[1:], strict=True)]
         missed = Call("multiply", (added([columns[-1], weights[0], *expected]), Literal(Fraction(1 / error))))
-        square = added([Call("multiply", (each, each)) for each in columns])
+        square = added([Call("multiply", (column, column)) for column in columns])
         is_long = Call("gt", (square, Literal(Fraction(self.longest - 1))))
         mark = self._mark()
         marked = Call("case", (is_long, Literal(Fraction(mark)), Literal(Fraction(0))))
         derived = self._derived(rows, [missed, marked, *columns[:-1]])
-        left, shortened, *others = [ColumnReference(name) for name, _ in derived.named]
+        left, shortened, *regressors = [ColumnReference(name) for name, _ in derived.named]
         values: list[tuple[Expression, float, float]] = [
             (left, -FARTHEST, FARTHEST),
-            *((Call("multiply", (left, each)), -FARTHEST, FARTHEST) for each in others),
+            *((Call("multiply", (left, column)), -FARTHEST, FARTHEST) for column in regressors),
             (shortened, 0.0, mark),
         ]
         return gram_sum(derived, values, self.ground.rows, longest=self.longest + mark**2)
@@ -466,18 +472,18 @@ class LinearTask(Task):
         centres, halves = affine(self.features)
         means, deviations = standard.mean[:-1] * halves + centres, standard.deviation[:-1] * halves
         high = half * standard.deviation[-1]
-        found = np.diag(np.concatenate([[high], high / deviations]))
-        found[0, 1:] = -high * means / deviations
-        return found, np.concatenate([[centre + half * standard.mean[-1]], np.zeros(len(means))])
+        transform = np.diag(np.concatenate([[high], high / deviations]))
+        transform[0, 1:] = -high * means / deviations
+        return transform, np.concatenate([[centre + half * standard.mean[-1]], np.zeros(len(means))])
 
-    def _evidence(self, made: Released, errors: Released, error: float, own: Reals, shift: Reals) -> Evidence:
-        matrix, meat = made.matrix(), errors.matrix()
+    def _evidence(self, product_sums: Released, errors: Released, error: float, own: Reals, shift: Reals) -> Evidence:
+        matrix, meat = product_sums.matrix(), errors.matrix()
         shortened = meat[-1, -1] / self._mark() ** 2 / max(matrix[0, 0], 1.0)
         return Evidence(
             matrix[:-1, :-1],
             matrix[:-1, -1],
             positive_part(meat[:-1, :-1]) * error**2,
-            made.deviation(),
+            product_sums.deviation(),
             shift,
             own,
             float(np.clip(shortened, 0, 1)),
@@ -487,7 +493,7 @@ class LinearTask(Task):
 class _Linear(Regressor):
     """The base of linear learners."""
 
-    made: ClassVar[type[Model]] = LinearModel
+    model_class: ClassVar[type[Model]] = LinearModel
     model_: LinearModel
     clip: int | None
 
@@ -506,7 +512,7 @@ class _Linear(Regressor):
     def predict(self, rows: Any) -> Reals:
         """Predictions for public rows: a frame, a mapping of columns, or an array with the features in order."""
         model: LinearModel = self._require_fitted()
-        return model.predict(self._alike(rows))
+        return model.predict(self._checked_rows(rows))
 
     @property
     def coef_(self) -> Reals:
@@ -522,10 +528,10 @@ class _Linear(Regressor):
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         model = self.model_
-        followed, of = model.followed
-        rest = "" if followed == of else "; in the others noise decides, and they are hardly followed"
-        said = f"{followed} of {of}{rest}"
-        return (("model", repr(model)), ("directions followed", said))
+        followed, directions = model.followed
+        suffix = "" if followed == directions else "; in the others noise decides, and they are hardly followed"
+        text = f"{followed} of {directions}{suffix}"
+        return (("model", repr(model)), ("directions followed", text))
 
 
 @final
@@ -585,8 +591,8 @@ class LinearRegression(_Linear):
                 hint="fit with intervals=True",
             )
         sure = open_probability("confidence", confidence)
-        found = model.evidence.intervals(float(sure))
-        values, low, high = zip(*found, strict=True)
+        intervals = model.evidence.intervals(float(sure))
+        values, low, high = zip(*intervals, strict=True)
         note = f"about {model.evidence.shortened:.1%} of the rows were too far out to count in full: {_REACH}"
         return Answer(
             [
@@ -603,8 +609,8 @@ class LinearRegression(_Linear):
         evidence = self.model_.evidence
         if evidence is None:
             return super()._described()
-        said = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were scaled down"
-        return (*super()._described(), ("intervals", said))
+        text = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were scaled down"
+        return (*super()._described(), ("intervals", text))
 
 
 _REACH = "intervals are about the regression in which they count less; a larger reach= has fewer, and more noise"

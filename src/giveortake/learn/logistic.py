@@ -81,7 +81,7 @@ _PARTS = 8  # of a step, each with the curvature of where it begins
 def steepness(mean: Reals, variance: Reals | float) -> Reals:
     """E[w], E[w′] and E[w″] of w = σ(1 − σ), where log-odds are normal with a mean and a variance.
 
-    >>> [round(float(each), 4) for each in steepness(np.array(0.0), 0.0)]
+    >>> [round(float(number), 4) for number in steepness(np.array(0.0), 0.0)]
     [0.25, 0.0, -0.125]
     """
     mean, spread = np.broadcast_arrays(mean, np.sqrt(np.maximum(variance, 0)))
@@ -106,8 +106,8 @@ def _over_log_odds(mean: Reals, spread: Reals) -> Reals:
     away = (_LOG_ODDS - mean) / spread
     chance = chances(_LOG_ODDS)
     part = chance * (1 - chance) * np.exp(-(away**2) / 2) * _GAP / (spread * np.sqrt(2 * np.pi))
-    means = [part, part * away / spread, part * (away**2 - 1) / spread**2]
-    return np.stack([each.sum(axis=-1) for each in means])
+    integrands = [part, part * away / spread, part * (away**2 - 1) / spread**2]
+    return np.stack([integrand.sum(axis=-1) for integrand in integrands])
 
 
 def steepness_about(mean: Reals, variance: Reals | float) -> Reals:
@@ -152,20 +152,20 @@ class LineCurvature:
         level, tilt, bend = steepness(np.array(middle), variance)
         bend = max(bend, tilt * (tilt / max(level, _TINY)) - level / max(variance, _LEAST))
         both = np.outer(means, along)
-        found = level * moments + n * (tilt * (both + both.T) + bend * np.outer(along, along))
+        curvature = level * moments + n * (tilt * (both + both.T) + bend * np.outer(along, along))
         squares = np.maximum(np.diag(moments), 0)
         spreads = np.maximum(squares / n - means**2, _LEAST)
         log_odds = middle + along / spreads * (self.ends - means)
         slopes = steepness(log_odds, np.maximum(variance - along**2 / spreads, 0))[0]
         parts = np.array([self.shares, 1 - self.shares]) * self.ends**2
         steep = (slopes * parts).sum(axis=0) / np.maximum(parts.sum(axis=0), _LEAST)
-        more = np.where(self.shares > 0, np.maximum(steep * squares - np.diag(found), 0), 0)
-        return np.asarray(found + np.diag(more))
+        excess = np.where(self.shares > 0, np.maximum(steep * squares - np.diag(curvature), 0), 0)
+        return np.asarray(curvature + np.diag(excess))
 
     def inverse(self, curvature: Reals, noise: float, doubt: float) -> Reals:
         """What takes a gradient with noise to a step; `doubt` is the size of the noise of the moments."""
         floor = float(np.trace(curvature) / np.trace(self.moments)) * doubt
-        return Curvature.of(curvature).inverse(noise**2, _PRIOR, floor)
+        return Curvature.from_matrix(curvature).inverse(noise**2, _PRIOR, floor)
 
 
 def followed_along(start: Reals, direction: Callable[[Reals], Reals]) -> Reals:
@@ -173,18 +173,18 @@ def followed_along(start: Reals, direction: Callable[[Reals], Reals]) -> Reals:
 
     A Newton step in one piece goes much too far where chances are small and rise: the curvature rises with them.
     """
-    place = start
+    point = start
     for _ in range(_PARTS):
-        middle = place + direction(place) / (2 * _PARTS)
-        place = place + direction(middle) / _PARTS
-    return place
+        middle = point + direction(point) / (2 * _PARTS)
+        point = point + direction(middle) / _PARTS
+    return point
 
 
 def log_odds(rate: float, doubt: float) -> float:
     """The log-odds of a rate, taken to be no nearer to 0 or 1 than a doubt."""
     least = min(max(doubt, 1e-6), 0.5)
-    kept = min(max(rate, least), 1 - least)
-    return float(np.log(kept / (1 - kept)))
+    bounded_rate = min(max(rate, least), 1 - least)
+    return float(np.log(bounded_rate / (1 - bounded_rate)))
 
 
 GAINS = (1.0, 1.0, 1 / 2, 1 / 3, 1 / 4)
@@ -218,7 +218,7 @@ class LogisticTask(Task):
                 f"make more than {MOST_COLUMNS} columns, one for each category but the first",
                 hint="gt.learn.AdditiveClassifier takes categories as they are; or name fewer features",
             )
-        steps = {f"gradient {place + 1}": Fraction(7, 10) * part for place, part in enumerate(PARTS)}
+        steps = {f"gradient {step + 1}": Fraction(7, 10) * part for step, part in enumerate(PARTS)}
         self.shares = {"standardisation": Fraction(1, 10), "curvature": Fraction(2, 10), **steps}
 
     @property
@@ -227,94 +227,98 @@ class LogisticTask(Task):
 
     def known(self) -> list[VectorSum]:
         third, zeros = np.full(len(self.columns), 1 / 3), np.full(self._count, 1 / 3)
-        usual = Standardisation(1.0, third, third)
-        sums = [standardisation_sum(self.ground, self.features), self.products(usual)]
-        return sums + [self.gradient(usual, zeros, most) for most in MISFITS]
+        standardisation = Standardisation(1.0, third, third)
+        sums = [standardisation_sum(self.ground, self.features), self.products(standardisation)]
+        return sums + [self.gradient(standardisation, zeros, most) for most in MISFITS]
 
     def names(self) -> dict[str, Any]:
-        return {"features": [each.to_json() for each in self.features], "target": self.target.to_json(), "gains": GAINS}
+        return {
+            "features": [feature.to_json() for feature in self.features],
+            "target": self.target.to_json(),
+            "gains": GAINS,
+        }
 
     def words(self) -> str:
         return f"a logistic regression of {self.target.name}"
 
-    def products(self, usual: Standardisation) -> VectorSum:
+    def products(self, standardisation: Standardisation) -> VectorSum:
         """All products of (1, z), where rows weigh as they do in gradients."""
-        rows, names, share = self._weighed(usual)
+        rows, names, share = self._weighed(standardisation)
         root = Call("sqrt", (share,))
-        columns = [(Call("multiply", (each, root)), float(-FARTHEST), float(FARTHEST)) for each in names]
+        columns = [(Call("multiply", (column, root)), float(-FARTHEST), float(FARTHEST)) for column in names]
         return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.ground.rows, longest=self._count)
 
     def _weighed(
-        self, usual: Standardisation, *more: tuple[str, Expression]
+        self, standardisation: Standardisation, *further_columns: tuple[str, Expression]
     ) -> tuple[Relation, list[ColumnReference], Expression]:
         """Rows with their standardised columns and some more, these columns, and what a row weighs.
 
         A row whose numbers are long weighs less, whatever its class: were misfits cut instead, a class of few rows,
         whose misfits are large, would lose more of itself than the other.
         """
-        columns = [(f"column {place}", each) for place, each in enumerate(self._standard(usual))]
+        columns = [(f"column {index}", expression) for index, expression in enumerate(self._standard(standardisation))]
         names = [ColumnReference(name) for name, _ in columns]
-        length = added([Literal(Fraction(1)), *(Call("multiply", (each, each)) for each in names)])
-        kept = [(name, ColumnReference(name)) for name, _ in (*columns, *more)]
+        length = added([Literal(Fraction(1)), *(Call("multiply", (column, column)) for column in names)])
+        carried = [(name, ColumnReference(name)) for name, _ in (*columns, *further_columns)]
         least = Literal(Fraction(self._count))
-        rows = Derive(self.ground.relation, (*columns, *more))
-        rows = Derive(rows, (*kept, (_LENGTH, Call("greatest", (length, least)))))
+        rows = Derive(self.ground.relation, (*columns, *further_columns))
+        rows = Derive(rows, (*carried, (_LENGTH, Call("greatest", (length, least)))))
         return rows, names, Call("divide", (least, ColumnReference(_LENGTH)))
 
-    def gradient(self, usual: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
+    def gradient(self, standardisation: Standardisation, theta: Reals, most: Fraction) -> VectorSum:
         """The sum of the misfit times (1, z), where θ is about z, and misfits are no larger than `most`."""
-        fitted = (_FITTED, weighted(self.features, plain(usual, theta)))
-        wanted = (_WANTED, self.target.is_value(self.target.values[1]))
-        rows, names, share = self._weighed(usual, fitted, wanted)
+        fitted = (_FITTED, weighted(self.features, plain(standardisation, theta)))
+        target_column = (_WANTED, self.target.is_value(self.target.values[1]))
+        rows, names, share = self._weighed(standardisation, fitted, target_column)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(ColumnReference(_FITTED))))
         longest = float(most) * math.sqrt(self._count)
         fine, steps = _steps(longest, self.ground.rows)
         values = [
             value(Call("multiply", (misfit, share)), -most, most, fine),
             one(steps=steps),
-            *(value(each, -FARTHEST, FARTHEST, steps) for each in names),
+            *(value(column, -FARTHEST, FARTHEST, steps) for column in names),
         ]
-        components = [Component((0, place)) for place in range(1, len(values))]
+        components = [Component((0, index)) for index in range(1, len(values))]
         return vector_sum(rows, values, components, self.ground.rows, longest=longest)
 
-    def _standard(self, usual: Standardisation) -> list[Expression]:
-        return usual.expressions([each.expression for each in self.columns])
+    def _standard(self, standardisation: Standardisation) -> list[Expression]:
+        return standardisation.expressions([column.expression for column in self.columns])
 
-    def _line(self, usual: Standardisation, moments: Reals) -> LineCurvature:
+    def _line(self, standardisation: Standardisation, moments: Reals) -> LineCurvature:
         """The curvature of the fit, with the two values of columns of categories."""
-        shares = np.where([each.low == 0 for each in self.columns], np.clip(usual.mean, 0, 1), 0.0)
-        ends = (np.array([[1.0], [0.0]]) - usual.mean) / usual.deviation
+        shares = np.where([column.low == 0 for column in self.columns], np.clip(standardisation.mean, 0, 1), 0.0)
+        ends = (np.array([[1.0], [0.0]]) - standardisation.mean) / standardisation.deviation
         return LineCurvature(moments, np.insert(ends, 0, 1.0, axis=1), np.insert(shares, 0, 0.0))
 
     def learn(self, passes: Passes) -> LogisticModel:
         shares = list(self.shares.items())
         name, share = shares[0]
-        usual = standardisation_of(
+        standardisation = standardisation_of(
             passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
         )
         name, share = shares[1]
-        made = passes.add_up(name, self.products(usual), share)
-        doubt = made.deviation(0) * math.sqrt(2 * self._count) / 2
-        moments = positive_part(made.matrix())
+        product_sums = passes.add_up(name, self.products(standardisation), share)
+        doubt = product_sums.deviation(0) * math.sqrt(2 * self._count) / 2
+        moments = positive_part(product_sums.matrix())
         moments[0, 0] = n = max(float(moments[0, 0]), FEWEST)
-        line = self._line(usual, moments)
+        line = self._line(standardisation, moments)
         theta, noise = np.zeros(self._count), 1.0
         for (name, share), gain, most in zip(shares[2:], GAINS, MISFITS, strict=True):
-            made = passes.add_up(name, self.gradient(usual, theta, most), share)
-            slope = np.array([made.cells(each)[0] for each in range(self._count)])
-            noise = made.deviation()
+            gradient_sums = passes.add_up(name, self.gradient(standardisation, theta, most), share)
+            slope = np.array([gradient_sums.cells(index)[0] for index in range(self._count)])
+            noise = gradient_sums.deviation()
             if most < 1:  # at even odds: what the rate of all rows leaves is learned from, not what even odds leave
                 theta[0] = log_odds(0.5 + slope[0] / n, noise / n)
                 slope = slope - (chances(theta[0]) - 0.5) * moments[0]
 
-            def direction(place: Reals, slope: Reals = gain * slope, noise: float = noise) -> Reals:
-                return np.asarray(line.inverse(line.at(place), noise, doubt) @ slope)
+            def direction(point: Reals, slope: Reals = gain * slope, noise: float = noise) -> Reals:
+                return np.asarray(line.inverse(line.at(point), noise, doubt) @ slope)
 
             theta = np.round(followed_along(theta, direction) * GRAIN) / GRAIN
         curvature = line.at(theta)
         followed = line.inverse(curvature, noise, doubt) @ curvature
         passes.notes += shrunk(followed, GAINS, self._count, "coefficients")
-        return LogisticModel(self.features, self.target, plain(usual, theta))
+        return LogisticModel(self.features, self.target, plain(standardisation, theta))
 
 
 def _steps(longest: float, rows: int) -> tuple[int, int]:
@@ -326,11 +330,11 @@ def _steps(longest: float, rows: int) -> tuple[int, int]:
     return fine, steps
 
 
-def plain(usual: Standardisation, theta: Reals) -> Reals:
+def plain(standardisation: Standardisation, theta: Reals) -> Reals:
     """Coefficients of standardised columns as those of the columns between -1 and 1, in 20 binary digits."""
-    each = theta[1:] / usual.deviation
-    whole = np.concatenate([[theta[0] - each @ usual.mean], each])
-    return np.asarray(np.round(whole * GRAIN) / GRAIN)
+    slopes = theta[1:] / standardisation.deviation
+    coefficients = np.concatenate([[theta[0] - slopes @ standardisation.mean], slopes])
+    return np.asarray(np.round(coefficients * GRAIN) / GRAIN)
 
 
 @final
@@ -376,7 +380,7 @@ class LogisticRegression(Classifier):
     """
 
     stored_name: ClassVar[str] = "LogisticRegression"
-    made: ClassVar[type[Model]] = LogisticModel
+    model_class: ClassVar[type[Model]] = LogisticModel
 
     def _task(self, data: LearningData) -> LogisticTask:
         return LogisticTask(*planned(self, data, most=2, declared=True))

@@ -59,8 +59,8 @@ class PrincipalComponents(Model):
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
     >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
     >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
-    >>> found = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7").pca()
-    >>> isinstance(found, gt.learn.PrincipalComponents), found.components.shape
+    >>> components = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7").pca()
+    >>> isinstance(components, gt.learn.PrincipalComponents), components.components.shape
     (True, (2, 2))
     """
 
@@ -72,19 +72,22 @@ class PrincipalComponents(Model):
     edge: float
 
     @classmethod
-    def of(cls, features: tuple[Feature, ...], scaled: Reals, noise: float, k: int) -> PrincipalComponents:
+    def from_products(cls, features: tuple[Feature, ...], scaled: Reals, noise: float, k: int) -> PrincipalComponents:
         """Compute components from released products of (1, z₁, …), with the deviation of their noise."""
-        wanted = whole("k", k)
-        if wanted >= len(scaled):
+        component_count = whole("k", k)
+        if component_count >= len(scaled):
             raise InvalidParameter("k", k, f"is more than there are columns, {len(scaled) - 1}")
         n = max(float(scaled[0, 0]), noise, 1.0)
         mean = np.clip(scaled[0, 1:] / n, -1, 1)
         sizes, directions = np.linalg.eigh(scaled[1:, 1:] / n - np.outer(mean, mean))
-        found = directions[:, ::-1][:, :wanted].T
-        found = found * np.where(found[np.arange(wanted), np.abs(found).argmax(axis=1)] < 0, -1, 1)[:, None]
+        components = directions[:, ::-1][:, :component_count].T
+        components = (
+            components
+            * np.where(components[np.arange(component_count), np.abs(components).argmax(axis=1)] < 0, -1, 1)[:, None]
+        )
         total = max(float(sizes.sum()), 1e-12)
         edge = noise * math.sqrt(2 * len(mean)) / n
-        return cls(features, mean, found, np.maximum(sizes[::-1][:wanted], 0), total, edge)
+        return cls(features, mean, components, np.maximum(sizes[::-1][:component_count], 0), total, edge)
 
     @property
     def names(self) -> list[str]:
@@ -98,8 +101,8 @@ class PrincipalComponents(Model):
 
     def transform(self, rows: Any) -> Reals:
         """Public rows in these directions, less the mean."""
-        found = public_columns(rows, [feature.name for feature in self.features])
-        encoded = np.hstack([feature.encode(found[feature.name]) for feature in self.features])
+        columns = public_columns(rows, [feature.name for feature in self.features])
+        encoded = np.hstack([feature.encode(columns[feature.name]) for feature in self.features])
         return np.asarray((encoded - self.mean) @ self.components.T)
 
     def __repr__(self) -> str:
@@ -112,7 +115,7 @@ class PrincipalComponents(Model):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "mean": self.mean.tolist(),
             "components": self.components.tolist(),
             "variances": self.variances.tolist(),
@@ -123,7 +126,7 @@ class PrincipalComponents(Model):
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> PrincipalComponents:
         return cls(
-            tuple(feature_from_json(each) for each in content["features"]),
+            tuple(feature_from_json(feature) for feature in content["features"]),
             np.asarray(content["mean"], dtype=np.float64),
             np.asarray(content["components"], dtype=np.float64),
             np.asarray(content["variances"], dtype=np.float64),
@@ -135,8 +138,10 @@ class PrincipalComponents(Model):
 def _mix(names: list[str], direction: Reals) -> str:
     """The columns with the largest weights in a direction, as text."""
     order = np.argsort(-np.abs(direction))[:4]
-    said = " ".join(f"{'−' if direction[each] < 0 else '+'} {abs(direction[each]):.2f}·{names[each]}" for each in order)
-    return said + (" …" if len(direction) > 4 else "")
+    terms = " ".join(
+        f"{'−' if direction[index] < 0 else '+'} {abs(direction[index]):.2f}·{names[index]}" for index in order
+    )
+    return terms + (" …" if len(direction) > 4 else "")
 
 
 _WIDEST = 8  # columns whose correlations are shown, each with each
@@ -163,12 +168,12 @@ def moments(
     """
     data = LearningData.of(s)
     features = features_of(data.schema, columns, called="columns")
-    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.of(data, said, clip, complete_and_declared(data.schema, features))
+    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    ground = Ground.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
     task = MomentsTask(ground, features)
     request = task.request()
-    with passes(request, key) as made:
-        return task.learn(made).promised(request.promise, made.release_id)
+    with passes(request, key) as fit_passes:
+        return task.learn(fit_passes).promised(request.promise, fit_passes.release_id)
 
 
 @final
@@ -183,19 +188,22 @@ class MomentsTask(Task):
         self.columns = [column for feature in features for column in feature.design()]
 
     def known(self) -> list[VectorSum]:
-        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each.expression, float(each.low), 1.0) for each in self.columns)]
+        values = [
+            (Literal(Fraction(1)), 0.0, 1.0),
+            *((column.expression, float(column.low), 1.0) for column in self.columns),
+        ]
         return [gram_sum(self.ground.relation, values, self.ground.rows, longest=1 + len(self.features))]
 
     def names(self) -> dict[str, Any]:
-        return {"features": [each.to_json() for each in self.features]}
+        return {"features": [feature.to_json() for feature in self.features]}
 
     def words(self) -> str:
-        return f"the moments of {', '.join(each.name for each in self.features)}"
+        return f"the moments of {', '.join(feature.name for feature in self.features)}"
 
     def learn(self, passes: Passes) -> Moments:
-        (asked,) = self.known()
-        made = passes.add_up("products", asked, self.shares["products"])
-        return Moments(self.features, made.matrix(), made.deviation(), by_row=self.ground.by_row)
+        (vector_sum,) = self.known()
+        released = passes.add_up("products", vector_sum, self.shares["products"])
+        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.ground.by_row)
 
 
 @final
@@ -238,7 +246,7 @@ class Moments:
     def means(self) -> Reals:
         """The means of the columns, in their own units and within their bounds."""
         centres, halves = affine(self.features)
-        lows = np.array([column.low for each in self.features for column in each.design()], dtype=np.float64)
+        lows = np.array([column.low for feature in self.features for column in feature.design()], dtype=np.float64)
         return np.asarray(centres + halves * np.clip(self.scaled[0, 1:] / self._rows, lows, 1))
 
     def covariance(self) -> Reals:
@@ -252,9 +260,9 @@ class Moments:
         variances = np.diag(spread)
         seen = variances > 2 * self.noise / self._rows
         deviations = np.sqrt(np.where(seen, variances, math.inf))
-        found = np.clip(spread / np.outer(deviations, deviations), -1, 1)
-        np.fill_diagonal(found, 1)
-        return np.asarray(found)
+        correlations = np.clip(spread / np.outer(deviations, deviations), -1, 1)
+        np.fill_diagonal(correlations, 1)
+        return np.asarray(correlations)
 
     def ridge(
         self, target: str, features: Sequence[str] | None = None, *, penalty: Number | None = None
@@ -263,27 +271,27 @@ class Moments:
 
         `penalty` is that of ridge regression, on columns between -1 and 1; without one, as much as the noise asks for.
         """
-        named = [self._feature(each) for each in features] if features is not None else list(self.features)
-        wanted = self._feature(target)
-        chosen = tuple(each for each in named if each.name != wanted.name)
-        if not isinstance(wanted, ScaledNumber):
+        named = [self._feature(name) for name in features] if features is not None else list(self.features)
+        target_feature = self._feature(target)
+        chosen = tuple(feature for feature in named if feature.name != target_feature.name)
+        if not isinstance(target_feature, ScaledNumber):
             raise InvalidParameter("target", target, "is not a number with declared bounds")
         if not chosen or len(chosen) < len(named) - (features is None) or len(set(named)) < len(named):
             raise InvalidParameter("features", features, "needs columns, each once, without the target")
-        said = None if penalty is None else float(non_negative("penalty", penalty))
-        places = [0, *(place for each in chosen for place in self._places(each))]
-        (last,) = self._places(wanted)
-        gram, products = self.scaled[np.ix_(places, places)], self.scaled[places, last]
-        floor = 0.35 * self.noise * math.sqrt(2 * len(places))
-        theta = wiener(gram, 0.75 * self.noise**2, 4.0, floor, said) @ products
-        low, high = float(wanted.low), float(wanted.high)
+        ridge_penalty = None if penalty is None else float(non_negative("penalty", penalty))
+        indexes = [0, *(index for feature in chosen for index in self._indexes(feature))]
+        (last,) = self._indexes(target_feature)
+        gram, products = self.scaled[np.ix_(indexes, indexes)], self.scaled[indexes, last]
+        floor = 0.35 * self.noise * math.sqrt(2 * len(indexes))
+        theta = wiener(gram, 0.75 * self.noise**2, 4.0, floor, ridge_penalty) @ products
+        low, high = float(target_feature.low), float(target_feature.high)
         theta *= (high - low) / 2
         theta[0] += (high + low) / 2
-        return LinearModel(wanted.name, (low, high), chosen, theta, followed(gram, floor))
+        return LinearModel(target_feature.name, (low, high), chosen, theta, followed(gram, floor))
 
     def pca(self, k: int = 2) -> PrincipalComponents:
         """The k directions in which the columns, between -1 and 1, spread most; it costs nothing."""
-        return PrincipalComponents.of(self.features, self.scaled, self.noise, k)
+        return PrincipalComponents.from_products(self.features, self.scaled, self.noise, k)
 
     def place(self, name: str) -> int:
         """Where a column is in the matrices."""
@@ -293,14 +301,14 @@ class Moments:
 
     def feature(self, name: str) -> tuple[Feature, list[int]]:
         """A column as it was declared, and where its numbers are in the matrices."""
-        found = self._feature(name)
-        return found, self._places(found)
+        feature = self._feature(name)
+        return feature, self._indexes(feature)
 
     def to_json(self) -> str:
         """What was released, as JSON; `from_json` reads it."""
         content = {
             "format": 1,
-            "features": [each.to_json() for each in self.features],
+            "features": [feature.to_json() for feature in self.features],
             "scaled": self.scaled.tolist(),
             "noise": self.noise,
             "guarantee": None if self.guarantee is None else promise_to_json(self.guarantee),
@@ -318,7 +326,7 @@ class Moments:
             if content["format"] != 1:
                 raise InvalidParameter("text", content["format"], "is of another format", hint="upgrade giveortake")
             return cls(
-                tuple(feature_from_json(each) for each in content["features"]),
+                tuple(feature_from_json(feature) for feature in content["features"]),
                 np.asarray(content["scaled"], dtype=np.float64),
                 content["noise"],
                 None if promise is None else promise_from_json(promise),
@@ -336,14 +344,16 @@ class Moments:
         means, deviations = self.means(), np.sqrt(np.maximum(np.diag(self.covariance()), 0))
         related = self.correlations()
         names = self.names
-        rows = [[name, f"{means[place]:.4g}", f"{deviations[place]:.4g}"] for place, name in enumerate(names)]
+        rows = [[name, f"{means[index]:.4g}", f"{deviations[index]:.4g}"] for index, name in enumerate(names)]
         if len(names) <= _WIDEST:
-            shown = [[f"{each:.2f}" for each in line] for line in related]
-            return ["column", "mean", "deviation", *names], [row + line for row, line in zip(rows, shown, strict=True)]
+            correlation_rows = [[f"{correlation:.2f}" for correlation in line] for line in related]
+            return ["column", "mean", "deviation", *names], [
+                row + line for row, line in zip(rows, correlation_rows, strict=True)
+            ]
         strongest = np.abs(related - np.eye(len(names))).argmax(axis=1).tolist()
-        told = [f"{related[place, other]:.2f} with {names[other]}" for place, other in enumerate(strongest)]
+        notes = [f"{related[index, other]:.2f} with {names[other]}" for index, other in enumerate(strongest)]
         return ["column", "mean", "deviation", "strongest correlation"], [
-            [*row, said] for row, said in zip(rows, told, strict=True)
+            [*row, note] for row, note in zip(rows, notes, strict=True)
         ]
 
     def _title(self) -> str:
@@ -354,9 +364,9 @@ class Moments:
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        return "\n".join([self._title(), *(f"  {each}" for each in lines), *(said for _, said in self._facts())])
+        return "\n".join([self._title(), *(f"  {line}" for line in lines), *(text for _, text in self._facts())])
 
     def _repr_html_(self) -> str:
         return render.card(self._title(), render.fact_list(self._facts()), render.table(*self._table()))
@@ -372,26 +382,26 @@ class Moments:
         return positive_part(self.scaled[1:, 1:] / self._rows - np.outer(mean, mean))
 
     def _feature(self, name: str) -> Feature:
-        known = {each.name: each for each in self.features}
+        known = {feature.name: feature for feature in self.features}
         if name not in known:
             raise InvalidParameter("target", name, "is not among the columns", hint=f"columns: {', '.join(known)}")
         return known[name]
 
-    def _places(self, feature: Feature) -> list[int]:
-        place = 1
-        for each in self.features:
-            wide = len(each.design())
-            if each == feature:
-                return list(range(place, place + wide))
-            place += wide
+    def _indexes(self, feature: Feature) -> list[int]:
+        start = 1
+        for candidate in self.features:
+            wide = len(candidate.design())
+            if candidate == feature:
+                return list(range(start, start + wide))
+            start += wide
         raise AssertionError(feature)
 
     def _affine(self) -> Reals:
         """The matrix that turns (1, z₁, …) into (1, x₁, …)."""
         centres, halves = affine(self.features)
-        found = np.diag(np.concatenate([[1.0], halves]))
-        found[1:, 0] = centres
-        return np.asarray(found)
+        matrix = np.diag(np.concatenate([[1.0], halves]))
+        matrix[1:, 0] = centres
+        return np.asarray(matrix)
 
 
 @final
@@ -411,7 +421,7 @@ class ComponentsTask(Task):
         return self._moments.names()  # what is measured does not depend on how many are wanted
 
     def words(self) -> str:
-        return f"principal components of {', '.join(each.name for each in self._moments.features)}"
+        return f"principal components of {', '.join(feature.name for feature in self._moments.features)}"
 
     def learn(self, passes: Passes) -> PrincipalComponents:
         return self._moments.learn(passes).pca(self._k)
@@ -434,8 +444,8 @@ class PCA(Learner):
     """
 
     stored_name: ClassVar[str] = "PCA"
-    made: ClassVar[type[Model]] = PrincipalComponents
-    written: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
+    model_class: ClassVar[type[Model]] = PrincipalComponents
+    constructor_example: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
     kind: ClassVar[str] = "transformer"
     model_: PrincipalComponents
 
@@ -469,7 +479,7 @@ class PCA(Learner):
     def transform(self, rows: Any) -> Reals:
         """Public rows in the directions that were found."""
         model: PrincipalComponents = self._require_fitted()
-        return model.transform(self._alike(rows))
+        return model.transform(self._checked_rows(rows))
 
     def fit_transform(self, rows: Any, y: Any = None) -> Reals:
         """Fit to rows that you hold yourself, and put them in the directions that were found."""

@@ -44,53 +44,54 @@ class BayesTask(Task):
 
     def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category, *, variances: bool) -> None:
         self.ground, self.features, self.target, self.variances = ground, features, target, variances
-        self.numbers = [each for each in features if isinstance(each, ScaledNumber)]
-        self.categories = [each for each in features if isinstance(each, Category)]
+        self.numbers = [feature for feature in features if isinstance(feature, ScaledNumber)]
+        self.categories = [feature for feature in features if isinstance(feature, Category)]
         self.shares = {"classes": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
         longest = (1 + len(self.categories) + len(self.numbers) * (1.25 if self.variances else 1)) ** 0.5
         steps = steps_for(longest, self.ground.rows, factors=1)
-        values = [one(steps=steps), *(value(each.scaled(), steps=steps) for each in self.numbers)]
+        values = [one(steps=steps), *(value(number.scaled(), steps=steps) for number in self.numbers)]
         if self.variances:
-            values += [value(_square(each.scaled()), -0.5, 0.5, steps) for each in self.numbers]
+            values += [value(_square(number.scaled()), -0.5, 0.5, steps) for number in self.numbers]
         keys = [
-            KeyColumn(each.name, ColumnReference(each.name), each.values) for each in (self.target, *self.categories)
+            KeyColumn(category.name, ColumnReference(category.name), category.values)
+            for category in (self.target, *self.categories)
         ]
-        components = [Component((place,), (0,)) for place in range(len(values))]
-        components += [Component((0,), (0, place)) for place in range(1, len(keys))]
+        components = [Component((index,), (0,)) for index in range(len(values))]
+        components += [Component((0,), (0, index)) for index in range(1, len(keys))]
         return [vector_sum(self.ground.relation, values, components, self.ground.rows, keys=keys, longest=longest)]
 
     def names(self) -> dict[str, Any]:
-        features = [each.to_json() for each in self.features]
+        features = [feature.to_json() for feature in self.features]
         return {"features": features, "target": self.target.to_json(), "variances": self.variances}
 
     def words(self) -> str:
-        what = "naive Bayes" if self.variances else "class means"
-        return f"{what} of {self.target.name}"
+        learner = "naive Bayes" if self.variances else "class means"
+        return f"{learner} of {self.target.name}"
 
     def learn(self, passes: Passes) -> BayesModel:
-        (asked,) = self.known()
-        made = passes.add_up("classes", asked, self.shares["classes"])
-        noise = made.deviation()
-        counts = np.maximum(made.cells(0), max(noise, 1.0))
+        (vector_sum,) = self.known()
+        class_sums = passes.add_up("classes", vector_sum, self.shares["classes"])
+        noise = class_sums.deviation()
+        counts = np.maximum(class_sums.cells(0), max(noise, 1.0))
         doubt = (noise / counts)[:, None]
         count = len(self.numbers)
-        means = np.clip(_table(made, range(1, 1 + count), len(counts)) / counts[:, None], -1, 1)
+        means = np.clip(_table(class_sums, range(1, 1 + count), len(counts)) / counts[:, None], -1, 1)
         spread = np.full_like(means, _USUAL)
         if self.variances:
-            squares = _table(made, range(1 + count, 1 + 2 * count), len(counts)) / counts[:, None] + 0.5
+            squares = _table(class_sums, range(1 + count, 1 + 2 * count), len(counts)) / counts[:, None] + 0.5
             raw = np.clip(squares - means**2, _LEAST**2, 1)
-            of_all = (counts @ raw) / counts.sum()
+            pooled_variance = (counts @ raw) / counts.sum()
             known = (counts / (counts + 3 * noise))[:, None]  # the rest is taken from all classes together
-            spread = known * raw + (1 - known) * of_all
+            spread = known * raw + (1 - known) * pooled_variance
         spread = np.maximum(spread, _LEAST**2) + (doubt**2 if self.variances else doubt.max() ** 2)
         first = 1 + count * (2 if self.variances else 1)
         levels = []
-        for place, category in enumerate(self.categories):
-            table = np.maximum(made.cells(first + place).reshape(len(counts), len(category.values)), 0)
-            every = table.sum(axis=0) + 1  # a level that the noise hides is as frequent in a class as in all
-            table = table + (1 + noise) * len(category.values) * every / every.sum()
+        for index, category in enumerate(self.categories):
+            table = np.maximum(class_sums.cells(first + index).reshape(len(counts), len(category.values)), 0)
+            pooled_levels = table.sum(axis=0) + 1  # a level that the noise hides is as frequent in a class as in all
+            table = table + (1 + noise) * len(category.values) * pooled_levels / pooled_levels.sum()
             levels.append(np.log(table / table.sum(axis=1, keepdims=True)))
         return BayesModel(self.features, self.target, np.log(counts / counts.sum()), means, spread, tuple(levels))
 
@@ -100,9 +101,9 @@ def _square(number: Expression) -> Expression:
     return Call("subtract", (Call("multiply", (number, number)), Literal(_HALF)))
 
 
-def _table(made: Released, places: range, classes: int) -> Reals:
+def _table(released: Released, indexes: range, classes: int) -> Reals:
     """Cells of some components, a row for each class."""
-    return np.array([made.cells(place) for place in places]).reshape(-1, classes).T
+    return np.array([released.cells(index) for index in indexes]).reshape(-1, classes).T
 
 
 @final
@@ -119,17 +120,17 @@ class BayesModel(ClassModel):
 
     def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
         length = len(next(iter(columns.values())))
-        found = np.tile(self.prior, (length, 1))
-        numbers = [each for each in self.features if isinstance(each, ScaledNumber)]
-        for place, number in enumerate(numbers):
-            away = number.encode(columns[number.name]) - self.means[None, :, place]
-            variance = self.variances[None, :, place]
-            found -= away**2 / (2 * variance) + np.log(variance) / 2
-        categories = [each for each in self.features if isinstance(each, Category)]
+        scores = np.tile(self.prior, (length, 1))
+        numbers = [feature for feature in self.features if isinstance(feature, ScaledNumber)]
+        for index, number in enumerate(numbers):
+            away = number.encode(columns[number.name]) - self.means[None, :, index]
+            variance = self.variances[None, :, index]
+            scores -= away**2 / (2 * variance) + np.log(variance) / 2
+        categories = [feature for feature in self.features if isinstance(feature, Category)]
         for category, logs in zip(categories, self.levels, strict=True):
-            at = category.places(columns[category.name])
-            found += np.where(at[:, None] < 0, 0.0, logs.T[np.maximum(at, 0)])
-        return found
+            indexes = category.indexes(columns[category.name])
+            scores += np.where(indexes[:, None] < 0, 0.0, logs.T[np.maximum(indexes, 0)])
+        return scores
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -137,15 +138,15 @@ class BayesModel(ClassModel):
             "prior": self.prior.tolist(),
             "means": self.means.tolist(),
             "variances": self.variances.tolist(),
-            "levels": [each.tolist() for each in self.levels],
+            "levels": [frequencies.tolist() for frequencies in self.levels],
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> BayesModel:
         features, target = features_and_classes(content)
-        shape = (len(target.values), sum(isinstance(each, ScaledNumber) for each in features))
+        shape = (len(target.values), sum(isinstance(feature, ScaledNumber) for feature in features))
         numbers = [np.asarray(content[name], dtype=np.float64).reshape(shape) for name in ("means", "variances")]
-        levels = tuple(np.asarray(each, dtype=np.float64) for each in content["levels"])
+        levels = tuple(np.asarray(frequencies, dtype=np.float64) for frequencies in content["levels"])
         return cls(features, target, np.asarray(content["prior"], dtype=np.float64), numbers[0], numbers[1], levels)
 
 
@@ -164,13 +165,13 @@ class NaiveBayes(Classifier):
     """
 
     stored_name: ClassVar[str] = "NaiveBayes"
-    made: ClassVar[type[Model]] = BayesModel
+    model_class: ClassVar[type[Model]] = BayesModel
 
     def _task(self, data: LearningData) -> BayesTask:
         return BayesTask(*planned(self, data), variances=True)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (("classes", ", ".join(str(each) for each in self.model_.target.values)),)
+        return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)
 
 
 class ClassMeans(Classifier):
@@ -189,10 +190,10 @@ class ClassMeans(Classifier):
     """
 
     stored_name: ClassVar[str] = "ClassMeans"
-    made: ClassVar[type[Model]] = BayesModel
+    model_class: ClassVar[type[Model]] = BayesModel
 
     def _task(self, data: LearningData) -> BayesTask:
         return BayesTask(*planned(self, data), variances=False)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
-        return (("classes", ", ".join(str(each) for each in self.model_.target.values)),)
+        return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)

@@ -72,12 +72,12 @@ def vector_sum(
     `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
     bounds of its values alone say; what is longer is cut.
     """
-    made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
-    unit = math.isqrt(made.longest_row - 1) + 1
+    provisional = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
+    unit = math.isqrt(provisional.longest_row - 1) + 1
     if longest is not None:
-        unit = min(unit, math.ceil(longest * max(_steps_of(made, each) for each in components)))
+        unit = min(unit, math.ceil(longest * max(_steps_of(provisional, component) for component in components)))
     try:
-        return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
+        return VectorSum(relation, provisional.values, provisional.columns, provisional.components, unit * rows)
     except QueryRefused as refusal:
         raise QueryRefused(str(refusal), hint="let fewer rows of a person count, or take fewer features") from None
 
@@ -102,19 +102,19 @@ def steps_for(longest: float, rows: int, *, factors: int, most: int | None = Non
     return steps
 
 
-def lattice_of(asked: VectorSum) -> list[Any]:
+def lattice_of(vector_sum: VectorSum) -> list[Any]:
     """The lattice of a sum, as ledgers keep it: its bound, its number of cells, and the steps and bounds of its values.
 
     Integers that were kept mean nothing on another lattice.
     """
-    quanta = [each.quantum for each in asked.values if each.quantum is not None]
-    values = [[str(each.granularity), str(each.low), str(each.high)] for each in quanta]
-    return [asked.bound, asked.size, values]
+    quanta = [summand.quantum for summand in vector_sum.values if summand.quantum is not None]
+    values = [[str(quantum.granularity), str(quantum.low), str(quantum.high)] for quantum in quanta]
+    return [vector_sum.bound, vector_sum.size, values]
 
 
-def _steps_of(asked: VectorSum, component: Component) -> Fraction:
+def _steps_of(vector_sum: VectorSum, component: Component) -> Fraction:
     """How many steps of a component make 1."""
-    quanta = [asked.values[place].quantum for place in component.factors]
+    quanta = [vector_sum.values[factor].quantum for factor in component.factors]
     return math.prod((1 / quantum.granularity for quantum in quanta if quantum is not None), start=Fraction(1))
 
 
@@ -127,43 +127,47 @@ _SLACK = 1 - Fraction(1, 1 << 30)  # so that rounded prices of all passes stay w
 class Released:
     """A released sum in whole numbers: each component's cells, and the deviation of their noise."""
 
-    asked: VectorSum
+    vector_sum: VectorSum
     name: str
     steps: npt.NDArray[Any]
     sigma: Fraction
     mu: Fraction
 
-    def cells(self, place: int) -> Reals:
+    def cells(self, index: int) -> Reals:
         """The cells of one component."""
-        start = self.asked.offsets()[place]
-        return np.asarray(self.steps[start : start + self.asked.sizes[place]].astype(np.float64) * self._unit(place))
+        start = self.vector_sum.offsets()[index]
+        return np.asarray(
+            self.steps[start : start + self.vector_sum.sizes[index]].astype(np.float64) * self._unit(index)
+        )
 
-    def deviation(self, place: int = 0) -> float:
+    def deviation(self, index: int = 0) -> float:
         """The deviation of the noise of each cell of a component, rounding to whole steps included."""
-        blocks = tuple(zip(self.asked.sizes, (each.weight for each in self.asked.components), strict=True))
-        noise = VectorNoise(self.sigma, blocks).deviation(self.asked.components[place].weight)
-        return float(np.sqrt(float(noise) ** 2 + 1 / 12) * self._unit(place))
+        blocks = tuple(
+            zip(self.vector_sum.sizes, (component.weight for component in self.vector_sum.components), strict=True)
+        )
+        noise = VectorNoise(self.sigma, blocks).deviation(self.vector_sum.components[index].weight)
+        return float(np.sqrt(float(noise) ** 2 + 1 / 12) * self._unit(index))
 
     def greatest(self) -> float:
         """How many deviations of its noise the greatest cell is away from zero."""
-        places = range(len(self.asked.components))
-        return max(float(np.abs(self.cells(place)).max(initial=0.0)) / self.deviation(place) for place in places)
+        indexes = range(len(self.vector_sum.components))
+        return max(float(np.abs(self.cells(index)).max(initial=0.0)) / self.deviation(index) for index in indexes)
 
     def matrix(self) -> Reals:
         """The symmetric matrix of a sum of all products."""
-        count = len(self.asked.values)
+        count = len(self.vector_sum.values)
         upper = np.zeros((count, count))
-        upper[np.triu_indices(count)] = [self.cells(place)[0] for place in range(len(self.asked.components))]
+        upper[np.triu_indices(count)] = [self.cells(index)[0] for index in range(len(self.vector_sum.components))]
         return np.asarray(upper + np.triu(upper, 1).T)
 
-    def _unit(self, place: int) -> float:
+    def _unit(self, index: int) -> float:
         """What one step is worth: the product of the factors' steps."""
-        found = Fraction(1)
-        for factor in self.asked.components[place].factors:
-            quantum = self.asked.values[factor].quantum
+        unit = Fraction(1)
+        for factor in self.vector_sum.components[index].factors:
+            quantum = self.vector_sum.values[factor].quantum
             assert quantum is not None  # noqa: S101 (values have one)
-            found *= quantum.granularity
-        return float(found)
+            unit *= quantum.granularity
+        return float(unit)
 
 
 @final
@@ -172,7 +176,7 @@ class Passes:
 
     def __init__(self, run: AdaptiveRun, mu: Fraction) -> None:
         self._run, self._mu = run, mu
-        self._kept = list(run.steps)
+        self._stored_steps = list(run.steps)
         self.released: list[Released] = []
         self.notes: list[str] = []  # what a fit says of itself
 
@@ -186,19 +190,19 @@ class Passes:
         """The id of the fit in the ledger."""
         return self._run.id
 
-    def add_up(self, name: str, asked: VectorSum, share: Fraction) -> Released:
+    def add_up(self, name: str, vector_sum: VectorSum, share: Fraction) -> Released:
         """Release a sum with noise, for the part `share` of μ². Shares of all passes add up to at most 1."""
         mu = exact.sqrt_down(self._mu**2 * share * _SLACK)
-        place = len(self.released)
-        if place < len(self._kept):
-            step = self._kept[place]
-            if not isinstance(step, NoisyVector) or step.name != name or len(step.steps) != asked.size:
+        index = len(self.released)
+        if index < len(self._stored_steps):
+            step = self._stored_steps[index]
+            if not isinstance(step, NoisyVector) or step.name != name or len(step.steps) != vector_sum.size:
                 raise LedgerDamaged("a fit that was kept has other passes than this one")
         else:
-            step = self._run.add_up(name, asked, mu)
-        made = Released(asked, name, step.steps, step.sigma, mu)
-        self.released.append(made)
-        return made
+            step = self._run.add_up(name, vector_sum, mu)
+        released = Released(vector_sum, name, step.steps, step.sigma, mu)
+        self.released.append(released)
+        return released
 
     def remarks(self) -> tuple[str, ...]:
         """A warning if no released sum of the first pass stands out from its noise; this is post-processing."""
@@ -209,14 +213,14 @@ class Passes:
         )
 
 
-def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
+def noise_of(vector_sum: VectorSum, request: RunRequest, share: Fraction) -> float:
     """The greatest deviation of the noise in a sum, in rows' worth, if the sum gets the part `share` of μ²."""
     assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
     mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
     changed = request.promise.neighbours == "change-one"
-    sigma = exact.sqrt_up(Fraction(asked.moved_squared(changed=changed))) / mu
-    made = Released(asked, "", np.zeros(0), sigma, mu)
-    return max(made.deviation(place) for place in range(len(asked.components)))
+    sigma = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=changed))) / mu
+    released = Released(vector_sum, "", np.zeros(0), sigma, mu)
+    return max(released.deviation(index) for index in range(len(vector_sum.components)))
 
 
 @contextmanager
@@ -224,7 +228,7 @@ def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
     """Charge, let the fit make its passes, and settle what it drew as its answer."""
     assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
     with request.begin(key) as run:
-        made = Passes(run, request.mu)
-        yield made
+        fit_passes = Passes(run, request.mu)
+        yield fit_passes
         if not run.is_settled:
             run.settle()

@@ -62,7 +62,7 @@ def gain(model: Any) -> Expression:
 
 @gain.register
 def _linear(model: LinearModel) -> Expression:
-    low, high = (Fraction(each) for each in model.bounds)
+    low, high = (Fraction(bound) for bound in model.bounds)
     guess = Call("clamp", (_score(model.features, model.weights), Constant(low), Constant(high)))
     return near(Call("subtract", (guess, ColumnReference(model.target))), high - low)
 
@@ -85,8 +85,10 @@ def _logistic(model: LogisticModel) -> Expression:
 def _additive(model: AdditiveModel) -> Expression:
     terms: list[Expression] = [Constant(Fraction(model.constant))]
     for shape in model.shapes:
-        place: Any = shape.bins.key().expression
-        terms.append(shape.bins.effect(place, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float)))
+        bin_expression: Any = shape.bins.key().expression
+        terms.append(
+            shape.bins.effect(bin_expression, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float))
+        )
     score = added(terms)
     if isinstance(model.target, ScaledNumber):
         guess = Call("clamp", (score, Constant(Fraction(-1)), Constant(Fraction(1))))
@@ -112,7 +114,7 @@ def right(score: Expression, truth: Expression) -> Expression:
 
 def _score(features: tuple[Feature, ...], weights: Any) -> Expression:
     columns = [column for feature in features for column in feature.design()]
-    return score_of(columns, [round(float(each) * GRAIN) / GRAIN for each in weights])
+    return score_of(columns, [round(float(weight) * GRAIN) / GRAIN for weight in weights])
 
 
 Trials = Literal["charged", "secret"]
@@ -144,19 +146,19 @@ def select(
             "kept here before it is told",
             hint='trials="charged": each trial is a release of its own',
         )
-    if not candidates or not all(isinstance(each, Learner) for each in candidates):
+    if not candidates or not all(isinstance(candidate, Learner) for candidate in candidates):
         raise InvalidParameter("candidates", candidates, "needs learners", hint="[Ridge(…), LinearRegression(…)]")
     fitting, scoring = LearningData.of(s).split(open_probability("held_out", held_out))
-    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    for each in candidates:
-        if not can_be_scored(each.made):
-            gain(each)
-        each.quote(fitting)  # what cannot be learned is refused before anything is paid
-    Ground.of(scoring, said, clip, None)
+    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    for candidate in candidates:
+        if not can_be_scored(candidate.model_class):
+            gain(candidate)
+        candidate.quote(fitting)  # what cannot be learned is refused before anything is paid
+    Ground.from_parameters(scoring, parameters, clip, None)
     scores = []
-    for place, each in enumerate(candidates):
-        each.fit(fitting, key=None if key is None else f"{key} fit {place}")
-        scores.append(_scored(each, scoring, said, clip, None if key is None else f"{key} score {place}"))
+    for index, candidate in enumerate(candidates):
+        candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
+        scores.append(_scored(candidate, scoring, parameters, clip, None if key is None else f"{key} score {index}"))
     return Selection(tuple(candidates), tuple(scores))
 
 
@@ -184,24 +186,26 @@ class Selection:
     @property
     def best(self) -> Learner:
         """The candidate with the greatest score."""
-        return self.candidates[max(range(len(self.scores)), key=lambda place: self.scores[place].value)]
+        return self.candidates[max(range(len(self.scores)), key=lambda index: self.scores[index].value)]
 
     def __repr__(self) -> str:
         lines = [
-            f"{'→' if each is self.best else ' '} {score.value:.4f} ± {2 * score.deviation:.4f}  {each!r}"
-            for each, score in zip(self.candidates, self.scores, strict=True)
+            f"{'→' if candidate is self.best else ' '} {score.value:.4f} ± {2 * score.deviation:.4f}  {candidate!r}"
+            for candidate, score in zip(self.candidates, self.scores, strict=True)
         ]
         return "\n".join(lines)
 
 
-def _scored(learner: Learner, data: LearningData, said: dict[str, Any], clip: int | None, key: str | None) -> Score:
+def _scored(
+    learner: Learner, data: LearningData, parameters: dict[str, Any], clip: int | None, key: str | None
+) -> Score:
     model = learner.model_
-    names = [each.name for each in model.features]
+    names = [feature.name for feature in model.features]
     target = model.target if isinstance(model.target, str) else model.target.name
-    ground = Ground.of(data, said, clip, complete(data.schema, [*names, target]))
+    ground = Ground.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
     task = _ScoreTask(ground, gain(model), target)
-    with passes(task.request(), key) as made:
-        return task.learn(made)
+    with passes(task.request(), key) as fit_passes:
+        return task.learn(fit_passes)
 
 
 @final
@@ -226,11 +230,11 @@ class _ScoreTask(Task):
         return f"the score of a model of {self._target}"
 
     def learn(self, passes: Passes) -> Score:
-        (asked,) = self.known()
-        made = passes.add_up("gain", asked, self.shares["gain"])
-        rows = max(float(made.cells(1)[0]), 1.0)
-        found = min(max(float(made.cells(0)[0]) / rows, 0.0), 1.0)
-        return Score(found, made.deviation() * math.sqrt(1 + found**2) / rows, passes.release_id)
+        (vector_sum,) = self.known()
+        gain_sums = passes.add_up("gain", vector_sum, self.shares["gain"])
+        rows = max(float(gain_sums.cells(1)[0]), 1.0)
+        score = min(max(float(gain_sums.cells(0)[0]) / rows, 0.0), 1.0)
+        return Score(score, gain_sums.deviation() * math.sqrt(1 + score**2) / rows, passes.release_id)
 
 
 FOR_BINS = 15  # n·μ for each bin, from where shapes are better than straight lines
@@ -273,28 +277,28 @@ def choose(
     LogisticRegression: n·μ is about 13.8, and 1 feature would need 3 for steps and 240 for shapes of 16 bins
     """
     data = LearningData.of(s)
-    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.of(data, said, clip, None)
+    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    ground = Ground.from_parameters(data, parameters, clip, None)
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
             "the number of rows is not known, and the exact one is not public",
             hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
         )
-    used = features_of(data.schema, features, target)
+    used_features = features_of(data.schema, features, target)
     signal = float(rows) * float(ground.mu) / ground.rows
-    learner, why = _chosen(data, target, used, signal)
-    usual = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
-    stated: dict[str, Any] = {name: each for name, each in usual.items() if each is not None}
-    return Choice(learner(target, [each.name for each in used], **stated), f"{learner.__name__}: {why}")
+    learner, why = _chosen(data, target, used_features, signal)
+    stated_or_none = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
+    stated: dict[str, Any] = {name: value for name, value in stated_or_none.items() if value is not None}
+    return Choice(learner(target, [feature.name for feature in used_features], **stated), f"{learner.__name__}: {why}")
 
 
-def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: float) -> tuple[Any, str]:
-    bins = sum(len(each.values) if isinstance(each, Category) else MOST_FITTED_BINS for each in used)
-    columns = sum(len(each.design()) for each in used)
-    count = f"{len(used)} feature{'s' if len(used) > 1 else ''}"
+def _chosen(data: LearningData, target: str, features: tuple[Feature, ...], signal: float) -> tuple[Any, str]:
+    bins = sum(len(feature.values) if isinstance(feature, Category) else MOST_FITTED_BINS for feature in features)
+    columns = sum(len(feature.design()) for feature in features)
+    count = f"{len(features)} feature{'s' if len(features) > 1 else ''}"
     why = (
-        f"n·μ is about {signal:,.3g}, and {count} would need {FOR_STEPS * len(used):,} for steps "
+        f"n·μ is about {signal:,.3g}, and {count} would need {FOR_STEPS * len(features):,} for steps "
         f"and {FOR_BINS * bins:,} for shapes of {bins:,} bins"
     )
     enough_for_bins = signal >= FOR_BINS * bins and bins <= MOST_CELLS
@@ -302,11 +306,11 @@ def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: 
         return (AdditiveRegressor if enough_for_bins else LinearRegression), why
     classes = len(classes_of(data.schema, target).values)
     if classes > 2:
-        learner = NaiveBayes if signal >= FOR_STEPS * classes * len(used) else ClassMeans
+        learner = NaiveBayes if signal >= FOR_STEPS * classes * len(features) else ClassMeans
         return learner, f"{classes} classes are declared; {why}"
     if enough_for_bins:
         return AdditiveClassifier, why
-    if signal < FOR_STEPS * len(used):
+    if signal < FOR_STEPS * len(features):
         return ClassMeans, why
     if columns > MOST_COLUMNS:
         return NaiveBayes, f"{columns:,} columns are too many for a Gram matrix; {why}"
@@ -315,9 +319,9 @@ def _chosen(data: LearningData, target: str, used: tuple[Feature, ...], signal: 
 
 def _is_number(data: LearningData, target: str) -> bool:
     """Whether a target is a number to be estimated, and no class: it has bounds, and no list of values."""
-    found = feature_of(data.schema, target, "target")
+    feature = feature_of(data.schema, target, "target")
     domain = data.schema[target]
-    if isinstance(found, Category):
+    if isinstance(feature, Category):
         return False
     if domain.kind is Kind.INTEGER and domain.high is not None and domain.low is not None:
         return domain.high - domain.low > 1

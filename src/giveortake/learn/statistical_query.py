@@ -62,17 +62,17 @@ def statistical_query(
     """
     data = LearningData.of(s)
     sure = open_probability("confidence", confidence)
-    task = MeanTask.of(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
+    task = MeanTask.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
     request = task.request()
-    with passes(request, key) as made:
-        mean = task.learn(made)
+    with passes(request, key) as fit_passes:
+        mean = task.learn(fit_passes)
         low, high = max(task.low, mean - task.tolerance), min(task.high, mean + task.tolerance)
         return Estimate(
-            *(float(each) for each in (mean, low, high)),
+            *(float(number) for number in (mean, low, high)),
             name="mean",
             guarantee=request.promise,
             cost=request.promise,
-            release_id=made.release_id,
+            release_id=fit_passes.release_id,
             confidence=sure,
             notes=(f"the tolerance holds if there are {task.n:,} rows at least",),
         )
@@ -93,33 +93,33 @@ class MeanTask(Task):
             self.steps //= 2
 
     @classmethod
-    def of(
+    def for_tolerance(
         cls,
         data: LearningData,
-        asked: Expression,
+        expression: Expression,
         tolerance: Fraction,
         sure: Fraction,
         n: int | Estimate | Answer | Moments | None,
     ) -> MeanTask:
         """Check what was stated, and plan the noise that the tolerance asks for."""
-        domain = asked.domain(data.schema)
+        domain = expression.domain(data.schema)
         low, high = Fraction(0), Fraction(1)
         if domain.kind is Kind.BOOLEAN:
-            asked = Call("case", (asked, Literal(Fraction(1)), Literal(Fraction(0))))
+            expression = Call("case", (expression, Literal(Fraction(1)), Literal(Fraction(0))))
         elif domain.is_bounded:
             low, high = domain.ends()
         if domain.kind is not Kind.BOOLEAN and not (domain.is_bounded and low < high):
             raise InvalidParameter(
-                "expression", shown_expression(asked), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
+                "expression", shown_expression(expression), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
             )
         if not tolerance < (high - low) / 2:
             raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {shown(high - low)}")
-        there = Call("not", (Call("is_null", (asked,)),)) if domain.nullable else None
+        condition = Call("not", (Call("is_null", (expression,)),)) if domain.nullable else None
         miss = 1 - sure
         least = _least(data, n, 1 - miss / 10)
         noise_miss = miss if isinstance(n, int) else miss * 9 / 10
-        ground = Ground.of(data, {"mu": 1}, None, there)
-        share = Call("multiply", (Call("subtract", (asked, Literal(low))), Literal(2 / (high - low))))
+        ground = Ground.from_parameters(data, {"mu": 1}, None, condition)
+        share = Call("multiply", (Call("subtract", (expression, Literal(low))), Literal(2 / (high - low))))
         task = cls(ground, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
         task._spend(tolerance, noise_miss)
         return task
@@ -148,8 +148,8 @@ class MeanTask(Task):
         return "a mean"
 
     def learn(self, passes: Passes) -> Fraction:
-        made = passes.add_up("mean", self.known()[0], self.shares["mean"])
-        count, total = made.cells(0)[0], made.cells(1)[0]
+        released = passes.add_up("mean", self.known()[0], self.shares["mean"])
+        count, total = released.cells(0)[0], released.cells(1)[0]
         mean = Fraction(min(max(total / count, -1.0), 1.0)) if count > 0 else Fraction(0)
         return self.low + (mean + 1) / 2 * (self.high - self.low)
 
@@ -157,31 +157,31 @@ class MeanTask(Task):
 def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure: Fraction) -> int:
     """A lower bound of the number of rows that is public or was released."""
     if isinstance(n, Moments):
-        found: float | None = n.n - NormalDist().inv_cdf(float(sure)) * n.noise
+        least_rows: float | None = n.n - NormalDist().inv_cdf(float(sure)) * n.noise
     elif isinstance(n, Estimate | Answer):
         low: Any = n.columns[-1].low
         if len(n) != 1 or low is None:
             raise InvalidParameter(
                 "n", f"{len(n)} rows", "is not a single count with an interval", hint="SELECT COUNT(*)"
             )
-        found = float(low[0])
+        least_rows = float(low[0])
     else:
-        found = data.rows_at_least(sure) if n is None else whole("n", n)
-    if found is None:
+        least_rows = data.rows_at_least(sure) if n is None else whole("n", n)
+    if least_rows is None:
         raise QueryRefused(
             "nothing public or released says how many rows there are at least, and a price from their true number "
             "would tell it",
             hint="n=10_000, if that is public; or ask for a count first, and say n=count",
         )
-    if found < 1:
+    if least_rows < 1:
         raise QueryRefused(
             "the released count does not show that there is even one row", hint="n=10_000, if that is public"
         )
-    return math.floor(found)
+    return math.floor(least_rows)
 
 
-def shown_expression(asked: Expression) -> str:
+def shown_expression(expression: Expression) -> str:
     """An expression as it is written in code."""
     from giveortake.frame import Expr  # noqa: PLC0415 (for its text alone)
 
-    return repr(Expr(asked))
+    return repr(Expr(expression))
