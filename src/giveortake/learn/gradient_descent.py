@@ -345,7 +345,7 @@ class _Descent:
         first = self.gradient(theta, bound)
         self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         named = self._said(said) | {"lattice": lattice_of(first)}
-        request = self.ground.data.sample_request(spend, declared, said=named, words=self._words())
+        request = self.ground.data.sample_request(spend, declared, identity=named, words=self._words())
         path = []
         with request.begin(key) as run:
             kept = list(run.steps)

@@ -161,9 +161,9 @@ class Magnitude(Dimension):
         edges = [Fraction(2) ** power for power in _POWERS]
         count, negative = len(edges), Call("lt", (ColumnReference(_LEAST), Literal(0)))
         arguments: list[Expression] = [Call("is_null", (ColumnReference(_SIZE),)), Literal(0)]
-        for place, edge in enumerate(edges[:-1]):
+        for index, edge in enumerate(edges[:-1]):
             within = Call("le", (ColumnReference(_SIZE), Literal(edge.numerator if edge.denominator == 1 else edge)))
-            arguments += [Call("and", (negative, within)), Literal(1 + count + place), within, Literal(1 + place)]
+            arguments += [Call("and", (negative, within)), Literal(1 + count + index), within, Literal(1 + index)]
         key = Call("case", (*arguments, negative, Literal(2 * count), Literal(count)))
         return _histogram(units, key)
 
@@ -181,10 +181,10 @@ class Magnitude(Dimension):
         count = len(_POWERS)
         positive, negative = seen[1 : 1 + count], seen[1 + count :]
         both = [one + other for one, other in zip(positive, negative, strict=True)]
-        place = _place(both, share)
-        if place == 0:
+        index = _share_bin(both, share)
+        if index == 0:
             return None
-        power = _POWERS[place]
+        power = _POWERS[index]
         reach = 2**power if power >= 0 else 2.0**power
         return (-reach if sum(negative) > 0 else 0, reach)
 
@@ -202,47 +202,47 @@ def dimensions_of(
     relation: Relation, by: Sequence[str], columns: Sequence[str], most_rows: int | None
 ) -> tuple[Dimension, ...]:
     """The dimensions of a profile: rows of persons, their groups if `by` names columns, and magnitudes of columns."""
-    found: list[Dimension] = []
+    dimensions: list[Dimension] = []
     if relation.person is not None:
-        found.append(RowsOfPerson(relation, most=most_rows))
+        dimensions.append(RowsOfPerson(relation, most=most_rows))
         if by:
             _require_groups(relation, by)
-            found += [
+            dimensions += [
                 GroupsOfPerson(relation, tuple(by), _most_groups(relation, by, most_rows)),
                 RowsOfPerson(relation, tuple(by), most_rows),
             ]
     elif by or most_rows is not None:
         raise InvalidParameter("by", list(by), "are groups of a person, and here every row is protected by itself")
-    found += [Magnitude(relation, column) for column in columns]
-    if not found:
+    dimensions += [Magnitude(relation, column) for column in columns]
+    if not dimensions:
         raise InvalidParameter(
             "columns",
             list(columns),
             "is empty, and where every row is protected by itself there are no caps",
             hint="name a column",
         )
-    return tuple(found)
+    return tuple(dimensions)
 
 
 def least_edge(edges: Sequence[int], seen: Sequence[int], share: Fraction) -> int:
     """The least size that at least the given share of people does not exceed."""
-    return edges[_place(seen, share)]
+    return edges[_share_bin(seen, share)]
 
 
-def _place(seen: Sequence[int], share: Fraction) -> int:
+def _share_bin(seen: Sequence[int], share: Fraction) -> int:
     """The first bin that is not empty and up to which the given share of the total lies."""
     needed, reached = share * sum(seen), 0
-    for place, count in enumerate(seen):
+    for index, count in enumerate(seen):
         reached += count
         if reached >= needed and count:
-            return place
+            return index
     return 0
 
 
 def _most_groups(relation: Relation, by: Sequence[str], most_rows: int | None) -> int | None:
     """How many groups a person can have: at most as many as there are known keys, and at most as many as rows."""
     listed = [relation.schema[name].keys() for name in by]
-    known = None if None in listed else math.prod(len(each or ()) for each in listed)
+    known = None if None in listed else math.prod(len(keys or ()) for keys in listed)
     if known is None or known > 2**_DOUBLINGS:
         return most_rows
     return max(1, known if most_rows is None else min(known, most_rows))
@@ -261,14 +261,14 @@ def _require_groups(relation: Relation, by: Sequence[str]) -> None:
             raise InvalidParameter("by", name, "is not a column here", hint=refusal.hint) from None
 
 
-def _clamped(of: Expression) -> Expression:
-    return Call("clamp", (of, Literal(0), Literal(2 ** (_DOUBLINGS + 1))))
+def _clamped(expression: Expression) -> Expression:
+    return Call("clamp", (expression, Literal(0), Literal(2 ** (_DOUBLINGS + 1))))
 
 
 def _bin_of(size: Expression, edges: Sequence[int]) -> Expression:
     arguments: list[Any] = []
-    for place, edge in enumerate(edges[:-1]):
-        arguments += [Call("le", (size, Literal(edge))), Literal(place)]
+    for index, edge in enumerate(edges[:-1]):
+        arguments += [Call("le", (size, Literal(edge))), Literal(index)]
     return Call("case", (*arguments, Literal(len(edges) - 1))) if arguments else Literal(0)
 
 
