@@ -84,14 +84,14 @@ class CounterRequest:
         _require_within(column, domain, periods)
         question = Question(relation, ((column, _period(column, domain)),), (("n", _COUNT),))
         mechanism.origin.require(question)
-        few = capped(question, mechanism.resolve_caps(terms)).relation
-        assert isinstance(few, Scan)  # noqa: S101 (caps leave a table a table)
-        rows = few.most_rows
+        capped_scan = capped(question, mechanism.resolve_caps(terms)).relation
+        assert isinstance(capped_scan, Scan)  # noqa: S101 (caps leave a table a table)
+        rows = capped_scan.most_rows
         if rows is None:
             raise unbounded("rows", ("s.counter(…, rows_per_person=10)",))
-        counted = few if few.most_rows_of_person is None else replace(few, first_by=column)
+        counted_scan = capped_scan if capped_scan.most_rows_of_person is None else replace(capped_scan, first_by=column)
         first = Fraction(int(domain.low or 0))
-        return cls(counted, column, first, periods, domain.kind, rows)
+        return cls(counted_scan, column, first, periods, domain.kind, rows)
 
     def period(self, index: int) -> Value:
         """The period at an index, from 0 on."""
@@ -283,12 +283,12 @@ class Counter:
             return mechanism.ledger.keep(reservation, index, self._drawn(steps, reservation))
 
         try:
-            drawn = sealed_question(draw)
+            step = sealed_question(draw)
         except QueryFailed as failed:
             mechanism.ledger.fail(reservation, defect=failed.cause == "defect")
             raise
         mechanism.spool.forget(begun_file)
-        return drawn
+        return step
 
     def answers(self) -> Answer:
         """All counts released so far, as one table of all periods; free."""

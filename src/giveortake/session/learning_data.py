@@ -143,12 +143,12 @@ class LearningData:
             raise QueryRefused("a sample of the people cannot be sampled again", hint="fit it to all people")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, identity=identity, words=words)
 
-    def require_trusted(self, called: str) -> None:
+    def require_trusted(self, function_name: str) -> None:
         """Refuse trusted code that this session does not have, and an engine that cannot give rows to it."""
-        if called not in self._mechanism.trusted:
+        if function_name not in self._mechanism.trusted:
             raise InvalidParameter(
                 "loss",
-                called,
+                function_name,
                 "is not code that this session trusts",
                 hint="the custodian registers it: gt.protect(…, trusted={…}); sessions of analysts have none",
             )
@@ -169,8 +169,8 @@ class LearningData:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
         keys = tuple((f"k{index}", column.expression) for index, column in enumerate(vector_sum.columns))
         sums = [Measured(Aggregate(AggregateKind.SUM, value.of)) for value in vector_sum.values]
-        named = (("n", _COUNT), *((f"v{index}", measured) for index, measured in enumerate(sums)))
-        self._mechanism.origin.require(Question(vector_sum.relation, keys, named))
+        outputs = (("n", _COUNT), *((f"v{index}", measured) for index, measured in enumerate(sums)))
+        self._mechanism.origin.require(Question(vector_sum.relation, keys, outputs))
         self._mechanism.engine.require_runnable([vector_sum])
 
 

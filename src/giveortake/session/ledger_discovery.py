@@ -53,9 +53,9 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
                 )
 
 
-def _second_budget(known: str, action: str, ledger: str) -> SameTable:
+def _second_budget(fact: str, action: str, ledger: str) -> SameTable:
     return SameTable(
-        f"{known}, and this session would {action}",
+        f"{fact}, and this session would {action}",
         hint=Advice(
             "{ledger} goes on with that one, {trial} is for trying out what nobody else will see; "
             "if these are other people, move that ledger elsewhere",
@@ -72,9 +72,10 @@ def require_no_other_ledger(files: list[str], ledger: str | None, *, section: st
     for other_ledger in (other_ledger for file in files for other_ledger in _usual_ledgers(file)):
         if os.path.lexists(other_ledger) and not (ledger is not None and _is_same(ledger, other_ledger)):
             relative_path = Path(os.path.relpath(other_ledger, configuration.parent)).as_posix()
-            named = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
+            section_text = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
             raise SameTable(
-                f"[{section}] of {configuration} {named}, and {relative_path} holds a budget of that table already",
+                f"[{section}] of {configuration} {section_text}, and {relative_path} holds a budget of that table "
+                "already",
                 hint=f'write ledger = "{relative_path}" there; if that one is about other people, move it elsewhere',
             )
 
@@ -102,10 +103,10 @@ def files_of(source: Any) -> list[str]:
 def _usual_ledgers(file: str) -> list[str]:
     """Default ledger paths of a file, of what it links to or contains, and of folders above it that are tables."""
     covering_folders = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
-    named = [
-        part for path in (Path(file), *_inside(file), *covering_folders) for part in (str(path), os.path.realpath(path))
+    names = [
+        name for path in (Path(file), *_inside(file), *covering_folders) for name in (str(path), os.path.realpath(path))
     ]
-    return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
+    return list({os.path.realpath(usual_ledger(name)): usual_ledger(name) for name in reversed(names)}.values())[::-1]
 
 
 def _inside(file: str) -> list[Path]:
@@ -123,7 +124,7 @@ def _is_pattern(path: Path) -> bool:
 def _folders(file: str) -> list[Path]:
     """The folders above a file, and above what it links to, nearest first."""
     parents = [list(path.parents)[:ABOVE] for path in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
-    return list(dict.fromkeys([folder for both in zip_longest(*parents) for folder in both if folder is not None]))
+    return list(dict.fromkeys([folder for level in zip_longest(*parents) for folder in level if folder is not None]))
 
 
 def _covers(source: str, file: str) -> bool:

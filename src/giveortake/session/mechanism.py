@@ -108,8 +108,8 @@ _Result = TypeVar("_Result")
 class LRUCache(Generic[_Result]):
     """A cache of the most recently used results. Threads may share it."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
+    def __init__(self, capacity: int = _MOST) -> None:
+        self._capacity = capacity
         self._entries: OrderedDict[Hashable, _Result] = OrderedDict()
         self._lock = Lock()
 
@@ -122,7 +122,7 @@ class LRUCache(Generic[_Result]):
         entry = make()
         with self._lock:
             self._entries[key] = entry
-            while len(self._entries) > self._most:
+            while len(self._entries) > self._capacity:
                 self._entries.popitem(last=False)
         return entry
 
@@ -294,13 +294,15 @@ class InteractiveMechanism:
             confidence = Confidence(confidence, cells=keys * len(priced.made.formulas))
 
         def answers() -> Iterator[Answer]:
-            left = priced.made.question.limit
+            rows_left = priced.made.question.limit
             for index, (keys, release) in enumerate(storage.portions_of(self.spool, priced, stored)):
                 portion = index if "spool" in stored else None
-                answer = PaidRelease(self, priced, keys, release, reservation, confidence, portion).read(limit=left)
-                left = None if left is None else left - len(answer)
+                answer = PaidRelease(self, priced, keys, release, reservation, confidence, portion).read(
+                    limit=rows_left
+                )
+                rows_left = None if rows_left is None else rows_left - len(answer)
                 yield answer
-                if left == 0:
+                if rows_left == 0:
                     return
 
         return Stream(answers)
@@ -441,14 +443,14 @@ class InteractiveMechanism:
         """The event that is charged for questions together."""
         return self._event_in_part(event_of(priced.made for priced in priced_questions), priced_questions)
 
-    def _event_in_part(self, whole: Event, priced_questions: Sequence[Priced]) -> Event:
-        """The event to charge for `whole` if the session sees only a part of the data."""
+    def _event_in_part(self, event: Event, priced_questions: Sequence[Priced]) -> Event:
+        """The event to charge for `event` if the session sees only a part of the data."""
         if self.part is None:
-            return whole
+            return event
         numbers = {self.part.partition(priced.made.caps) for priced in priced_questions}
         (partition,) = numbers  # what is asked together has one
         return self.part.event(
-            whole, composed([priced.made.event_if_added() for priced in priced_questions]), partition
+            event, composed([priced.made.event_if_added() for priced in priced_questions]), partition
         )
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
@@ -467,16 +469,16 @@ class InteractiveMechanism:
         in how their answers are ordered have one name, but each has keys and noise of its own: a refinement tells them
         apart by `twins`.
         """
-        together = joint([priced.made for priced in priced_questions])
+        joint_measurement = joint([priced.made for priced in priced_questions])
         request = {
-            "questions": together.names,
+            "questions": joint_measurement.names,
             "refines": list(refines),
             "part": None if self.part is None else self.part.name(priced_questions[0].made.caps),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
             **({"twins": twins} if twins else {}),
         }
-        return Charge(self._event_in_part(together.event, priced_questions), request, together.words)
+        return Charge(self._event_in_part(joint_measurement.event, priced_questions), request, joint_measurement.words)
 
     def reserve(self, priced_questions: Sequence[Priced], key: str | None, charge: Charge) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""

@@ -176,7 +176,7 @@ class MultiplicativeWeights:
             return self._known[query] if query in self._known else self._ask(query)
 
     def _ask(self, query: str) -> Answer:
-        chosen = self._cells_of(query)
+        cells = self._cells_of(query)
         if self._run.is_settled:
             raise MechanismSpent("these weights are closed, and only repeat what was asked before")
         if self._queries_asked >= self.plan.queries:
@@ -185,8 +185,8 @@ class MultiplicativeWeights:
         try:
             if not self._run.is_watching:
                 self._run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
-            expected = float(self._shares[chosen].sum()) * self._rows
-            is_far = self._run.is_far(self._columns, chosen, query, round(expected))
+            expected = float(self._shares[cells].sum()) * self._rows
+            is_far = self._run.is_far(self._columns, cells, query, round(expected))
         except BudgetExceeded:
             raise MechanismSpent(
                 f"the weights have moved {self.updates} times, as often as was paid for",
@@ -195,7 +195,7 @@ class MultiplicativeWeights:
         self._queries_asked += 1
         if not is_far:
             return self._answer_from_weights(query)
-        return self._measured(self._run.count(self._columns, chosen, query, min(half, self._run.left)))
+        return self._measured(self._run.count(self._columns, cells, query, min(half, self._run.left)))
 
     def _answer_from_weights(self, query: str) -> Answer:
         """Answer a query from the weights, and remember the answer."""
@@ -204,11 +204,11 @@ class MultiplicativeWeights:
 
     def _measured(self, counted: Counted) -> Answer:
         """Remember a measured count as the answer, and move the weights towards it."""
-        chosen = self._cells_of(counted.query)
-        expected = float(self._shares[chosen].sum()) * self._rows
+        cells = self._cells_of(counted.query)
+        expected = float(self._shares[cells].sum()) * self._rows
         self._distances.append(abs(counted.count - expected))
         step = float(self.plan.accuracy) / 2 * (1 if counted.count > expected else -1)
-        self._shares[chosen] *= math.exp(step)
+        self._shares[cells] *= math.exp(step)
         self._shares /= self._shares.sum()
         margin = Gaussian(counted.sigma).margin(_CONFIDENCE)
         return self._keep(counted.query, float(counted.count), float(margin), "measured: the weights were far from it")
@@ -244,14 +244,14 @@ class MultiplicativeWeights:
 
     def _cells_of(self, query: str) -> Chosen:
         """The combinations that fit one of the patterns."""
-        chosen = np.zeros(self._sizes, dtype=bool)
+        cells = np.zeros(self._sizes, dtype=bool)
         for pattern in json.loads(query):
-            inside = np.ones(self._sizes, dtype=bool)
+            matches = np.ones(self._sizes, dtype=bool)
             for axis, indices in pattern:
-                wanted = np.isin(np.arange(self._sizes[axis]), indices)
-                inside &= wanted.reshape([-1 if dimension == axis else 1 for dimension in range(len(self._sizes))])
-            chosen |= inside
-        return chosen.ravel()
+                allowed = np.isin(np.arange(self._sizes[axis]), indices)
+                matches &= allowed.reshape([-1 if dimension == axis else 1 for dimension in range(len(self._sizes))])
+            cells |= matches
+        return cells.ravel()
 
     # -- state --------------------------------------------------------------------------------------------------
 
@@ -278,12 +278,12 @@ class MultiplicativeWeights:
 
     def __repr__(self) -> str:
         plan = self.plan
-        seen = f"{max(self._distances):,.0f} rows at most" if self._distances else "no far query"
+        greatest_distance = f"{max(self._distances):,.0f} rows at most" if self._distances else "no far query"
         return (
             f"<MultiplicativeWeights over {plan.cells:,} combinations of about {self._rows:,.0f} rows: "
             f"{self._queries_asked:,} of {plan.queries:,} queries asked\n"
             f"  an answer from the weights is off by {plan.bound(self._rows):,.0f} rows at most, by the theorem "
-            f"(α = {shown(plan.accuracy)}); seen: {seen}\n"
+            f"(α = {shown(plan.accuracy)}); seen: {greatest_distance}\n"
             f"  the weights have moved {self.updates} times; by the theorem, {plan.updates:,} times at most>"
         )
 

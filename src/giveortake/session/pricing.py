@@ -104,10 +104,10 @@ def typical_width(measurement: Measurement, confidence: Confidence, n: Number | 
     number = 1.0 if n is None else float(exact.positive("n", n))
     miss = quoted_miss(measurement, confidence) or float(1 - confidence)
     widths = [width for _, formula in measurement.formulas for width in _widths(formula, measures, miss, number)]
-    known = [width for width in widths if width > 0]
-    if not known:  # no column has a known width: compare the noise itself
-        known = [float(noise.tail.variance) ** 0.5 for noise in measurement.noises]
-    return math.exp(sum(math.log(width) for width in known) / len(known))
+    positive_widths = [width for width in widths if width > 0]
+    if not positive_widths:  # no column has a known width: compare the noise itself
+        positive_widths = [float(noise.tail.variance) ** 0.5 for noise in measurement.noises]
+    return math.exp(sum(math.log(width) for width in positive_widths) / len(positive_widths))
 
 
 def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
@@ -270,21 +270,21 @@ def price_by_share(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
         if pricing.is_paid(option.priced):
             return _priced_before(option.priced)
     left = max(Fraction(0), 1 - trial.share)
-    within = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
-    if left < terms.share or not within:
+    affordable = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
+    if left < terms.share or not affordable:
         least = min(options, key=lambda option: option.cost).priced
         refusal = f"share = {shown(terms.share)} of the budget is not left: {_percent(left)} of it is"
         return replace(least, refusal=refusal)
-    best = min(within, key=lambda option: option.width)
-    other_options = [option for option in within if option.priced.spend.is_pure != best.priced.spend.is_pure]
-    noise, other = _noise(best.priced), _other_noise(best.priced)
+    best = min(affordable, key=lambda option: option.width)
+    other_options = [option for option in affordable if option.priced.spend.is_pure != best.priced.spend.is_pure]
+    noise, other_noise = _noise(best.priced), _other_noise(best.priced)
     if other_options:
         narrower = 100 * (1 - best.width / min(option.width for option in other_options))
-        why = f"{noise}: at this share intervals are {narrower:.0f} % narrower than with {other}"
+        why = f"{noise}: at this share intervals are {narrower:.0f} % narrower than with {other_noise}"
     elif all(option.priced.spend.is_pure for option in options):
         return best.priced
     else:
-        why = f"{noise}: {other} would use more than this share of what is left"
+        why = f"{noise}: {other_noise} would use more than this share of what is left"
     return replace(best.priced, why=why)
 
 

@@ -292,10 +292,13 @@ def _trusted(functions: Mapping[str, Trusted] | None, analyst: str | None) -> di
             "cannot be used in an analyst's session",
             hint="leave `analyst` out: only the custodian's own session runs trusted code",
         )
-    for called, code in (functions or {}).items():
-        if not (_CODE.fullmatch(str(called)) and callable(code)):
+    for function_name, code in (functions or {}).items():
+        if not (_CODE.fullmatch(str(function_name)) and callable(code)):
             raise InvalidParameter(
-                "trusted", called, "is not a function with a name and a version", hint='trusted={"pairs@1": function}'
+                "trusted",
+                function_name,
+                "is not a function with a name and a version",
+                hint='trusted={"pairs@1": function}',
             )
     return dict(functions or {})
 
@@ -354,12 +357,12 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
 
 def require_no_column_called_row(columns: Iterable[str]) -> None:
     """Refuse `unit="row"` if the table has a column of that name, which may be meant, and would protect more."""
-    named = next((column for column in columns if column.casefold() == WORD_FOR_ROWS), None)
-    if named is not None:
+    row_column = next((column for column in columns if column.casefold() == WORD_FOR_ROWS), None)
+    if row_column is not None:
         raise InvalidParameter(
             "unit",
             WORD_FOR_ROWS,
-            f"is the word for rows that protect themselves, and there is a column {named!r}",
+            f"is the word for rows that protect themselves, and there is a column {row_column!r}",
             hint="give that column another name; in Python, unit=gt.unit(…) names it, and unit=gt.ROW means rows",
         )
 
@@ -393,8 +396,8 @@ def _private_tables(
     if not named_sources:
         raise InvalidParameter("source", source, "names no table")
     private_tables, sources, known_columns = [], [], set()
-    for called, table_source in named_sources.items():
-        own = own_domains(domains, called, several)
+    for name_of_table, table_source in named_sources.items():
+        own = own_domains(domains, name_of_table, several)
         if unit != ROW and unit.column in getattr(getattr(table_source, "index", None), "names", ()):
             raise InvalidParameter(
                 "unit",
@@ -402,7 +405,7 @@ def _private_tables(
                 "is the index of the table, and no column",
                 hint="gt.protect(table.reset_index(), …)",
             )
-        loaded = engine.add(_checked_name(called), table_source, kinds_of(own, unit), table=table)
+        loaded = engine.add(_checked_name(name_of_table), table_source, kinds_of(own, unit), table=table)
         private_tables.append(_declared_table(loaded, unit, own))
         sources.append(loaded)
         known_columns |= {column for column, _ in loaded.columns}
@@ -455,10 +458,10 @@ def _declared_table(loaded: Source, unit: Unit, domains: Mapping[str, Any]) -> P
     return PrivateTable(loaded.name, tuple(columns), person, loaded.unasked)
 
 
-def _public_tables(engine: Engine, sources: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
+def _public_tables(engine: Engine, sources: Mapping[str, Any], private_names: set[str]) -> list[PublicTable]:
     public_tables = []
     for name, source in sources.items():
-        if name in taken:
+        if name in private_names:
             raise InvalidParameter("public", name, "is the name of a private table")
         content = engine.add_public(_checked_name(name), source)
         unique = frozenset(column for column, public_column in content.columns.items() if public_column.is_unique)
@@ -513,12 +516,12 @@ def table_name(source: Any, name: str | None, table: str | None) -> str:
     if table is not None:
         return table.rpartition(".")[2]
     if is_address(source):
-        named = table_in(source)
-        if named is None:
+        name_in_address = table_in(source)
+        if name_in_address is None:
             raise InvalidParameter(
                 "source", HIDDEN, "names no table", hint="add ?table=NAME to the address, or pass table="
             )
-        return named
+        return name_in_address
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):
         stem = Path(first).name.partition(".")[0] if place_of(first) == HERE else str(first).rpartition(".")[2]

@@ -179,13 +179,13 @@ class Quote:
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
-        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
+        used_text = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
+        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used_text}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            sure = "" if margin is None else f"  (with {percent} %)"
-            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{sure}")
+            confidence_text = "" if margin is None else f"  (with {percent} %)"
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{confidence_text}")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -452,14 +452,14 @@ class WorkloadQuote:
     __repr__ = __str__
 
     def _facts(self) -> list[str]:
-        together = "each" if self.confidence.over == "cell" else "all together"
+        scope = "each" if self.confidence.over == "cell" else "all together"
         fits = ASKED_BEFORE if self.paid else "the budget admits it"
         fits = fits if self.admitted else unfitting(self.share, self.remarks)
         share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
             *[WAITS] * self.approval,
-            f"margins hold with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}",
+            f"margins hold with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}",
         ]
 
     def _remarks(self) -> list[str]:
@@ -559,7 +559,7 @@ class CounterQuote:
         )
 
     def __str__(self) -> str:
-        together = "each" if self.confidence.over == "cell" else "all together"
+        scope = "each" if self.confidence.over == "cell" else "all together"
         periods = counted(self.horizon, "period")
         lines = [
             f"running count by {self.column}, {self.first} to {self.last}: one charge of {self.spend} for {periods}",
@@ -570,8 +570,8 @@ class CounterQuote:
         lines.extend(
             f"  after {counted(period, 'period')} ± {self.margins[period - 1]:,.4g}" for period in shown_periods
         )
-        sure = f"with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}"
-        lines.append(f"  ({sure}; noise on every period alone would be ± {self.alone:,.4g})")
+        confidence_text = f"with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}"
+        lines.append(f"  ({confidence_text}; noise on every period alone would be ± {self.alone:,.4g})")
         if self.caps is not None:
             lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
         if self.left_out is not None:

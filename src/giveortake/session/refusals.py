@@ -57,10 +57,10 @@ def too_dear(
     """
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    whole = share_of_budget(standing.budget or mechanism.budget, event) is None
-    does = "is more than the whole budget of" if whole else "no longer fits the budget of"
+    exceeds_whole_budget = share_of_budget(standing.budget or mechanism.budget, event) is None
+    verdict = "is more than the whole budget of" if exceeds_whole_budget else "no longer fits the budget of"
     budget_owner = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
-    message = f"{costs} {does} {budget_owner}; nothing was charged"
+    message = f"{costs} {verdict} {budget_owner}; nothing was charged"
     keys = missing_for_keys(standing, needed)
     if isinstance(refusal, Unpriced) and mechanism.part is not None:
         message, hint = refusal.message, refusal.hint or ""

@@ -72,15 +72,18 @@ class PaidRelease:
     question_index: int = 0
     twins: int = 0  # how many questions of the same name stand before that one
 
-    def refining(self, before: PaidRelease) -> PaidRelease:
-        """This release as a refinement of `before`."""
+    def refining(self, earlier_release: PaidRelease) -> PaidRelease:
+        """This release as a refinement of `earlier_release`."""
         return replace(
             self,
-            earlier=(*before.earlier, before.last),
-            refines=(*before.refines, before.reservation.reference),
-            promised=(*before.promised, before.priced.made.promise(before.mechanism.budget.unit)),
-            question_index=before.question_index,
-            twins=before.twins,
+            earlier=(*earlier_release.earlier, earlier_release.last),
+            refines=(*earlier_release.refines, earlier_release.reservation.reference),
+            promised=(
+                *earlier_release.promised,
+                earlier_release.priced.made.promise(earlier_release.mechanism.budget.unit),
+            ),
+            question_index=earlier_release.question_index,
+            twins=earlier_release.twins,
         )
 
     def read(self, limit: int | None = None) -> Answer:
@@ -89,7 +92,7 @@ class PaidRelease:
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
         is_replay = not self.looked_up and not self.reservation.charged
-        free = self.reservation.paid_before(mechanism.version) if is_replay else None
+        free_note = self.reservation.paid_before(mechanism.version) if is_replay else None
         part = None if mechanism.part is None else mechanism.part.left_out
         circumstances = Circumstances(
             unit=mechanism.budget.unit,
@@ -97,7 +100,7 @@ class PaidRelease:
             release_id=self.reservation.id,
             promised=self.promised,
             left_out=left_out_of(mechanism, self.priced.question, measurement, self.confidence),
-            before=tuple(note for note in (free, self.priced.why) if note is not None),
+            before=tuple(note for note in (free_note, self.priced.why) if note is not None),
             after=() if part is None else (part,),
         )
         return answer_of(
@@ -134,10 +137,10 @@ class PaidRelease:
                 twins=self.twins,
             )
             keys, release = storage.whole(self.mechanism.spool, refinement, part)
-            new = PaidRelease(
+            refined_release = PaidRelease(
                 self.mechanism, refinement, keys, release, reservation, stated_terms.confidence, self.portion
             )
-            return new.refining(self).read()
+            return refined_release.refining(self).read()
 
 
 def twins_before(priced_questions: Sequence[Priced], index: int) -> int:

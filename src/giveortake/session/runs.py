@@ -673,7 +673,11 @@ class RunRequest:
         if after is None:
             return ()
         pairs = zip(trial.accounts, after.accounts, strict=True)
-        return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
+        return tuple(
+            account_before.currency.symbol
+            for account_before, account_after in pairs
+            if account_before.alive and not account_after.alive
+        )
 
     @property
     def _charge(self) -> Charge:

@@ -427,11 +427,11 @@ class Session:
         A person with rows in more than `parts_per_person` parts counts in that many of them, chosen by a hash; all
         parts together then cost as much as that many of the most expensive. The order of questions does not matter.
         """
-        inside = self._mechanism.part
-        if inside is not None:
+        part_of_session = self._mechanism.part
+        if part_of_session is not None:
             raise InvalidParameter(
                 "partition",
-                inside.column,
+                part_of_session.column,
                 "cannot be partitioned again: this is already a part",
                 hint="partition the whole table",
             )
@@ -510,7 +510,7 @@ class Session:
         They are read from a profile of the one table there is: see `profile`. `by` are the columns that questions will
         group by, `columns` numbers whose bounds are wanted.
         """
-        wanted, mechanism = open_probability("share", share), self._mechanism
+        wanted_share, mechanism = open_probability("share", share), self._mechanism
         together = self.caps.rows_per_person is not None
         table_before_caps(mechanism.origin)  # refuses what has no single table
         by = () if together else by
@@ -518,7 +518,7 @@ class Session:
             mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
         )
         answers = mechanism.answer(request.price(), Confidence("0.95"), None, request.settings)
-        return suggestion_of(request.release(None), answers, together=together, share=wanted)
+        return suggestion_of(request.release(None), answers, together=together, share=wanted_share)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people exceed the caps and bounds, at the cost of ε."""

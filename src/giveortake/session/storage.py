@@ -223,8 +223,8 @@ def whole(spool: Spool, priced: Priced, stored: Stored) -> tuple[Keys, Release]:
         lists.append(keys_from_json(line["keys"]))
         releases.append(measurement.read(line["arrays"]))
     arrays = zip(*(release.arrays for release in releases), strict=True)
-    joined = measurement.released(tuple(np.concatenate(portions) for portions in arrays))
-    return listed_keys(measurement, Found(sum(map(len, lists)), lambda: iter(lists))), joined
+    joined_release = measurement.released(tuple(np.concatenate(portions) for portions in arrays))
+    return listed_keys(measurement, Found(sum(map(len, lists)), lambda: iter(lists))), joined_release
 
 
 def portions_of(spool: Spool, priced: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
@@ -342,8 +342,8 @@ class DiscoveryDraw:
         mechanism, measurement = self.mechanism, self.measurement
         assert measurement.selection is not None  # noqa: S101 (keys were found)
         part = None if mechanism.part is None else mechanism.part.name(measurement.caps)
-        about = [mechanism.population, mechanism.dataset, mechanism.version, part]
-        identity = [*about, measurement.digest(), measurement.selection.scratch_name]
+        subject = [mechanism.population, mechanism.dataset, mechanism.version, part]
+        identity = [*subject, measurement.digest(), measurement.selection.scratch_name]
         return f"{self.charge}-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]}.keys"
 
 

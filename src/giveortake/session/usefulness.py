@@ -122,8 +122,10 @@ def _no_key(measurement: Measurement, n: float | None, facts: _ProfileFacts | No
     if facts is not None and least > facts.persons:
         return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {facts.persons:,.0f}; {remedy}"
     if facts is not None and facts.persons_of_key is not None and least > facts.persons_of_key:
-        some = f"the profile tells of about {facts.persons_of_key:,.0f} in a group at most, if all groups are alike"
-        return f"{_HARDLY} {least:,.0f} persons, and {some}; {remedy}"
+        group_size = (
+            f"the profile tells of about {facts.persons_of_key:,.0f} in a group at most, if all groups are alike"
+        )
+        return f"{_HARDLY} {least:,.0f} persons, and {group_size}; {remedy}"
     return None
 
 
@@ -186,9 +188,9 @@ def _no_mean(measurement: Measurement, n: float | None, facts: _ProfileFacts | N
     name, least = min(needed.items(), key=lambda pair: pair[1])
     if rows > least:
         return None
-    known = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
+    size_text = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
     return (
-        f"the interval of `{name}` is as wide as its range: {known}, and it takes more than {least:,.0f}; "
+        f"the interval of `{name}` is as wide as its range: {size_text}, and it takes more than {least:,.0f}; "
         "ask for more ε, narrower bounds, larger groups or lower caps"
     )
 
@@ -201,9 +203,9 @@ def rows_that_means_need(measurement: Measurement, terms: Terms) -> dict[str, fl
     measures = without_data(measurement.measures, measurement.noises)
     formulas, rows_needed = dict(measurement.formulas), {}
     for name, spread in spans_of_means(measurement).items():
-        whole = formulas[name].margin(measures, miss, 1.0)
-        if whole is not None:
-            rows_needed[name] = 2 * whole / spread
+        margin_of_one_row = formulas[name].margin(measures, miss, 1.0)
+        if margin_of_one_row is not None:
+            rows_needed[name] = 2 * margin_of_one_row / spread
     return rows_needed
 
 

@@ -108,11 +108,11 @@ class WorkloadPricing:
             whole, whole, part.partition(self.bound_workload.caps)
         )  # if a unit is added, it costs no more
 
-    def widest(self, measurement: WorkloadMeasurement, sure: Confidence) -> float:
+    def widest(self, measurement: WorkloadMeasurement, confidence: Confidence) -> float:
         """The greatest margin of all tables."""
-        return float(max(line["margin"] for line in self._lines(measurement, sure)))
+        return float(max(line["margin"] for line in self._lines(measurement, confidence)))
 
-    def other_noise(self, spend: Spend, sure: Confidence) -> str | None:
+    def other_noise(self, spend: Spend, confidence: Confidence) -> str | None:
         """A remark if the other kind of noise would be better at the same part of the remaining budget; else None."""
         if self.bound_workload.cells > MOST_COMPARED or self.bound_workload.norm is not None:
             return None
@@ -129,7 +129,7 @@ class WorkloadPricing:
         if amount is None:
             return None
         other = _spend(Fraction(shown_down(amount, 4)), pure=not spend.is_pure)
-        ours, theirs = (self._typical(self.at(spend_option), sure) for spend_option in (spend, other))
+        ours, theirs = (self._typical(self.at(spend_option), confidence) for spend_option in (spend, other))
         if theirs > _BETTER * ours:
             return None
         amount, gain = amount_of(other), _narrower(theirs, ours)
@@ -140,8 +140,8 @@ class WorkloadPricing:
 
     def _by_margin(self, terms: Terms, trial: Trial) -> PricedWorkload:
         """Price a margin in every table: with the noise that leaves more of the budget."""
-        wanted = float(positive("margin", terms.margin or 0))
-        spends = [self._least(wanted, terms.confidence, pure=pure) for pure in self._noises(trial)]
+        wanted_margin = float(positive("margin", terms.margin or 0))
+        spends = [self._least(wanted_margin, terms.confidence, pure=pure) for pure in self._noises(trial)]
         candidates = [spend for spend in spends if spend is not None]
         if not candidates:
             raise InvalidParameter(
@@ -163,41 +163,41 @@ class WorkloadPricing:
             why += f", and {shown(100 * fitting[1][0], 3)} % with {_noise(fitting[1][1])}"
         return PricedWorkload(self.at(best), why)
 
-    def _least(self, wanted: float, sure: Confidence, *, pure: bool) -> Spend | None:
+    def _least(self, wanted_margin: float, confidence: Confidence, *, pure: bool) -> Spend | None:
         """The least spend of a kind, up to 0.1 %, at which no margin exceeds the wanted one; None if none does."""
         amount = 1.0
         for _ in range(_STEPS):
             spend = _spend(Fraction(amount).limit_denominator(10**12), pure=pure)
-            widest = self.widest(self.at(spend), sure)
-            if wanted * 0.999 <= widest <= wanted:
+            widest = self.widest(self.at(spend), confidence)
+            if wanted_margin * 0.999 <= widest <= wanted_margin:
                 return spend
-            amount *= widest / wanted * (1 + 2**-20)
+            amount *= widest / wanted_margin * (1 + 2**-20)
         return None
 
-    def _by_share(self, share: Fraction, sure: Confidence, trial: Trial) -> PricedWorkload:
+    def _by_share(self, share: Fraction, confidence: Confidence, trial: Trial) -> PricedWorkload:
         """Price a share of the budget: with the noise that makes narrower intervals."""
         options = self._options(share, trial)
         paid = next((spend for spend in options if self._is_paid(spend)), None)
         if paid is not None:
             return PricedWorkload(self.at(paid), f"{_noise(paid)}, as when this was asked before")
         left = max(Fraction(0), 1 - trial.share)
-        within = []
+        affordable = []
         for spend in options:
             after = trial.after(self.event(spend))
             if after is not None and after.share <= trial.share + share:
-                within.append(spend)
-        if left < share or not within:
+                affordable.append(spend)
+        if left < share or not affordable:
             refusal = f"share = {shown(share)} of the budget is not left: {shown(100 * left, 3)} % of it is"
             return PricedWorkload(self.at(min(options, key=amount_of)), refusal=refusal)
-        most = [
-            max((spend for spend in within if spend.is_pure == pure), key=amount_of, default=None)
+        greatest_spends = [
+            max((spend for spend in affordable if spend.is_pure == pure), key=amount_of, default=None)
             for pure in self._noises(trial)
         ]
-        plans = [self.at(spend) for spend in most if spend is not None]
-        best, *others = sorted(plans, key=lambda measurement: self._typical(measurement, sure))
+        plans = [self.at(spend) for spend in greatest_spends if spend is not None]
+        best, *others = sorted(plans, key=lambda measurement: self._typical(measurement, confidence))
         if not others:
             return PricedWorkload(best)
-        ours, theirs = self._typical(best, sure), self._typical(others[0], sure)
+        ours, theirs = self._typical(best, confidence), self._typical(others[0], confidence)
         reason = f"at this share margins are {_narrower(ours, theirs)} narrower than with {_noise(others[0].spend)}"
         return PricedWorkload(best, f"{_noise(best.spend)}: {reason}")
 
@@ -236,13 +236,13 @@ class WorkloadPricing:
             charge.event, dataset=mechanism.dataset, analyst=mechanism.analyst, question=charge.question
         )
 
-    def _typical(self, measurement: WorkloadMeasurement, sure: Confidence) -> float:
+    def _typical(self, measurement: WorkloadMeasurement, confidence: Confidence) -> float:
         """The geometric mean of the margins of all tables."""
-        margins = [line["margin"] for line in self._lines(measurement, sure)]
+        margins = [line["margin"] for line in self._lines(measurement, confidence)]
         return math.exp(sum(map(math.log, margins)) / len(margins))
 
-    def _lines(self, measurement: WorkloadMeasurement, sure: Confidence) -> list[dict[str, Any]]:
-        return lines_of(self.bound_workload, measurement.design, sure.miss(self.bound_workload.cells))
+    def _lines(self, measurement: WorkloadMeasurement, confidence: Confidence) -> list[dict[str, Any]]:
+        return lines_of(self.bound_workload, measurement.design, confidence.miss(self.bound_workload.cells))
 
 
 def amount_of(spend: Spend) -> Fraction:
@@ -315,8 +315,8 @@ class WorkloadQuery:
         mechanism, pricing = self._mechanism, self._pricing(stated_terms)
         priced = pricing.price(stated_terms)
         measurement, event = priced.measurement, pricing.event(priced.measurement.spend)
-        chosen = stated_terms.margin is not None or stated_terms.share is not None
-        cheaper = None if chosen else pricing.other_noise(measurement.spend, stated_terms.confidence)
+        is_spend_chosen = stated_terms.margin is not None or stated_terms.share is not None
+        cheaper = None if is_spend_chosen else pricing.other_noise(measurement.spend, stated_terms.confidence)
         share = share_of_budget(mechanism.budget, event)
         outlook = mechanism.outlook(pricing.charge(measurement.spend))
         return WorkloadQuote(
@@ -429,13 +429,13 @@ class WorkloadQuery:
             (content,) = mechanism.spool.read(content["spool"])
         release = measurement.read(content)
         promise = measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        notes = [] if (free := reservation.paid_before(mechanism.version)) is None or looked_up else [free]
+        notes = [] if (free_note := reservation.paid_before(mechanism.version)) is None or looked_up else [free_note]
         notes += [] if priced.why is None else [priced.why]
         if names := measurement.asked.attributes.names:
             notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")
         notes += [
             f"values of `{column}` beyond its bounds count at the bound"
-            for column in dict.fromkeys(one.column for one in measurement.asked.ranges)
+            for column in dict.fromkeys(wish.column for wish in measurement.asked.ranges)
         ]
         notes += ["; ".join(words)] if (words := measurement.asked.counted_in_words()) else []
         counts = {layer.name for layer in measurement.asked.layers if layer.of is None} | (

@@ -137,9 +137,9 @@ def _worth_of_row(measurement: Measurement, formula: _Weighed, profile: Profile)
 def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
     for measure in measures:
         greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
-        known = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
-        if known is not None and greatest:
-            return _USUAL_VALUE * min(1.0, known / float(greatest))
+        usual_magnitude = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
+        if usual_magnitude is not None and greatest:
+            return _USUAL_VALUE * min(1.0, usual_magnitude / float(greatest))
     return _USUAL_VALUE
 
 
@@ -185,18 +185,18 @@ def key_columns(question: Question) -> set[str] | None:
     return {key.name for key in references} if len(references) == len(keys) else None
 
 
-def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
+def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, confidence: Fraction) -> LeftOut:
     """What the caps of a question leave out of its table, by a profile of that table."""
     groups = caps.groups_per_person if question.keys else None
     if groups is not None and set(profile.by) != key_columns(question):
         return LeftOut(
-            None, None, None, sure, "the profile does not cover these groups; a profile by those columns would"
+            None, None, None, confidence, "the profile does not cover these groups; a profile by those columns would"
         )
     return profile.left_out(
         rows_per_person=caps.rows_in(table),
         groups_per_person=groups,
         rows_per_group=caps.rows_per_group,
-        confidence=sure,
+        confidence=confidence,
     )
 
 
@@ -233,8 +233,8 @@ class Candidates:
         With `is_best`, the measurement has the best caps, and they are not searched for.
         """
         best = None if is_best else self._least()
-        some = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
-        cap_lines = [self._line(measurement), *(pair[1] for pair in (best, *some) if pair is not None)]
+        judged_caps = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
+        cap_lines = [self._line(measurement), *(pair[1] for pair in (best, *judged_caps) if pair is not None)]
         unique = {line.caps: line for line in cap_lines if line is not None}
         return tuple(sorted(unique.values(), key=lambda line: line.margin))
 
@@ -268,9 +268,9 @@ class Candidates:
             before = choice
             for axis, edges in enumerate(axes):
                 for edge in edges:
-                    moved = _Choice(*(edge if at == axis else cap for at, cap in enumerate(choice)))
-                    if self._error(moved) < least:
-                        choice, least = moved, self._error(moved)
+                    neighbour = _Choice(*(edge if position == axis else cap for position, cap in enumerate(choice)))
+                    if self._error(neighbour) < least:
+                        choice, least = neighbour, self._error(neighbour)
             if choice == before:
                 return
 
@@ -461,7 +461,7 @@ def left_out_of(
     mechanism: InteractiveMechanism,
     question: Question,
     measurement: Measurement,
-    sure: Fraction,
+    confidence: Fraction,
     terms: Terms | None = None,
 ) -> LeftOut | None:
     """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
@@ -472,32 +472,36 @@ def left_out_of(
     caps = measurement.binding_caps
     if caps is None:
         return None
-    table, profile, why = known = _profile_that_tells(mechanism, question)
+    table, profile, why = table_and_profile = _profile_that_tells(mechanism, question)
     if all(isinstance(measure, PersonCount) for measure in measurement.measures):
         everybody = not (question.keys or why)  # whoever has fewer rows is still there
-        return None if everybody else LeftOut(None, None, None, sure, _OF_PERSONS, profiled=False)
-    left_out = _left_out(known, question, caps, sure)
+        return None if everybody else LeftOut(None, None, None, confidence, _OF_PERSONS, profiled=False)
+    left_out = _left_out(table_and_profile, question, caps, confidence)
     if table is None or profile is None or terms is None:
         return left_out
     lines: tuple[CapLine, ...] = ()
     if terms.best_caps or len(measurement.measures) <= _MOST_COMPARED:
-        free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
-        lines = Candidates(mechanism, question, free, profile, table).lines(measurement, is_best=terms.best_caps)
+        uncapped_terms = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
+        lines = Candidates(mechanism, question, uncapped_terms, profile, table).lines(
+            measurement, is_best=terms.best_caps
+        )
     return replace(left_out, lines=lines)
 
 
 def left_out_under(
-    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, sure: Fraction
+    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, confidence: Fraction
 ) -> LeftOut | None:
     """What caps leave out of the rows of a question, as far as the asker's own profiles tell; None: nothing."""
-    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, sure)
+    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, confidence)
 
 
-def _left_out(known: tuple[str | None, Profile | None, str], question: Question, caps: Caps, sure: Fraction) -> LeftOut:
-    table, profile, why = known
+def _left_out(
+    table_and_profile: tuple[str | None, Profile | None, str], question: Question, caps: Caps, confidence: Fraction
+) -> LeftOut:
+    table, profile, why = table_and_profile
     if table is None or profile is None or why:
-        return LeftOut(None, None, None, sure, why or _NO_PROFILE, profiled=profile is not None)
-    return left_out_by(profile, question, caps, table, sure)
+        return LeftOut(None, None, None, confidence, why or _NO_PROFILE, profiled=profile is not None)
+    return left_out_by(profile, question, caps, table, confidence)
 
 
 def _profile_that_tells(mechanism: InteractiveMechanism, question: Question) -> tuple[str | None, Profile | None, str]:
@@ -527,8 +531,8 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
         settings = dict(request["profile"])
         if settings.pop("format") == FORMAT and settings["table"] == table:
             profile_request = ProfileRequest.of(mechanism, **settings)
-            drawn = storage.stored_of(content, len(profile_request.dimensions))
-            profiles.append(profile_request.read(drawn, release_id))
+            stored_counts = storage.stored_of(content, len(profile_request.dimensions))
+            profiles.append(profile_request.read(stored_counts, release_id))
     return profiles
 
 
@@ -558,8 +562,8 @@ def _tables(relation: Relation) -> list[str]:
 
 def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:
     """The profile that knows the question's groups, else any; of several, the one with the least noise."""
-    known = [profile for profile in profiles if profile.rows is not None]
-    if not known:
+    profiles_of_rows = [profile for profile in profiles if profile.rows is not None]
+    if not profiles_of_rows:
         return None
     keys = key_columns(question)
-    return min(known, key=lambda profile: (set(profile.by) != keys, profile.noise_scale))
+    return min(profiles_of_rows, key=lambda profile: (set(profile.by) != keys, profile.noise_scale))

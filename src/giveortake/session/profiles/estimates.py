@@ -111,16 +111,16 @@ def groups_share(
 @cached(64)
 def _in_order(histograms: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
     """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
-    reached = []
+    cumulative_shares = []
     for sizes in histograms:
         bin_counts = np.clip(people(sizes, miss, lean), 0.0, None)
         bin_counts[0] += bin_counts.sum() == 0  # nobody at all was seen
-        reached.append(np.cumsum(bin_counts) / bin_counts.sum())
-    steps = np.unique(np.concatenate([[0.0], *reached]))
-    persons, at = np.diff(steps), (steps[1:] + steps[:-1]) / 2
+        cumulative_shares.append(np.cumsum(bin_counts) / bin_counts.sum())
+    steps = np.unique(np.concatenate([[0.0], *cumulative_shares]))
+    persons, midpoints = np.diff(steps), (steps[1:] + steps[:-1]) / 2
     rows, groups, largest = (
-        _middle(sizes)[np.minimum(np.searchsorted(upto, at), len(upto) - 1)]
-        for sizes, upto in zip(histograms, reached, strict=True)
+        _middle(sizes)[np.minimum(np.searchsorted(cumulative_share, midpoints), len(cumulative_share) - 1)]
+        for sizes, cumulative_share in zip(histograms, cumulative_shares, strict=True)
     )
     groups = np.clip(groups, 1.0, rows)
     largest = np.clip(largest, rows / groups, rows - groups + 1)
@@ -136,8 +136,8 @@ def _decay(mean: Floats) -> Floats:
     low, high = np.full_like(mean, 1e-9), np.full_like(mean, 2e3)
     for _ in range(60):
         middle = (low + high) / 2
-        more = -np.expm1(-middle) / middle > mean
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
+        is_above = -np.expm1(-middle) / middle > mean
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
     return low
 
 

@@ -86,9 +86,9 @@ class SizeDimension(Dimension):
         return size_edges(self.most)
 
     def ranges(self) -> dict[str, list[Any]]:
-        named, edges = self.name.replace(" ", "_"), self.edges
+        prefix, edges = self.name.replace(" ", "_"), self.edges
         open_end = None if self.most is None else self.most
-        return {f"{named}_from": [1, *(edge + 1 for edge in edges[:-1])], f"{named}_to": [*edges[:-1], open_end]}
+        return {f"{prefix}_from": [1, *(edge + 1 for edge in edges[:-1])], f"{prefix}_to": [*edges[:-1], open_end]}
 
 
 @final
@@ -173,28 +173,30 @@ class Magnitude(Dimension):
         signs = ["no value", *["none below zero"] * len(powers), *["some below zero"] * len(powers)]
         return {"size_above": [None, *least, *least], "size_up_to": [None, *most, *most], "sign": signs}
 
-    def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
+    def bounds(self, counts: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
         """The least power of two within which the given share of people lies, on both sides of zero if need be.
 
         None if that is the least power of all: only zeros were seen, or nobody, and noise hides all other numbers.
         """
         count = len(_POWERS)
-        positive, negative = seen[1 : 1 + count], seen[1 + count :]
-        both = [one + other for one, other in zip(positive, negative, strict=True)]
-        index = _share_bin(both, share)
+        positive, negative = counts[1 : 1 + count], counts[1 + count :]
+        totals = [one + other for one, other in zip(positive, negative, strict=True)]
+        index = _share_bin(totals, share)
         if index == 0:
             return None
         power = _POWERS[index]
         reach = 2**power if power >= 0 else 2.0**power
         return (-reach if sum(negative) > 0 else 0, reach)
 
-    def mean(self, seen: Sequence[int]) -> float | None:
+    def mean(self, counts: Sequence[int]) -> float | None:
         """An estimate of the mean magnitude, each taken at the middle of its bin; None if nobody was seen."""
         count = len(_POWERS)
-        both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
+        totals = [one + other for one, other in zip(counts[1 : 1 + count], counts[1 + count :], strict=True)]
         middles = (0.75 * 2.0**power for power in _POWERS)
         return (
-            sum(times * middle for times, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+            sum(times * middle for times, middle in zip(totals, middles, strict=True)) / sum(totals)
+            if any(totals)
+            else None
         )
 
 
@@ -224,15 +226,15 @@ def dimensions_of(
     return tuple(dimensions)
 
 
-def least_edge(edges: Sequence[int], seen: Sequence[int], share: Fraction) -> int:
+def least_edge(edges: Sequence[int], counts: Sequence[int], share: Fraction) -> int:
     """The least size that at least the given share of people does not exceed."""
-    return edges[_share_bin(seen, share)]
+    return edges[_share_bin(counts, share)]
 
 
-def _share_bin(seen: Sequence[int], share: Fraction) -> int:
+def _share_bin(counts: Sequence[int], share: Fraction) -> int:
     """The first bin that is not empty and up to which the given share of the total lies."""
-    needed, reached = share * sum(seen), 0
-    for index, count in enumerate(seen):
+    needed, reached = share * sum(counts), 0
+    for index, count in enumerate(counts):
         reached += count
         if reached >= needed and count:
             return index

@@ -88,7 +88,7 @@ class Profile:
 
         Ready for `gt.protect(…, **p.caps())`, or for one question.
         """
-        wanted = exact.open_probability("share", share)
+        wanted_share = exact.open_probability("share", share)
         least_caps = {}
         for name, sizes in (
             ("rows_per_person", self.rows),
@@ -98,7 +98,7 @@ class Profile:
             if sizes is not None:
                 last = sizes.last_seen(float(1 - _USUAL_SHARE))
                 least_caps[name] = least_edge(
-                    sizes.edges, [max(0, count) for count in sizes.counts[: last + 1]], wanted
+                    sizes.edges, [max(0, count) for count in sizes.counts[: last + 1]], wanted_share
                 )
         return least_caps
 
@@ -109,10 +109,10 @@ class Profile:
 
     def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
         """The bounds for another share of the people. Columns in which only zeros are seen have none."""
-        wanted = exact.open_probability("share", share)
+        wanted_share = exact.open_probability("share", share)
         beyond = BEYOND_NOISE * self._scale
         bounds = {
-            dimension.column: dimension.bounds([count if count > beyond else 0 for count in counts], wanted)
+            dimension.column: dimension.bounds([count if count > beyond else 0 for count in counts], wanted_share)
             for dimension, counts in zip(self._dimensions, self._counts, strict=True)
             if isinstance(dimension, Magnitude)
         }
@@ -156,9 +156,9 @@ class Profile:
         """How many rows people have in their largest group."""
         return self._sizes(lambda dimension: isinstance(dimension, RowsOfPerson) and bool(dimension.by))
 
-    def _sizes(self, wanted: Callable[[Dimension], bool]) -> Sizes | None:
+    def _sizes(self, is_wanted: Callable[[Dimension], bool]) -> Sizes | None:
         for dimension, counts in zip(self._dimensions, self._counts, strict=True):
-            if isinstance(dimension, SizeDimension) and wanted(dimension):
+            if isinstance(dimension, SizeDimension) and is_wanted(dimension):
                 return Sizes(dimension.edges, counts, self._scale, dimension.most is not None)
         return None
 
@@ -176,10 +176,10 @@ class Profile:
         Caps on groups are about groups of the columns `by`; `rows_per_group` alone is about all rows of a person. The
         bounds hold for all caps together with the stated confidence.
         """
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         if self.rows is None:
             raise InvalidParameter("left_out", self.table, "is about people, and here every row is protected by itself")
-        miss = float(1 - sure) / 2
+        miss = float(1 - checked_confidence) / 2
         if groups_per_person is None:
             whole = min((cap for cap in (rows_per_person, rows_per_group) if cap is not None), default=None)
             share = None if whole is None else share_left_out(self.rows, whole, miss)
@@ -187,22 +187,26 @@ class Profile:
             inside = rows_per_person if rows_per_group is None else rows_per_group
             if self.groups is None or self.largest_groups is None:
                 return LeftOut(
-                    None, None, None, sure, "the profile does not cover groups; a profile by those columns would"
+                    None,
+                    None,
+                    None,
+                    checked_confidence,
+                    "the profile does not cover groups; a profile by those columns would",
                 )
             histograms = (self.rows, self.groups, self.largest_groups)
             caps = None if inside is None else (groups_per_person, inside)
             share = None if caps is None else share_left_out_of_groups(*histograms, caps, miss, most=rows_per_person)
         if share is None:
-            return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
+            return LeftOut(None, None, None, checked_confidence, "these caps do not bound all that a person has")
         why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
-        return LeftOut(share.low, share.high, share.estimate, sure, why, likely=share.likely)
+        return LeftOut(share.low, share.high, share.estimate, checked_confidence, why, likely=share.likely)
 
     def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
         """About how many persons there are: bounds that hold with the stated confidence."""
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         if self.rows is None:
             raise InvalidParameter("persons", self.table, "do not exist: here every row is protected by itself")
-        bounds = self.rows.bounded(float(1 - sure))
+        bounds = self.rows.bounded(float(1 - checked_confidence))
         return float(bounds.kept_low[0]), bounds.persons_high
 
     def told_persons(self) -> str:
@@ -218,14 +222,14 @@ class Profile:
 
         The list continues until the error rises again, so that it contains the least error.
         """
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
         if self.rows is None:
             raise InvalidParameter(
                 "plot", self.table, "shows caps per person, and here every row is protected by itself"
             )
-        miss = float(1 - sure)
-        left, _ = self.rows.left_estimates(miss)
+        miss = float(1 - checked_confidence)
+        rows_left_out, _ = self.rows.left_estimates(miss)
         last = self.rows.last_seen(miss)
         bounds = self.rows.bounded(miss)
         cap_lines: list[dict[str, float]] = []
@@ -233,7 +237,7 @@ class Profile:
             if index >= last + 5 and cap_lines[-1]["error"] > min(line["error"] for line in cap_lines):
                 break
             noise = quantile([LaplaceTail(float(Fraction(cap) / spent))], miss)
-            bias = float(left[index])
+            bias = float(rows_left_out[index])
             low, high = float(bounds.left_low[index]), float(bounds.left_high[index])
             cap_lines.append(
                 {"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias}
@@ -255,8 +259,8 @@ class Profile:
             for line in cap_lines[:: max(1, len(cap_lines) // _SHOWN)]:
                 share = self.left_out(rows_per_person=int(line["cap"]))
                 lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
-            named = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
-            lines.append(f"  {named} leave 95 % of persons as they are")
+            caps_text = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
+            lines.append(f"  {caps_text} leave 95 % of persons as they are")
         if self.bounds:
             lines.append(f"  domains={self.bounds!r}")
         if self.unseen:
