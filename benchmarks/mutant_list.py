@@ -581,8 +581,8 @@ _CHAIN = (
     _mutant(
         "the file of an answer is not compared with the ledger",
         "session/storage.py",
-        'if digest.hexdigest() != kept["sha256"]:',
-        'if not kept["sha256"]:',
+        'if digest.hexdigest() != entry["sha256"]:',
+        'if not entry["sha256"]:',
         "session/test_streams",
     ),
 )

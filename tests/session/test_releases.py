@@ -146,9 +146,9 @@ def test_a_question_is_measured_at_its_own_keys_alone() -> None:
         total = mechanism.price(s.sql(TOTAL).question, terms)
         assert grouped.keys is not None
         assert terms.spend is not None
-        assert mechanism.price_again(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
+        assert mechanism.price_refinement(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
         with pytest.raises(Unprovable):
-            mechanism.price_again(total, terms.spend, grouped.keys)
+            mechanism.price_refinement(total, terms.spend, grouped.keys)
 
 
 def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -349,7 +349,7 @@ class _Descent:
         first = self.gradient(theta, bound)
         self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
-        request = self.ground.data.sample_request(spend, declared, said=request_fields, words=self._words())
+        request = self.ground.data.sample_request(spend, declared, identity=request_fields, words=self._words())
         path = []
         with request.begin(key) as run:
             stored_steps = list(run.steps)

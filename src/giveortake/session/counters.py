@@ -59,7 +59,7 @@ _LATE = "late rows are not counted: date rows by their arrival"
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class AskedCounter:
+class CounterRequest:
     """A counter as it was asked for: the first period of a column, the horizon, and the cap on rows of a unit."""
 
     relation: Scan
@@ -72,7 +72,7 @@ class AskedCounter:
     @classmethod
     def of(
         cls, mechanism: InteractiveMechanism, relation: Relation, column: str, horizon: object, terms: Terms
-    ) -> AskedCounter:
+    ) -> CounterRequest:
         """Check what was asked for. Nothing is charged, and no row is read."""
         if not isinstance(relation, Scan):
             raise QueryRefused("a counter runs over a whole table, and this is a part of one")
@@ -84,24 +84,24 @@ class AskedCounter:
         _require_within(column, domain, periods)
         question = Question(relation, ((column, _period(column, domain)),), (("n", _COUNT),))
         mechanism.origin.require(question)
-        few = capped(question, mechanism.resolve_caps(terms)).relation
-        assert isinstance(few, Scan)  # noqa: S101 (caps leave a table a table)
-        rows = few.most_rows
+        capped_scan = capped(question, mechanism.resolve_caps(terms)).relation
+        assert isinstance(capped_scan, Scan)  # noqa: S101 (caps leave a table a table)
+        rows = capped_scan.most_rows
         if rows is None:
             raise unbounded("rows", ("s.counter(…, rows_per_person=10)",))
-        counted = few if few.most_rows_of_person is None else replace(few, first_by=column)
+        counted_scan = capped_scan if capped_scan.most_rows_of_person is None else replace(capped_scan, first_by=column)
         first = Fraction(int(domain.low or 0))
-        return cls(counted, column, first, periods, domain.kind, rows)
+        return cls(counted_scan, column, first, periods, domain.kind, rows)
 
-    def period(self, place: int) -> Value:
-        """The period at a place, from 0 on."""
-        number = self.first + place
+    def period(self, index: int) -> Value:
+        """The period at an index, from 0 on."""
+        number = self.first + index
         return int(number) if self.kind is Kind.INTEGER else moment_of(number, timed=False)
 
-    def tally(self, place: int) -> Tally:
-        """The tally that counts the rows of the period at a place."""
+    def tally(self, index: int) -> Tally:
+        """The tally that counts the rows of the period at an index."""
         expression = _period(self.column, self.relation.schema[self.column])
-        column = KeyColumn(self.column, expression, (self.period(place),))
+        column = KeyColumn(self.column, expression, (self.period(index),))
         return Tally(self.relation, Keys((column,)), (Summand("rows"),))
 
     def to_json(self) -> list[Any]:
@@ -129,15 +129,16 @@ def _require_within(column: str, domain: Domain, horizon: int) -> None:
     """Refuse to charge for periods after the last declared one, in which no row can lie."""
     if domain.high is None:
         return
-    there = math.floor(domain.high) - math.floor(domain.low or 0) + 1
-    if horizon > there:
+    declared_periods = math.floor(domain.high) - math.floor(domain.low or 0) + 1
+    if horizon > declared_periods:
         last = math.floor(domain.high)
-        told = last if domain.kind is Kind.INTEGER else moment_of(Fraction(last), timed=False)
+        last_period = last if domain.kind is Kind.INTEGER else moment_of(Fraction(last), timed=False)
         raise InvalidParameter(
             "horizon",
             horizon,
-            f"reaches beyond {told}, the last declared value of `{column}`",
-            hint=f'horizon={there}; or declare later values, domains={{"{column}": (…, …)}}, before anything is asked',
+            f"reaches beyond {last_period}, the last declared value of `{column}`",
+            hint=f'horizon={declared_periods}; or declare later values, domains={{"{column}": (…, …)}}, '
+            "before anything is asked",
         )
 
 
@@ -158,19 +159,19 @@ class Counter:
     table a counter continues only if the custodian has said so, with `gt.protect(…, appended=True)`.
     """
 
-    def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
-        self._mechanism, self._asked, self._terms, self.spend = mechanism, asked, terms, spend
+    def __init__(self, mechanism: InteractiveMechanism, request: CounterRequest, spend: Spend, terms: Terms) -> None:
+        self._mechanism, self._request, self._terms, self.spend = mechanism, request, terms, spend
         neighbours = mechanism.budget.neighbours
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
-        self._noise = RunningCount.calibrated(asked.horizon, mu, asked.rows, neighbours)
-        self._event = self._noise.event(moved(asked.horizon, asked.rows, neighbours))
-        mechanism.engine.require_runnable([asked.tally(0)])
+        self._noise = RunningCount.calibrated(request.horizon, mu, request.rows, neighbours)
+        self._event = self._noise.event(moved(request.horizon, request.rows, neighbours))
+        mechanism.engine.require_runnable([request.tally(0)])
         mechanism.engine.hold_to_content()
 
     @property
     def horizon(self) -> int:
         """How many periods the charge is for."""
-        return self._asked.horizon
+        return self._request.horizon
 
     @property
     def cost(self) -> Any:
@@ -192,8 +193,8 @@ class Counter:
     @cached_property
     def _margins(self) -> Floats:
         variance = float(self._noise.sigma**2 + Fraction(1, 12))
-        found: Floats = np.sqrt(variance * np.cumsum(self._weights**2)) * normal_margin(1.0, self._miss)
-        return found
+        margins: Floats = np.sqrt(variance * np.cumsum(self._weights**2)) * normal_margin(1.0, self._miss)
+        return margins
 
     @property
     def _miss(self) -> float:
@@ -201,17 +202,17 @@ class Counter:
 
     def quote(self) -> CounterQuote:
         """What the horizon would cost, and the margin of the count after each period. No row is read."""
-        mechanism, asked = self._mechanism, self._asked
-        alone = asked.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
+        mechanism, request = self._mechanism, self._request
+        alone = request.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
         alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
         share = share_of_budget(mechanism.budget, self._event)
         outlook, is_charged = mechanism.outlook(self.charge()), self._is_charged
         return CounterQuote(
             str(self.spend),
             self.cost,
-            asked.column,
-            asked.period(0),
-            asked.period(self.horizon - 1),
+            request.column,
+            request.period(0),
+            request.period(self.horizon - 1),
             tuple(self._margins.tolist()),
             normal_margin(alone, self._miss),
             self._terms.confidence,
@@ -226,28 +227,28 @@ class Counter:
 
     @property
     def _caps(self) -> Caps | None:
-        return None if self._asked.relation.person is None else Caps(rows_per_person=self._asked.rows)
+        return None if self._request.relation.person is None else Caps(rows_per_person=self._request.rows)
 
     def _left_out(self) -> LeftOut | None:
-        question = Question(self._asked.relation, (), (("n", _COUNT),))
+        question = Question(self._request.relation, (), (("n", _COUNT),))
         return left_out_under(self._mechanism, question, self._caps, self._terms.confidence)
 
     def next(self) -> Answer:
         """The count up to and including the next period. The first call charges, for the whole horizon."""
         mechanism, charge = self._mechanism, self.charge()
         with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
-            kept, reservation = self._opened(charge)
-            place = len(kept)
-            self._require_appended(kept)
-            if place >= self.horizon:
+            steps, reservation = self._opened(charge)
+            index = len(steps)
+            self._require_appended(steps)
+            if index >= self.horizon:
                 raise QueryRefused(
                     f"all {self.horizon:,} periods of the horizon are over; nothing was charged",
                     hint="a longer horizon is another counter, and another charge",
                 )
-            kept.append(self._next(kept, place, reservation))
-        return self._read(kept, place, reservation)
+            steps.append(self._next(steps, index, reservation))
+        return self._read(steps, index, reservation)
 
-    def _require_appended(self, kept: list[Any]) -> None:
+    def _require_appended(self, steps: list[Any]) -> None:
         """Refuse to continue with another version of the table, unless it holds all rows of the versions before it.
 
         Guarantee: from step to step versions only grow newer. A session that is still open on an older one lacks rows
@@ -255,65 +256,65 @@ class Counter:
         custodian's word, not by rows.
         """
         mechanism = self._mechanism
-        if not mechanism.appended and any(each.get("version") != mechanism.version for each in kept):
+        if not mechanism.appended and any(step.get("version") != mechanism.version for step in steps):
             raise QueryRefused(
                 "the table has changed since this counter began: if rows were taken out or changed, a person could "
                 "count again in every period; nothing was drawn",
                 hint="if rows were only added, the custodian says so: gt.protect(…, appended=True)",
             )
         order = [name for name, _ in mechanism.ledger.versions(mechanism.dataset)]
-        newest = max((order.index(each["version"]) for each in kept if "version" in each), default=0)
+        newest = max((order.index(step["version"]) for step in steps if "version" in step), default=0)
         if order.index(mechanism.version) < newest:
             raise QueryRefused(
                 "this counter has moved on to a newer version of the table than this session holds; nothing was drawn",
                 hint="protect the table as it is now, and go on there",
             )
 
-    def _next(self, kept: list[Any], place: int, reservation: Reservation) -> Any:
+    def _next(self, steps: list[Any], index: int, reservation: Reservation) -> Any:
         """Draw and store a step. A failure is counted before it is raised, and so is each execution but the first."""
-        mechanism, begun = self._mechanism, f"{reservation.reference}-{place}.begun"
+        mechanism, begun_file = self._mechanism, f"{reservation.reference}-{index}.begun"
         mechanism.ledger.require_failures_left(reservation)
-        if mechanism.spool.has(begun):
+        if mechanism.spool.has(begun_file):
             mechanism.ledger.wait_for_beat()  # when this step was ended is not told by when it is begun again
             mechanism.ledger.begin_again(reservation)
-        mechanism.spool.first(begun, lambda: [place])
+        mechanism.spool.first(begun_file, lambda: [index])
 
         def draw() -> Any:
-            return mechanism.ledger.keep(reservation, place, self._drawn(kept, reservation))
+            return mechanism.ledger.keep(reservation, index, self._drawn(steps, reservation))
 
         try:
-            drawn = sealed_question(draw)
+            step = sealed_question(draw)
         except QueryFailed as failed:
             mechanism.ledger.fail(reservation, defect=failed.cause == "defect")
             raise
-        mechanism.spool.forget(begun)
-        return drawn
+        mechanism.spool.forget(begun_file)
+        return step
 
     def answers(self) -> Answer:
         """All counts released so far, as one table of all periods; free."""
-        kept, reservation = self._told()
-        return self.table(kept, range(len(kept)), reservation)
+        steps, reservation = self._stored_steps()
+        return self.table(steps, range(len(steps)), reservation)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def charge(self) -> Charge:
         """The one charge for all periods, with the name by which the ledger finds it again."""
         mechanism = self._mechanism
-        named = {
-            "counter": self._asked.to_json(),
+        request = {
+            "counter": self._request.to_json(),
             "neighbours": mechanism.budget.neighbours,
             "spend": self.spend.to_json(),
         }
-        words = f"running count by {self._asked.column}, {self.horizon:,} periods, in {mechanism.dataset}"
+        words = f"running count by {self._request.column}, {self.horizon:,} periods, in {mechanism.dataset}"
         record = counter_record(
             mechanism,
-            self._asked.relation.table.name,
-            self._asked.column,
+            self._request.relation.table.name,
+            self._request.column,
             self.horizon,
             spend=self.spend,
             terms=self._terms,
         )
-        return Charge(self._event, named, words, record)
+        return Charge(self._event, request, words, record)
 
     def _opened(self, charge: Charge) -> tuple[list[Any], Reservation]:
         """The steps stored so far, and their reservation: charged now, or found whatever has changed since."""
@@ -332,7 +333,7 @@ class Counter:
             ) from None
         return mechanism.ledger.kept(reservation), reservation
 
-    def _told(self) -> tuple[list[Any], Reservation | None]:
+    def _stored_steps(self) -> tuple[list[Any], Reservation | None]:
         """The steps stored so far and their reservation, without charging: none before the first step."""
         return self._opened(self.charge()) if self._is_charged else ([], None)
 
@@ -349,46 +350,48 @@ class Counter:
         )
 
     def _key(self, charge: Charge) -> str:
-        named = f"{self._mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
-        return f"counter {hashlib.sha256(named.encode()).hexdigest()}"
+        identity = f"{self._mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
+        return f"counter {hashlib.sha256(identity.encode()).hexdigest()}"
 
-    def _drawn(self, kept: list[Any], reservation: Reservation) -> dict[str, Any]:
+    def _drawn(self, steps: list[Any], reservation: Reservation) -> dict[str, Any]:
         """Draw the next step: its noisy integer, and its exact count masked by a pad, for the step after it."""
         engine, ledger = self._mechanism.engine, self._mechanism.ledger
-        pads = [ledger.pad(reservation, place) for place in range(len(kept) + 1)]
-        now = engine.tally(self._asked.tally(len(kept))).item(0)
+        pads = [ledger.pad(reservation, index) for index in range(len(steps) + 1)]
+        exact_count = engine.tally(self._request.tally(len(steps))).item(0)
         if not engine.unchanged():
             raise failure("changed")
-        count, under_pad = self._noise.next(now, [int(each["under_pad"]) for each in kept], pads)
+        count, under_pad = self._noise.next(exact_count, [int(step["under_pad"]) for step in steps], pads)
         version = self._mechanism.version
         return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad), "version": version}
 
-    def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
+    def _read(self, steps: list[Any], index: int, reservation: Reservation) -> Answer:
         """The answer for one period."""
         return self.table(
-            kept, range(place, place + 1), reservation, f"period {place + 1:,} of {self.horizon:,}, under one charge"
+            steps, range(index, index + 1), reservation, f"period {index + 1:,} of {self.horizon:,}, under one charge"
         )
 
-    def table(self, kept: list[Any], places: range, reservation: Reservation | None, *notes: str) -> Answer:
+    def table(self, steps: list[Any], indices: range, reservation: Reservation | None, *notes: str) -> Answer:
         """The running counts after some periods."""
-        if any(each["format"] != _FORMAT for each in kept):
+        if any(step["format"] != _FORMAT for step in steps):
             raise LedgerMismatch("a later version of giveortake stored a step of this counter")
-        released = np.array([float(int(each["count"])) for each in kept])
-        values = np.array([float(released[: place + 1] @ self._weights[place::-1]) for place in places])
-        margins = self._margins[places.start : places.stop]
-        told = [*notes] if notes else [f"{len(places):,} of {self.horizon:,} periods, under one charge"]
-        told.append(_LATE)
+        released = np.array([float(int(step["count"])) for step in steps])
+        values = np.array([float(released[: index + 1] @ self._weights[index::-1]) for index in indices])
+        margins = self._margins[indices.start : indices.stop]
+        all_notes = [*notes] if notes else [f"{len(indices):,} of {self.horizon:,} periods, under one charge"]
+        all_notes.append(_LATE)
         if self._caps is not None:
-            first = counted(self._asked.rows, "row")
-            told.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
+            first = counted(self._request.rows, "row")
+            all_notes.append(
+                f"of each person the first {first} in time count, as long as no row is taken out or changed"
+            )
         left_out = self._left_out()
-        told += [] if left_out is None else [str(left_out)]
+        all_notes += [] if left_out is None else [str(left_out)]
         return Answer(
             [
                 Column(
-                    self._asked.column,
-                    [self._asked.period(place) for place in places],
-                    kind="integer" if self._asked.kind is Kind.INTEGER else "date",
+                    self._request.column,
+                    [self._request.period(index) for index in indices],
+                    kind="integer" if self._request.kind is Kind.INTEGER else "date",
                 ),
                 Column("n", values, values - margins, values + margins),
             ],
@@ -399,27 +402,27 @@ class Counter:
             citations=(RunningCount.citation,),
             recipe={"spend": str(self.spend), "strategy": "the square root of running totals"},
             entropy=ENTROPY,
-            notes=tuple(told),
+            notes=tuple(all_notes),
             caps=self._caps,
             left_out=left_out,
         )
 
     def __repr__(self) -> str:
-        asked = self._asked
-        first, last = asked.period(0), asked.period(self.horizon - 1)
+        request = self._request
+        first, last = request.period(0), request.period(self.horizon - 1)
         periods = counted(self.horizon, "period")
         lines = [
-            f"<Counter of {self._mechanism.dataset} by {asked.column}, {first} to {last}: {self.spend} for {periods}",
+            f"<Counter of {self._mechanism.dataset} by {request.column}, {first} to {last}: {self.spend} for {periods}",
             f"  the count after the last of them is accurate to ± {self._margins[-1]:,.4g}",
         ]
         try:
-            kept, _ = self._told()
+            steps, _ = self._stored_steps()
         except (LedgerMismatch, LedgerUnavailable, QueryRefused):
             return "\n".join([*lines, "  its table has changed, or it is closed: open it again"]) + ">"
-        if len(kept) == self.horizon:
+        if len(steps) == self.horizon:
             lines.append("  all of them were told: answers() tells them again")
-        elif kept:
-            lines.append(f"  {len(kept):,} of them were told; next() tells {asked.period(len(kept))}, for free")
+        elif steps:
+            lines.append(f"  {len(steps):,} of them were told; next() tells {request.period(len(steps))}, for free")
         else:
             lines.append(f"  the first next() charges for all of them, and tells {first}; quote() says what")
         return "\n".join(lines) + ">"

@@ -59,8 +59,8 @@ class LearningData:
             return source
         require_here(source)
         if isinstance(source, Session):
-            found = source.table(table)
-            return cls(mechanism_of(source), found.relation)
+            source_table = source.table(table)
+            return cls(mechanism_of(source), source_table.relation)
         if not isinstance(source, frame.Table):
             raise InvalidParameter(
                 "session",
@@ -91,7 +91,7 @@ class LearningData:
     @property
     def schema(self) -> dict[str, Domain]:
         """The columns that may be learned from, and their domains."""
-        return {name: each for name, each in self.relation.schema.items() if name != self.relation.person}
+        return {name: domain for name, domain in self.relation.schema.items() if name != self.relation.person}
 
     @property
     def budget(self) -> Guarantee:
@@ -105,50 +105,50 @@ class LearningData:
 
     def rows_about(self) -> float | None:
         """An estimate of the number of rows, by a profile that the asker's own levels paid for; None without one."""
-        found = [each.rows for each in self._profiles() if each.rows is not None]
-        return found[0].left_estimates(_MISS)[1] if found else None
+        sizes = [profile.rows for profile in self._profiles() if profile.rows is not None]
+        return sizes[0].left_estimates(_MISS)[1] if sizes else None
 
     def rows_at_least(self, confidence: Fraction) -> int | None:
         """A lower bound of the number of rows, by a profile that the asker's own levels paid for; None without one.
 
         It is the lower bound of the number of persons: each has a row, if nothing was left out of the table.
         """
-        known = [each for each in self._profiles() if each.rows is not None]
-        return max((math.floor(each.persons(confidence)[0]) for each in known[:1]), default=None)
+        profiles = [profile for profile in self._profiles() if profile.rows is not None]
+        return max((math.floor(profile.persons(confidence)[0]) for profile in profiles[:1]), default=None)
 
     def _profiles(self) -> list[Profile]:
         """The paid profiles of the table, newest first; none if the relation is not the whole table."""
         table, changed = profiled_table(self.relation)
         return [] if table is None or changed else paid_profiles(self._mechanism, table)
 
-    def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
+    def request(self, sums: Iterable[VectorSum], spend: Spend, identity: dict[str, Any], words: str) -> RunRequest:
         """A run of sums of vectors that costs a spend in all; sums that the session or engine cannot run are refused.
 
-        `asked` are the sums that are known beforehand. `said` names the run: everything that decides what it measures.
+        `sums` are those that are known beforehand. `identity` names the run: everything that decides what it measures.
         """
-        for each in asked:
-            self.require(each)
+        for vector_sum in sums:
+            self.require(vector_sum)
         if self.persons is None:
-            return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
+            return RunRequest.of_vectors(self._mechanism, self.relation, spend, identity, words)
         part = {"persons": [self.persons.salt, self.persons.below, self.persons.others]}
         return replace(
-            RunRequest.of_vectors(self._mechanism, self.relation, spend, said | part, words), persons=self.persons
+            RunRequest.of_vectors(self._mechanism, self.relation, spend, identity | part, words), persons=self.persons
         )
 
     def sample_request(
-        self, spend: Spend, declared: events.Repeated, *, said: dict[str, Any], words: str
+        self, spend: Spend, declared: events.Repeated, *, identity: dict[str, Any], words: str
     ) -> RunRequest:
         """A run of a declared number of sums over samples of persons."""
         if self.persons is not None:
             raise QueryRefused("a sample of the people cannot be sampled again", hint="fit it to all people")
-        return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
+        return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, identity=identity, words=words)
 
-    def require_trusted(self, called: str) -> None:
+    def require_trusted(self, function_name: str) -> None:
         """Refuse trusted code that this session does not have, and an engine that cannot give rows to it."""
-        if called not in self._mechanism.trusted:
+        if function_name not in self._mechanism.trusted:
             raise InvalidParameter(
                 "loss",
-                called,
+                function_name,
                 "is not code that this session trusts",
                 hint="the custodian registers it: gt.protect(…, trusted={…}); sessions of analysts have none",
             )
@@ -165,13 +165,13 @@ class LearningData:
                 f"{why}, which logs and monitors of this engine show", hint="protect a copy of the table in DuckDB"
             )
 
-    def require(self, asked: VectorSum) -> None:
+    def require(self, vector_sum: VectorSum) -> None:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
-        keys = tuple((f"k{place}", each.expression) for place, each in enumerate(asked.columns))
-        sums = [Measured(Aggregate(AggregateKind.SUM, each.of)) for each in asked.values]
-        named = (("n", _COUNT), *((f"v{place}", each) for place, each in enumerate(sums)))
-        self._mechanism.origin.require(Question(asked.relation, keys, named))
-        self._mechanism.engine.require_runnable([asked])
+        keys = tuple((f"k{index}", column.expression) for index, column in enumerate(vector_sum.columns))
+        sums = [Measured(Aggregate(AggregateKind.SUM, value.of)) for value in vector_sum.values]
+        outputs = (("n", _COUNT), *((f"v{index}", measured) for index, measured in enumerate(sums)))
+        self._mechanism.origin.require(Question(vector_sum.relation, keys, outputs))
+        self._mechanism.engine.require_runnable([vector_sum])
 
 
 def served_to_asker(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

@@ -37,29 +37,30 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
     """
     if ledger == MEMORY:
         return
-    instead = "forget what is spent" if ledger is None else f"keep another one at {safe_text(ledger)}"
+    action = "forget what is spent" if ledger is None else f"keep another one at {safe_text(ledger)}"
     for file in dict.fromkeys(files_of(source)):
-        for kept in _usual_ledgers(file):
-            if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
-                raise _second_budget(f"{kept} holds a budget of {safe_text(file)}", instead, kept)
-        for configuration, section, kept in _configured(file):
-            told = is_address(kept) or os.path.lexists(kept)
-            if told and kept != ledger and not (ledger is not None and _is_same(ledger, kept)):
+        for other_ledger in _usual_ledgers(file):
+            if os.path.lexists(other_ledger) and not (ledger is not None and _is_same(ledger, other_ledger)):
+                raise _second_budget(f"{other_ledger} holds a budget of {safe_text(file)}", action, other_ledger)
+        for configuration, section, other_ledger in _configured(file):
+            exists = is_address(other_ledger) or os.path.lexists(other_ledger)
+            if exists and other_ledger != ledger and not (ledger is not None and _is_same(ledger, other_ledger)):
                 raise _second_budget(
-                    f"[{section}] of {configuration.name} keeps the budget of {safe_text(file)} at {safe_text(kept)}",
-                    instead,
-                    str(safe_text(kept)),
+                    f"[{section}] of {configuration.name} keeps the budget of {safe_text(file)} at "
+                    f"{safe_text(other_ledger)}",
+                    action,
+                    str(safe_text(other_ledger)),
                 )
 
 
-def _second_budget(known: str, instead: str, kept: str) -> SameTable:
+def _second_budget(fact: str, action: str, ledger: str) -> SameTable:
     return SameTable(
-        f"{known}, and this session would {instead}",
+        f"{fact}, and this session would {action}",
         hint=Advice(
             "{ledger} goes on with that one, {trial} is for trying out what nobody else will see; "
             "if these are other people, move that ledger elsewhere",
             "{confirm}",
-            ledger=str(kept),
+            ledger=str(ledger),
         ),
     )
 
@@ -68,13 +69,14 @@ def require_no_other_ledger(files: list[str], ledger: str | None, *, section: st
     """Refuse a section about a file with a ledger beside it, unless the section names that ledger, or `MEMORY`."""
     if ledger == MEMORY:
         return
-    for kept in (kept for file in files for kept in _usual_ledgers(file)):
-        if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
-            known = Path(os.path.relpath(kept, configuration.parent)).as_posix()
-            named = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
+    for other_ledger in (other_ledger for file in files for other_ledger in _usual_ledgers(file)):
+        if os.path.lexists(other_ledger) and not (ledger is not None and _is_same(ledger, other_ledger)):
+            relative_path = Path(os.path.relpath(other_ledger, configuration.parent)).as_posix()
+            section_text = "names no ledger" if ledger is None else f"keeps its ledger at {safe_text(ledger)}"
             raise SameTable(
-                f"[{section}] of {configuration} {named}, and {known} holds a budget of that table already",
-                hint=f'write ledger = "{known}" there; if that one is about other people, move it elsewhere',
+                f"[{section}] of {configuration} {section_text}, and {relative_path} holds a budget of that table "
+                "already",
+                hint=f'write ledger = "{relative_path}" there; if that one is about other people, move it elsewhere',
             )
 
 
@@ -100,9 +102,11 @@ def files_of(source: Any) -> list[str]:
 
 def _usual_ledgers(file: str) -> list[str]:
     """Default ledger paths of a file, of what it links to or contains, and of folders above it that are tables."""
-    around = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
-    named = [part for each in (Path(file), *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
-    return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
+    covering_folders = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
+    names = [
+        name for path in (Path(file), *_inside(file), *covering_folders) for name in (str(path), os.path.realpath(path))
+    ]
+    return list({os.path.realpath(usual_ledger(name)): usual_ledger(name) for name in reversed(names)}.values())[::-1]
 
 
 def _inside(file: str) -> list[Path]:
@@ -119,24 +123,24 @@ def _is_pattern(path: Path) -> bool:
 
 def _folders(file: str) -> list[Path]:
     """The folders above a file, and above what it links to, nearest first."""
-    named = [list(place.parents)[:ABOVE] for place in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
-    return list(dict.fromkeys([folder for both in zip_longest(*named) for folder in both if folder is not None]))
+    parents = [list(path.parents)[:ABOVE] for path in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
+    return list(dict.fromkeys([folder for level in zip_longest(*parents) for folder in level if folder is not None]))
 
 
 def _covers(source: str, file: str) -> bool:
     """Whether a source includes a file: it is the same file, a folder above it, or a pattern that it matches."""
-    path, place = Path(os.path.realpath(source)), Path(os.path.realpath(file))
+    source_path, file_path = Path(os.path.realpath(source)), Path(os.path.realpath(file))
     with suppress(OSError):
-        if path == place or path.samefile(place):
+        if source_path == file_path or source_path.samefile(file_path):
             return True
-    if path.is_dir():
-        return place.is_relative_to(path) and place.suffix == ".parquet"
-    return _is_pattern(path) and place.parent == path.parent and place.match(path.name)
+    if source_path.is_dir():
+        return file_path.is_relative_to(source_path) and file_path.suffix == ".parquet"
+    return _is_pattern(source_path) and file_path.parent == source_path.parent and file_path.match(source_path.name)
 
 
 def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
     """TOML files beside or above a file that name a ledger for it: the TOML file, the section and the ledger."""
-    for configuration in (found for folder in _folders(file) for found in sorted(folder.glob("*.toml"))):
+    for configuration in (path for folder in _folders(file) for path in sorted(folder.glob("*.toml"))):
         for section, ledger in _ledgers_of(configuration, file):
             if ledger != MEMORY:
                 yield configuration, section, ledger
@@ -153,24 +157,24 @@ def _ledgers_of(configuration: Path, file: str) -> list[tuple[str, str]]:
         content = tomllib.loads(configuration.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # somebody else's file: whoever opens it as a configuration is told what is wrong
         return []
-    found = []
+    ledgers = []
     for name, section in content.items():
         if not isinstance(section, Mapping) or not _reads(configuration, section.get("source"), file):
             continue
         ledger = section.get("ledger")
         if isinstance(ledger, str):
-            found.append((name, ledger if ledger == MEMORY else beside(configuration, ledger)))
+            ledgers.append((name, ledger if ledger == MEMORY else beside(configuration, ledger)))
         elif os.path.lexists(usual_ledger(str(configuration))):
-            found.append((name, usual_ledger(str(configuration))))
-    return found
+            ledgers.append((name, usual_ledger(str(configuration))))
+    return ledgers
 
 
 def _reads(configuration: Path, source: object, file: str) -> bool:
     if isinstance(source, str):
         if is_address(source):
             return False
-        named = beside(configuration, source)
-        return any(_covers(named, str(each)) for each in (file, *_inside(file)))
+        source_path = beside(configuration, source)
+        return any(_covers(source_path, str(path)) for path in (file, *_inside(file)))
     parts = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else ()
     return any(_reads(configuration, part, file) for part in parts)
 

@@ -44,7 +44,7 @@ from giveortake.session.pricing import Pricing, price_by_margin, price_by_share
 from giveortake.session.profiles.best_caps import with_best_caps
 from giveortake.session.refusals import deltas_of, no_share, too_dear
 from giveortake.session.releases import PaidRelease, record_of, twins_before
-from giveortake.session.storage import DrawnAnswer, FoundDraw
+from giveortake.session.storage import DiscoveryDraw, DrawnAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
-    from giveortake.session.parse_cache import KeptReadings
+    from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
     from giveortake.session.storage import Spool, Stored
     from giveortake.sql import Read
@@ -97,30 +97,30 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
 
 
 _MOST = 256  # entries of each cache
-_Kept = TypeVar("_Kept")
+_Result = TypeVar("_Result")
 
 
 @final
-class Remembered(Generic[_Kept]):
+class LRUCache(Generic[_Result]):
     """A cache of the most recently used results. Threads may share it."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+    def __init__(self, capacity: int = _MOST) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[Hashable, _Result] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
+    def get(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         """The cached result for a key, or the result of `make`, which is cached unless it raises."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        made = make()
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        entry = make()
         with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        return made
+            self._entries[key] = entry
+            while len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
+        return entry
 
 
 @final
@@ -135,19 +135,19 @@ class PreparedQuestion:
 
 @final
 class PreparedQuestions:
-    """A cache of parsed and prepared questions for one asker; `kept` adds a cache of parsed texts on disk."""
+    """A cache of parsed and prepared questions for one asker; `disk_cache` adds a cache of parsed texts on disk."""
 
-    def __init__(self, kept: KeptReadings | None = None) -> None:
-        self._kept = kept
-        self._read: Remembered[Read] = Remembered()
-        self._prepared: Remembered[PreparedQuestion] = Remembered()
+    def __init__(self, disk_cache: ReadingCache | None = None) -> None:
+        self._disk_cache = disk_cache
+        self._read: LRUCache[Read] = LRUCache()
+        self._prepared: LRUCache[PreparedQuestion] = LRUCache()
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
         """The reading of a text, from a cache or by `read`."""
         if not isinstance(text, str):
             return read()  # which refuses it
-        kept = self._kept
-        return self._read.get(text, read if kept is None else lambda: kept.read(text, read))
+        disk_cache = self._disk_cache
+        return self._read.get(text, read if disk_cache is None else lambda: disk_cache.read(text, read))
 
     def prepared(
         self, question: Question, caps: Caps, prepare: Callable[[], Prepared], *, pure: bool
@@ -258,52 +258,54 @@ class InteractiveMechanism:
 
     def answer(
         self,
-        asked: Sequence[Priced],
+        priced_questions: Sequence[Priced],
         confidence: Confidence,
         key: str | None,
         profile: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """Answers to questions under one charge, which is durable before the engine is asked the first of them."""
-        reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
+        reservation, stored = self.reserve_and_draw(priced_questions, key, confidence, profile=profile)
         return [
             PaidRelease(
                 self,
-                each,
-                *storage.whole(self.spool, each, own),
+                priced,
+                *storage.whole(self.spool, priced, stored_answer),
                 reservation,
                 confidence,
-                place=place,
-                twins=twins_before(asked, place),
+                question_index=index,
+                twins=twins_before(priced_questions, index),
             ).read()
-            for place, (each, own) in enumerate(zip(asked, stored, strict=True))
+            for index, (priced, stored_answer) in enumerate(zip(priced_questions, stored, strict=True))
         ]
 
-    def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
+    def stream(self, priced: Priced, confidence: Confidence, key: str | None) -> Stream:
         """The answer to one question as a stream, read from where it is stored, some keys at a time."""
-        if asked.made.question.order:
+        if priced.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
-        if asked.made.question.has_windows:
+        if priced.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
-        reservation, (stored,) = self.reserve_and_draw([asked], key, confidence)
+        reservation, (stored,) = self.reserve_and_draw([priced], key, confidence)
         if "spool" in stored and confidence.over == "answer":  # the confidence covers all portions together
             keys = sum(len(line["keys"]) for line in self.spool.read(stored["spool"]))
-            confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
+            confidence = Confidence(confidence, cells=keys * len(priced.made.formulas))
 
         def answers() -> Iterator[Answer]:
-            left = asked.made.question.limit
-            for place, (keys, release) in enumerate(storage.some_at_a_time(self.spool, asked, stored)):
-                portion = place if "spool" in stored else None
-                each = PaidRelease(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
-                left = None if left is None else left - len(each)
-                yield each
-                if left == 0:
+            rows_left = priced.made.question.limit
+            for index, (keys, release) in enumerate(storage.portions_of(self.spool, priced, stored)):
+                portion = index if "spool" in stored else None
+                answer = PaidRelease(self, priced, keys, release, reservation, confidence, portion).read(
+                    limit=rows_left
+                )
+                rows_left = None if rows_left is None else rows_left - len(answer)
+                yield answer
+                if rows_left == 0:
                     return
 
         return Stream(answers)
 
     def reserve_and_draw(
         self,
-        asked: Sequence[Priced],
+        priced_questions: Sequence[Priced],
         key: str | None,
         confidence: Confidence,
         refines: tuple[str, ...] = (),
@@ -319,19 +321,20 @@ class InteractiveMechanism:
         `refined` says which question of the first release is refined, if any, and `twins` how many questions of the
         same name stand before it there; `words` describe the whole request.
         """
-        record = record_of(self, asked, confidence, refined if refines else None)
-        charge = replace(self.charge(asked, refines, portion, profile, twins), record=record)
+        record = record_of(self, priced_questions, confidence, refined if refines else None)
+        charge = replace(self.charge(priced_questions, refines, portion, profile, twins), record=record)
         charge = charge if words is None else replace(charge, words=words)
 
         def draw(reservation: Reservation) -> list[Stored]:
             return sealed(  # a draw that is not stored yet must not show up in a traceback
                 lambda: self.settle(
-                    reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+                    reservation,
+                    [self.draw(priced, reservation, index) for index, priced in enumerate(priced_questions)],
                 )
             )
 
-        reservation, stored = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
-        return reservation, storage.stored_of(reservation.answer, len(asked)) if stored is None else stored
+        reservation, stored = self.draw_once(charge, lambda: self.reserve(priced_questions, key, charge), draw)
+        return reservation, storage.stored_of(reservation.answer, len(priced_questions)) if stored is None else stored
 
     def draw_once(
         self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
@@ -396,10 +399,10 @@ class InteractiveMechanism:
         the engine cannot run, is refused.
         """
         priced = self.price_without_engine(question, caps, spend)
-        kept = self._prepared(question, caps, pure=spend.is_pure)
-        if not kept.is_runnable:
+        prepared_question = self._prepared(question, caps, pure=spend.is_pure)
+        if not prepared_question.is_runnable:
             self.engine.require_runnable(priced.made.asked())
-            kept.is_runnable = priced.made.selection is None  # else the statement depends on the spend
+            prepared_question.is_runnable = priced.made.selection is None  # else the statement depends on the spend
         return priced
 
     def price_without_engine(self, question: Question, caps: Caps, spend: Spend) -> Priced:
@@ -407,13 +410,15 @@ class InteractiveMechanism:
         self.origin.require(question)
         return Priced(question, self.measure(question, caps, spend))
 
-    def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
+    def price_refinement(self, earlier: Priced, spend: Spend, keys: Keys) -> Priced:
         """Price a refinement: the same question at keys that are public now, measured so that releases combine."""
-        question, before = asked.question, asked.made
+        question, earlier_measurement = earlier.question, earlier.made
         self.origin.require(question)
-        made = measurement(question, before.caps, self.budget.neighbours, spend, keys, basis=before.basis)
-        self.engine.require_runnable(made.asked())
-        return Priced(question, made)
+        refinement = measurement(
+            question, earlier_measurement.caps, self.budget.neighbours, spend, keys, basis=earlier_measurement.basis
+        )
+        self.engine.require_runnable(refinement.asked())
+        return Priced(question, refinement)
 
     def measure(self, question: Question, caps: Caps, spend: Spend) -> Measurement:
         """The measurement that a spend buys. The δ for finding keys is a tenth of `key_pot` unless stated."""
@@ -430,23 +435,25 @@ class InteractiveMechanism:
         """The δ set aside for finding keys, if the budget has one."""
         return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
 
-    def event(self, asked: Sequence[Priced]) -> Event:
+    def event(self, priced_questions: Sequence[Priced]) -> Event:
         """The event that is charged for questions together."""
-        return self._of_part(event_of(each.made for each in asked), asked)
+        return self._event_in_part(event_of(priced.made for priced in priced_questions), priced_questions)
 
-    def _of_part(self, whole: Event, asked: Sequence[Priced]) -> Event:
-        """The event to charge for `whole` if the session sees only a part of the data."""
+    def _event_in_part(self, event: Event, priced_questions: Sequence[Priced]) -> Event:
+        """The event to charge for `event` if the session sees only a part of the data."""
         if self.part is None:
-            return whole
-        numbers = {self.part.partition(each.made.caps) for each in asked}
+            return event
+        numbers = {self.part.partition(priced.made.caps) for priced in priced_questions}
         (partition,) = numbers  # what is asked together has one
-        return self.part.event(whole, composed([each.made.event_if_added() for each in asked]), partition)
+        return self.part.event(
+            event, composed([priced.made.event_if_added() for priced in priced_questions]), partition
+        )
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
     def charge(
         self,
-        asked: Sequence[Priced],
+        priced_questions: Sequence[Priced],
         refines: tuple[str, ...] = (),
         portion: int | None = None,
         profile: Mapping[str, Any] | None = None,
@@ -458,28 +465,28 @@ class InteractiveMechanism:
         in how their answers are ordered have one name, but each has keys and noise of its own: a refinement tells them
         apart by `twins`.
         """
-        together = joint([each.made for each in asked])
+        joint_measurement = joint([priced.made for priced in priced_questions])
         request = {
-            "questions": together.names,
+            "questions": joint_measurement.names,
             "refines": list(refines),
-            "part": None if self.part is None else self.part.name(asked[0].made.caps),
+            "part": None if self.part is None else self.part.name(priced_questions[0].made.caps),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
             **({"twins": twins} if twins else {}),
         }
-        return Charge(self._of_part(together.event, asked), request, together.words)
+        return Charge(self._event_in_part(joint_measurement.event, priced_questions), request, joint_measurement.words)
 
-    def reserve(self, asked: Sequence[Priced], key: str | None, charge: Charge) -> Reservation:
+    def reserve(self, priced_questions: Sequence[Priced], key: str | None, charge: Charge) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
-        for each in asked:
-            if each.refusal is not None:
-                raise no_share(self, each.spend, each.refusal)
+        for priced in priced_questions:
+            if priced.refusal is not None:
+                raise no_share(self, priced.spend, priced.refusal)
         try:
             return self.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
-            costs = " and ".join(str(each.spend) for each in asked)
-            needed = deltas_of(each.made for each in asked)
-            raise too_dear(self, costs, asked[0].spend, charge.event, refusal, needed=needed) from None
+            costs = " and ".join(str(priced.spend) for priced in priced_questions)
+            needed = deltas_of(priced.made for priced in priced_questions)
+            raise too_dear(self, costs, priced_questions[0].spend, charge.event, refusal, needed=needed) from None
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """Reserve any charge; one that does not fit is refused with the ledger's own message."""
@@ -508,18 +515,18 @@ class InteractiveMechanism:
 
     def outlook(self, charge: Charge) -> Outlook:
         """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
-        where: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.outlook(charge.event, request=charge.request, question=charge.question, **where)
+        scope: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
+        return self.ledger.outlook(charge.event, request=charge.request, question=charge.question, **scope)
 
     def trial(self) -> Trial:
         """A copy of the filter that decides about the next question, to try charges on."""
-        found = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
-        assert found is not None  # noqa: S101 (what stands has a budget)
-        return found
+        trial = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
+        assert trial is not None  # noqa: S101 (what stands has a budget)
+        return trial
 
-    def is_paid(self, asked: Sequence[Priced]) -> bool:
+    def is_paid(self, priced_questions: Sequence[Priced]) -> bool:
         """Whether the asker paid for exactly this before, and will get it again at no cost."""
-        charge = self.charge(asked)
+        charge = self.charge(priced_questions)
         return self.ledger.is_paid(charge.event, dataset=self.dataset, analyst=self.analyst, question=charge.question)
 
     def admits(self, event: Event) -> bool:
@@ -528,13 +535,13 @@ class InteractiveMechanism:
 
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
-    def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnAnswer:
+    def draw(self, priced: Priced, reservation: Reservation, index: int) -> DrawnAnswer:
         """Ask the engine and add noise, once to each integer; find keys first if they are not known."""
 
         def drawn() -> DrawnAnswer:
-            if asked.keys is not None:
-                return DrawnAnswer(storage.answer_to_json(None, asked.made.release(self.engine, asked.keys)))
-            return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
+            if priced.keys is not None:
+                return DrawnAnswer(storage.answer_to_json(None, priced.made.release(self.engine, priced.keys)))
+            return DiscoveryDraw(self, priced.made, f"{reservation.reference}-{index}").draw()
 
         return sealed_question(drawn)
 
@@ -542,11 +549,11 @@ class InteractiveMechanism:
 
     def settle(self, reservation: Reservation, drawn: Sequence[DrawnAnswer]) -> list[Stored]:
         """Store what was drawn, unless another process stored its draw first: then that is the answer."""
-        content = self.ledger.settle(reservation, storage.content_of([each.stored for each in drawn]))
+        content = self.ledger.settle(reservation, storage.content_of([drawn_answer.stored for drawn_answer in drawn]))
         stored = storage.stored_of(content, len(drawn))
-        for ours, kept in zip(drawn, stored, strict=True):
-            if ours.scratch is not None:
-                self.spool.forget(ours.scratch)
-            if "spool" in ours.stored and ours.stored != kept:
-                self.spool.forget(ours.stored["spool"]["file"])
+        for drawn_answer, stored_answer in zip(drawn, stored, strict=True):
+            if drawn_answer.scratch is not None:
+                self.spool.forget(drawn_answer.scratch)
+            if "spool" in drawn_answer.stored and drawn_answer.stored != stored_answer:
+                self.spool.forget(drawn_answer.stored["spool"]["file"])
         return stored

@@ -123,20 +123,20 @@ class MultiplicativeWeights:
             )
         promise = ApproxDP(epsilon, delta)
         share, rho = open_probability("accuracy", accuracy), admitted_rho(promise)
-        asked = whole("queries", queries)
+        query_count = whole("queries", queries)
         updates = max(1, math.ceil(4 * math.log(cells) / float(share) ** 2))
-        self.plan = WeightsPlan(rho, share, asked, updates, cells, relation.most_rows or 1)
-        said = {
+        self.plan = WeightsPlan(rho, share, query_count, updates, cells, relation.most_rows or 1)
+        identity = {
             "multiplicative weights": 1,
             "columns": [
                 [column.name, [[stored_type(value), str(value)] for value in column.values or ()]]
                 for column in self._columns
             ],
             "accuracy": str(share),
-            "queries": asked,
+            "queries": query_count,
         }
         words = f"counts of {', '.join(columns)}"
-        request = RunRequest.of_mechanism(mechanism, table, rho, said, words, stated=promise)
+        request = RunRequest.of_mechanism(mechanism, table, rho, identity, words, stated=promise)
         request.require([self._columns])
         self._mechanism = mechanism
         self._one_at_a_time = threading.Lock()
@@ -152,8 +152,8 @@ class MultiplicativeWeights:
         """Count all rows; if that was done before, replay the stored steps."""
         self._shares: Floats = np.full(cells, 1 / cells)
         self._known: dict[str, Answer] = {}
-        self._seen: list[float] = []
-        self._asked = 0
+        self._distances: list[float] = []
+        self._queries_asked = 0
         everything = np.ones(cells, dtype=bool)
         if not self._run.steps:
             self._run.count(self._columns, everything, _EVERYTHING, self.plan.rho * _FOR_TOTAL)
@@ -176,39 +176,39 @@ class MultiplicativeWeights:
             return self._known[query] if query in self._known else self._ask(query)
 
     def _ask(self, query: str) -> Answer:
-        chosen = self._cells_of(query)
+        cells = self._cells_of(query)
         if self._run.is_settled:
             raise MechanismSpent("these weights are closed, and only repeat what was asked before")
-        if self._asked >= self.plan.queries:
+        if self._queries_asked >= self.plan.queries:
             raise MechanismSpent(f"{self.plan.queries:,} queries were planned, and all of them were asked")
         half = self.plan.for_update / 2
         try:
             if not self._run.is_watching:
                 self._run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
-            expected = float(self._shares[chosen].sum()) * self._rows
-            is_far = self._run.is_far(self._columns, chosen, query, round(expected))
+            expected = float(self._shares[cells].sum()) * self._rows
+            is_far = self._run.is_far(self._columns, cells, query, round(expected))
         except BudgetExceeded:
             raise MechanismSpent(
                 f"the weights have moved {self.updates} times, as often as was paid for",
                 hint="what was asked before can still be asked; a coarser accuracy allows more moves",
             ) from None
-        self._asked += 1
+        self._queries_asked += 1
         if not is_far:
-            return self._told(query)
-        return self._measured(self._run.count(self._columns, chosen, query, min(half, self._run.left)))
+            return self._answer_from_weights(query)
+        return self._measured(self._run.count(self._columns, cells, query, min(half, self._run.left)))
 
-    def _told(self, query: str) -> Answer:
+    def _answer_from_weights(self, query: str) -> Answer:
         """Answer a query from the weights, and remember the answer."""
         expected = float(self._shares[self._cells_of(query)].sum()) * self._rows
         return self._keep(query, expected, self.plan.bound(self._rows), "the weights tell it")
 
     def _measured(self, counted: Counted) -> Answer:
         """Remember a measured count as the answer, and move the weights towards it."""
-        chosen = self._cells_of(counted.query)
-        expected = float(self._shares[chosen].sum()) * self._rows
-        self._seen.append(abs(counted.count - expected))
+        cells = self._cells_of(counted.query)
+        expected = float(self._shares[cells].sum()) * self._rows
+        self._distances.append(abs(counted.count - expected))
         step = float(self.plan.accuracy) / 2 * (1 if counted.count > expected else -1)
-        self._shares[chosen] *= math.exp(step)
+        self._shares[cells] *= math.exp(step)
         self._shares /= self._shares.sum()
         margin = Gaussian(counted.sigma).margin(_CONFIDENCE)
         return self._keep(counted.query, float(counted.count), float(margin), "measured: the weights were far from it")
@@ -216,9 +216,9 @@ class MultiplicativeWeights:
     def _take_up(self, step: Step) -> None:
         """Replay a stored step: remember its answer again, and move the weights as before."""
         if isinstance(step, Compared):
-            self._asked += 1
+            self._queries_asked += 1
             if not step.is_far:
-                self._told(step.query)
+                self._answer_from_weights(step.query)
         elif isinstance(step, Counted):
             self._measured(step)
 
@@ -228,37 +228,37 @@ class MultiplicativeWeights:
         return self._known[query]
 
     def _query_of(self, patterns: Sequence[Mapping[str, Any]]) -> str:
-        """Patterns as text: for each column of a pattern, the places of its allowed values."""
+        """Patterns as text: for each column of a pattern, the indices of its allowed values."""
         if not patterns:
             raise InvalidParameter("patterns", "nothing", "says which rows count", hint='w.count({"region": "north"})')
         names = [column.name for column in self._columns]
-        found = []
+        indexed_patterns = []
         for pattern in patterns:
             for name in pattern:
                 if name not in names:
                     hint = meant(str(name), names) or None
                     raise InvalidParameter("patterns", name, "is not one of the columns", hint=hint)
-            axes = sorted((names.index(name), said) for name, said in pattern.items())
-            found.append([[axis, _places(self._columns[axis], said)] for axis, said in axes])
-        return json.dumps([each for each, _ in itertools.groupby(sorted(found))])
+            axes = sorted((names.index(name), allowed) for name, allowed in pattern.items())
+            indexed_patterns.append([[axis, _value_indices(self._columns[axis], allowed)] for axis, allowed in axes])
+        return json.dumps([pattern for pattern, _ in itertools.groupby(sorted(indexed_patterns))])
 
     def _cells_of(self, query: str) -> Chosen:
         """The combinations that fit one of the patterns."""
-        chosen = np.zeros(self._sizes, dtype=bool)
+        cells = np.zeros(self._sizes, dtype=bool)
         for pattern in json.loads(query):
-            inside = np.ones(self._sizes, dtype=bool)
-            for axis, places in pattern:
-                wanted = np.isin(np.arange(self._sizes[axis]), places)
-                inside &= wanted.reshape([-1 if each == axis else 1 for each in range(len(self._sizes))])
-            chosen |= inside
-        return chosen.ravel()
+            matches = np.ones(self._sizes, dtype=bool)
+            for axis, indices in pattern:
+                allowed = np.isin(np.arange(self._sizes[axis]), indices)
+                matches &= allowed.reshape([-1 if dimension == axis else 1 for dimension in range(len(self._sizes))])
+            cells |= matches
+        return cells.ravel()
 
     # -- state --------------------------------------------------------------------------------------------------
 
     @property
     def updates(self) -> int:
         """How often the weights have moved."""
-        return len(self._seen)
+        return len(self._distances)
 
     def close(self) -> None:
         """End the run: nothing more is drawn. The charge remains."""
@@ -278,12 +278,12 @@ class MultiplicativeWeights:
 
     def __repr__(self) -> str:
         plan = self.plan
-        seen = f"{max(self._seen):,.0f} rows at most" if self._seen else "no far query"
+        greatest_distance = f"{max(self._distances):,.0f} rows at most" if self._distances else "no far query"
         return (
             f"<MultiplicativeWeights over {plan.cells:,} combinations of about {self._rows:,.0f} rows: "
-            f"{self._asked:,} of {plan.queries:,} queries asked\n"
+            f"{self._queries_asked:,} of {plan.queries:,} queries asked\n"
             f"  an answer from the weights is off by {plan.bound(self._rows):,.0f} rows at most, by the theorem "
-            f"(α = {shown(plan.accuracy)}); seen: {seen}\n"
+            f"(α = {shown(plan.accuracy)}); seen: {greatest_distance}\n"
             f"  the weights have moved {self.updates} times; by the theorem, {plan.updates:,} times at most>"
         )
 
@@ -297,11 +297,14 @@ def _key_column(schema: Mapping[str, Any], name: str) -> KeyColumn:
     return KeyColumn(name, ColumnReference(name), values)
 
 
-def _places(column: KeyColumn, said: Any) -> list[int]:
-    listed = list(said) if isinstance(said, list | tuple | set | frozenset) else [said]
-    known = list(column.values or ())
-    for value in listed:
-        if not any(type(value) is type(each) and value == each for each in known):
+def _value_indices(column: KeyColumn, allowed: Any) -> list[int]:
+    allowed_values = list(allowed) if isinstance(allowed, list | tuple | set | frozenset) else [allowed]
+    declared_values = list(column.values or ())
+    for value in allowed_values:
+        if not any(type(value) is type(declared) and value == declared for declared in declared_values):
             raise InvalidParameter("patterns", value, f"is not a declared value of `{column.name}`")
-    are_there = [any(type(value) is type(each) and value == each for value in listed) for each in known]
-    return [place for place, is_there in enumerate(are_there) if is_there]
+    are_allowed = [
+        any(type(value) is type(declared) and value == declared for value in allowed_values)
+        for declared in declared_values
+    ]
+    return [index for index, is_allowed in enumerate(are_allowed) if is_allowed]

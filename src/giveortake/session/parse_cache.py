@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact, sql
-from giveortake import plan as plan_room
+from giveortake import plan as plan_package
 from giveortake.engines.runtime import is_own
 from giveortake.errors import GiveOrTakeError
 from giveortake.plan.codec import question_from_json, question_to_json
@@ -39,7 +39,7 @@ _LONGEST = 1 << 20  # bytes of one reading
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class KeptReadings:
+class ReadingCache:
     """Cached readings of questions to the tables of an origin; `declared` is what is declared about these tables.
 
     If anything goes wrong with the folder or a file, the text is parsed.
@@ -52,55 +52,58 @@ class KeptReadings:
     def read(self, text: str, read: Callable[[], Read]) -> Read:
         """The cached reading of a text; if there is none, call `read` and cache its result."""
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, GiveOrTakeError):
-            return self._found(self._place(text))
-        found = read()
+            return self._cached(self._path(text))
+        reading = read()
         with suppress(OSError, GiveOrTakeError):
             self.folder.prepare()
-            self._keep(self._place(text), found)
-        return found
+            self._keep(self._path(text), reading)
+        return reading
 
-    def _place(self, text: str) -> Path:
+    def _path(self, text: str) -> Path:
         content = json.dumps([self.declared, text, list(_versions())])
         return self.folder.path / f"{self.folder.name_of(f'reading {content}')}{_ENDING}"
 
-    def _found(self, place: Path) -> Read:
-        seal, _, content = place.read_bytes().partition(b"\n")
-        if not is_own(place) or not hmac.compare_digest(seal, self._seal(place, content)):
+    def _cached(self, path: Path) -> Read:
+        seal, _, content = path.read_bytes().partition(b"\n")
+        if not is_own(path) or not hmac.compare_digest(seal, self._seal(path, content)):
             raise PermissionError
         document = json.loads(content)
         question = question_from_json(document["plan"], self.origin)
-        os.utime(place)
-        return Read(question, {name: _option(each) for name, each in document["options"].items()})
+        os.utime(path)
+        return Read(question, {name: _option(option) for name, option in document["options"].items()})
 
-    def _keep(self, place: Path, found: Read) -> None:
-        options = {name: [type(each).__name__, str(each)] for name, each in found.options.items()}
-        plan = question_to_json(found.question, self.origin)
+    def _keep(self, path: Path, reading: Read) -> None:
+        options = {name: [type(option).__name__, str(option)] for name, option in reading.options.items()}
+        plan = question_to_json(reading.question, self.origin)
         content = json.dumps({"plan": plan, "options": options}).encode()
         if len(content) > _LONGEST:
             return
         draft = self.folder.draft()
         with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(self._seal(place, content) + b"\n" + content)
-        draft.replace(place)
-        for each in self.folder.unused(_ENDING):
-            each.unlink(missing_ok=True)
+            file.write(self._seal(path, content) + b"\n" + content)
+        draft.replace(path)
+        for unused_path in self.folder.unused(_ENDING):
+            unused_path.unlink(missing_ok=True)
 
-    def _seal(self, place: Path, content: bytes) -> bytes:
-        return hmac.new(self.folder.secret(), place.name.encode() + content, hashlib.sha256).hexdigest().encode()
+    def _seal(self, path: Path, content: bytes) -> bytes:
+        return hmac.new(self.folder.secret(), path.name.encode() + content, hashlib.sha256).hexdigest().encode()
 
 
-def _option(said: Any) -> Fraction | str:
-    kind, text = said
+def _option(document: Any) -> Fraction | str:
+    kind, text = document
     return Fraction(text) if kind == "Fraction" else str(text)
 
 
 def _versions() -> Iterator[tuple[str, int, int]]:
     """Names, dates and sizes of the files of the parsing code: a new version ignores older readings."""
-    parsers = [
-        found.origin for name in ("sqlglot", "sqlglotc") if (found := find_spec(name)) is not None
-    ]  # not imported
-    rooms = [Path(each).parent for each in (sql.__file__, plan_room.__file__, exact.__file__, *parsers) if each]
-    files = [Path(each) for room in rooms for each in os.scandir(room) if each.name.endswith((".py", ".so", ".pyd"))]
-    for place in sorted(files):
-        known = place.stat()
-        yield place.name, known.st_mtime_ns, known.st_size
+    parsers = [spec.origin for name in ("sqlglot", "sqlglotc") if (spec := find_spec(name)) is not None]  # not imported
+    packages = [Path(file).parent for file in (sql.__file__, plan_package.__file__, exact.__file__, *parsers) if file]
+    files = [
+        Path(entry)
+        for package in packages
+        for entry in os.scandir(package)
+        if entry.name.endswith((".py", ".so", ".pyd"))
+    ]
+    for path in sorted(files):
+        status = path.stat()
+        yield path.name, status.st_mtime_ns, status.st_size

@@ -164,7 +164,7 @@ def parts_of(
         keep,
     )
     (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
-    return [Part(column, value, place, identity, table, usual, touched, keep) for place, value in enumerate(values)]
+    return [Part(column, value, number, identity, table, usual, touched, keep) for number, value in enumerate(values)]
 
 
 def key_of(value: Value) -> Any:

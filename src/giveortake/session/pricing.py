@@ -76,36 +76,36 @@ def share_of_each(spend: Spend, questions: Sequence[Question]) -> Spend:
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
-def column_margins(made: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
+def column_margins(measurement: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
     """The margin of every column; None if it depends on rows, or if it is that of a mean and `n` is unknown."""
-    measures = without_data(made.measures, made.noises)
-    miss = quoted_miss(made, confidence)
+    measures = without_data(measurement.measures, measurement.noises)
+    miss = quoted_miss(measurement, confidence)
     if miss is None:
-        return {name: None for name, _ in made.formulas}
+        return {name: None for name, _ in measurement.formulas}
     number = None if n is None else float(exact.positive("n", n))
-    return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
+    return {name: formula.margin(measures, miss, number) for name, formula in measurement.formulas}
 
 
-def quoted_miss(made: Measurement, confidence: Confidence) -> float | None:
+def quoted_miss(measurement: Measurement, confidence: Confidence) -> float | None:
     """The probability with which an interval may miss; None if all have to hold and their number is unknown."""
-    if made.selection is not None and confidence.over == "answer":
+    if measurement.selection is not None and confidence.over == "answer":
         return None
-    return confidence.miss(made.keys.size * len(made.formulas) if made.selection is None else 1)
+    return confidence.miss(measurement.keys.size * len(measurement.formulas) if measurement.selection is None else 1)
 
 
-def typical_width(made: Measurement, confidence: Confidence, n: Number | None) -> float:
+def typical_width(measurement: Measurement, confidence: Confidence, n: Number | None) -> float:
     """The typical width of a measurement's intervals: the geometric mean over all columns whose width is known.
 
     Means count as if there were `n` rows, or one if `n` is unknown: the same for both kinds of noise.
     """
-    measures = without_data(made.measures, made.noises)
+    measures = without_data(measurement.measures, measurement.noises)
     number = 1.0 if n is None else float(exact.positive("n", n))
-    miss = quoted_miss(made, confidence) or float(1 - confidence)
-    widths = [width for _, formula in made.formulas for width in _widths(formula, measures, miss, number)]
-    known = [width for width in widths if width > 0]
-    if not known:  # no column has a known width: compare the noise itself
-        known = [float(noise.tail.variance) ** 0.5 for noise in made.noises]
-    return math.exp(sum(math.log(width) for width in known) / len(known))
+    miss = quoted_miss(measurement, confidence) or float(1 - confidence)
+    widths = [width for _, formula in measurement.formulas for width in _widths(formula, measures, miss, number)]
+    positive_widths = [width for width in widths if width > 0]
+    if not positive_widths:  # no column has a known width: compare the noise itself
+        positive_widths = [float(noise.tail.variance) ** 0.5 for noise in measurement.noises]
+    return math.exp(sum(math.log(width) for width in positive_widths) / len(positive_widths))
 
 
 def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
@@ -135,13 +135,13 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
 
     def widest(amount: Fraction) -> float:
         margins = column_margins(measure(at(amount)), terms.confidence, terms.n)
-        unknown = [name for name, each in margins.items() if each is None]
+        unknown = [name for name, margin in margins.items() if margin is None]
         if unknown:
             raise QueryRefused(
                 f"the margin of `{unknown[0]}` depends on the data, so no spend can be chosen for it",
                 hint=Advice(*([_SAY_N] if terms.n is None else []), "{state} {epsilon}", between="; or "),
             )
-        return max(each for each in margins.values() if each is not None)
+        return max(margin for margin in margins.values() if margin is not None)
 
     low, high = _FINEST, _COARSEST
     if widest(high) > reach:
@@ -193,7 +193,7 @@ def unfitting(share: Fraction | None, remarks: tuple[str, ...]) -> str:
     """Why the budget does not admit a quoted charge, in words."""
     if share is not None:
         return "the budget does not admit it any more"
-    unpriced = any(each.startswith(NO_PRICE) for each in remarks)
+    unpriced = any(remark.startswith(NO_PRICE) for remark in remarks)
     return f"the budget does not admit it: {NO_PRICE}" if unpriced else "it is more than the whole budget"
 
 
@@ -229,60 +229,60 @@ class Pricing:
         return self.mechanism.is_paid([priced])
 
 
-def price_by_margin(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
+def price_by_margin(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
     """Price a margin: with Laplace or Gaussian noise, whichever leaves more of the budget."""
-    pot = asking.mechanism.key_pot
+    pot = pricing.mechanism.key_pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else pot / 10
     pure = [account.currency for account in trial.accounts] == [Epsilon()]
     kinds = [Spend(epsilon=Fraction(1), keys=keys), *([] if pure else [Spend(mu=Fraction(1), keys=keys)])]
-    spends = [least_spend(asking.measure, kind, terms) for kind in kinds]
-    found = [asking.at(spend) for spend in spends if spend is not None]
-    if not found:
+    spends = [least_spend(pricing.measure, kind, terms) for kind in kinds]
+    candidates = [pricing.at(spend) for spend in spends if spend is not None]
+    if not candidates:
         raise InvalidParameter(
             "margin",
             terms.margin,
             "is too small: no noise, however little, gives so narrow a margin",
             hint="ask for a wider margin",
         )
-    for each in found:
-        if asking.is_paid(each):
-            return _again(each)
-    parts = [(trial.part_of_rest(asking.event(each)), each) for each in found]
-    fitting = sorted(((part, each) for part, each in parts if part is not None), key=lambda pair: pair[0])
+    for priced in candidates:
+        if pricing.is_paid(priced):
+            return _priced_before(priced)
+    parts = [(trial.part_of_rest(pricing.event(priced)), priced) for priced in candidates]
+    fitting = sorted(((part, priced) for part, priced in parts if part is not None), key=lambda pair: pair[0])
     if not fitting:
-        return found[0]
+        return candidates[0]
     part, best = fitting[0]
-    if len(found) == 1:
+    if len(candidates) == 1:
         return best
-    told = f"these margins take {_percent(part)} of what is left of the budget with it"
+    reason = f"these margins take {_percent(part)} of what is left of the budget with it"
     if len(fitting) == 1:
-        return replace(best, why=f"{_noise(best)}: {told}; {_other(best)} does not fit")
-    return replace(best, why=f"{_noise(best)}: {told}, and {_percent(fitting[1][0])} with {_other(best)}")
+        return replace(best, why=f"{_noise(best)}: {reason}; {_other_noise(best)} does not fit")
+    return replace(best, why=f"{_noise(best)}: {reason}, and {_percent(fitting[1][0])} with {_other_noise(best)}")
 
 
-def price_by_share(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
+def price_by_share(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
     """Price a share of the budget: with Laplace or Gaussian noise, whichever makes narrower intervals."""
     assert terms.share is not None  # noqa: S101 (asked only then)
-    options = list(_options(asking, terms, trial))
-    for each in options:
-        if asking.is_paid(each.priced):
-            return _again(each.priced)
+    options = list(_options(pricing, terms, trial))
+    for option in options:
+        if pricing.is_paid(option.priced):
+            return _priced_before(option.priced)
     left = max(Fraction(0), 1 - trial.share)
-    within = [each for each in options if each.used is not None and each.used <= trial.share + terms.share]
-    if left < terms.share or not within:
-        least = min(options, key=lambda each: each.cost).priced
+    affordable = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
+    if left < terms.share or not affordable:
+        least = min(options, key=lambda option: option.cost).priced
         refusal = f"share = {shown(terms.share)} of the budget is not left: {_percent(left)} of it is"
         return replace(least, refusal=refusal)
-    best = min(within, key=lambda each: each.width)
-    others = [each for each in within if each.priced.spend.is_pure != best.priced.spend.is_pure]
-    noise, other = _noise(best.priced), _other(best.priced)
-    if others:
-        narrower = 100 * (1 - best.width / min(each.width for each in others))
-        why = f"{noise}: at this share intervals are {narrower:.0f} % narrower than with {other}"
-    elif all(each.priced.spend.is_pure for each in options):
+    best = min(affordable, key=lambda option: option.width)
+    other_options = [option for option in affordable if option.priced.spend.is_pure != best.priced.spend.is_pure]
+    noise, other_noise = _noise(best.priced), _other_noise(best.priced)
+    if other_options:
+        narrower = 100 * (1 - best.width / min(option.width for option in other_options))
+        why = f"{noise}: at this share intervals are {narrower:.0f} % narrower than with {other_noise}"
+    elif all(option.priced.spend.is_pure for option in options):
         return best.priced
     else:
-        why = f"{noise}: {other} would use more than this share of what is left"
+        why = f"{noise}: {other_noise} would use more than this share of what is left"
     return replace(best.priced, why=why)
 
 
@@ -297,7 +297,7 @@ class _Option:
     width: float
 
 
-def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
+def _options(pricing: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
     """For each account and each kind of noise, the spend that costs the share of the account's limit."""
     share, pot = terms.share or Fraction(0), trial.pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else share * pot.limit
@@ -308,12 +308,12 @@ def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
 
             def priced(amount: Fraction, kind: Spend = kind) -> Priced:
                 spend = replace(kind, epsilon=amount) if kind.is_pure else replace(kind, mu=amount)
-                return asking.at(spend)
+                return pricing.at(spend)
 
             def cost(
                 amount: Fraction, currency: Currency = account.currency, priced: Callable[[Fraction], Priced] = priced
             ) -> Fraction | None:
-                return trial.cost(asking.event(priced(amount)), currency)
+                return trial.cost(pricing.event(priced(amount)), currency)
 
             amount = (
                 greatest_amount(cost, target, first_guess(account.currency, target, pure=kind.is_pure))
@@ -323,10 +323,10 @@ def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
             if amount is None or (amount, kind.is_pure) in seen:
                 continue
             seen.add((amount, kind.is_pure))
-            made = priced(amount)
-            after = trial.after(asking.event(made))
-            width = typical_width(made.made, terms.confidence, terms.n)
-            yield _Option(made, target, None if after is None else after.share, width)
+            priced_question = priced(amount)
+            after = trial.after(pricing.event(priced_question))
+            width = typical_width(priced_question.made, terms.confidence, terms.n)
+            yield _Option(priced_question, target, None if after is None else after.share, width)
 
 
 def first_guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:
@@ -372,7 +372,7 @@ def _short(amount: float) -> Fraction:
     return Fraction(f"{amount:.6g}")
 
 
-def _again(priced: Priced) -> Priced:
+def _priced_before(priced: Priced) -> Priced:
     return replace(priced, why=f"{_noise(priced)}, as when this was asked before")
 
 
@@ -380,7 +380,7 @@ def _noise(priced: Priced) -> str:
     return "Laplace noise" if priced.spend.is_pure else "Gaussian noise"
 
 
-def _other(priced: Priced) -> str:
+def _other_noise(priced: Priced) -> str:
     return "Gaussian noise" if priced.spend.is_pure else "Laplace noise"
 
 

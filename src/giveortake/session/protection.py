@@ -79,32 +79,32 @@ def require_persons(loaded: Source, person: str) -> None:
         )
 
 
-def kinds_of(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
+def kinds_of(domains: Mapping[str, Any], unit: Unit) -> dict[str, Kind]:
     """What untyped cells are to be read as, by what is said about their columns."""
-    return {column: _kind(value) for column, value in said.items() if whom == ROW or column != whom.column}
+    return {column: _kind(value) for column, value in domains.items() if unit == ROW or column != unit.column}
 
 
-def _kind(said: Any) -> Kind:
-    if isinstance(said, Domain):
-        return said.kind
-    if isinstance(said, Mapping):
-        if said.get("integer"):
+def _kind(declaration: Any) -> Kind:
+    if isinstance(declaration, Domain):
+        return declaration.kind
+    if isinstance(declaration, Mapping):
+        if declaration.get("integer"):
             return Kind.INTEGER
-        if "bounds" in said:
-            return _kind(tuple(said["bounds"]))
-        return _kind(said["categories"]) if "categories" in said else Kind.TEXT
+        if "bounds" in declaration:
+            return _kind(tuple(declaration["bounds"]))
+        return _kind(declaration["categories"]) if "categories" in declaration else Kind.TEXT
     first = (
-        next((each for each in said if each is not None), None)
-        if isinstance(said, Sequence | set | frozenset | range) and not isinstance(said, str)
+        next((value for value in declaration if value is not None), None)
+        if isinstance(declaration, Sequence | set | frozenset | range) and not isinstance(declaration, str)
         else None
     )
     if isinstance(first, bool):
         return Kind.BOOLEAN
-    if isinstance(first, dt.datetime) and isinstance(said, tuple):
+    if isinstance(first, dt.datetime) and isinstance(declaration, tuple):
         return Kind.TIMESTAMP
-    if isinstance(first, dt.date) or (isinstance(said, tuple) and is_pair_of_dates(said)):
+    if isinstance(first, dt.date) or (isinstance(declaration, tuple) and is_pair_of_dates(declaration)):
         return Kind.DATE
-    if isinstance(said, tuple) and is_number(first):
+    if isinstance(declaration, tuple) and is_number(first):
         return Kind.REAL
     if isinstance(first, int):
         return Kind.INTEGER
@@ -191,11 +191,11 @@ def protect(
     they were. Counters go on from one version to the next only then: how much of one person they count rests on it.
     """
     code = _trusted(trusted, analyst)
-    whom = _unit(unit)
+    privacy_unit = _unit(unit)
     checked_neighbours(neighbours)
-    promise = _budget(budget, whom, neighbours)
-    stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
-    if whom == ROW and stated.stated:
+    promise = _budget(budget, privacy_unit, neighbours)
+    stated_caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    if privacy_unit == ROW and stated_caps.stated:
         raise nothing_to_cap()
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 < seconds <= _MOST_SECONDS):
@@ -206,105 +206,114 @@ def protect(
         raise InvalidParameter(
             "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
         )
-    place = _place(ledger)
+    ledger_path = _ledger_path(ledger)
     require_tables(source)
     if owner_confirms is None:
-        require_one_budget(source, place)
+        require_one_budget(source, ledger_path)
     if public is not None and not isinstance(public, Mapping):
         raise InvalidParameter("public", HIDDEN, "does not name its tables", hint='public={"regions": table}')
     if domains is not None and not isinstance(domains, Mapping):
         raise InvalidParameter("domains", domains, "says of no column what it holds", hint='domains={"fee": (0, 500)}')
-    said = dict(domains or {})
-    kept = None if cache is None else Path(cache).absolute()
-    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
+    declared_domains = dict(domains or {})
+    cache_folder = None if cache is None else Path(cache).absolute()
+    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=cache_folder)
     try:
-        private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
+        private, sources = _private_tables(engine, source, privacy_unit, declared_domains, name=name, table=table)
         if unit == WORD_FOR_ROWS:
-            require_no_column_called_row(column for each in sources for column, _ in each.columns)
-        open_tables = _public_tables(engine, public or {}, {each.name for each in private})
-        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps, of_persons=whom != ROW)
+            require_no_column_called_row(column for loaded in sources for column, _ in loaded.columns)
+        open_tables = _public_tables(engine, public or {}, {protected.name for protected in private})
+        custodian_caps = CustodianCaps.of(
+            stated_caps, [protected.name for protected in private], caps, of_persons=privacy_unit != ROW
+        )
         engine.lock()
-        origin = Origin.of(private, open_tables, said_caps.caps.rows_in)
+        origin = Origin.of(private, open_tables, custodian_caps.caps.rows_in)
         if seconds is not None:
             _prepare(engine, origin)
-        book = (
+        opened_ledger = (
             ledger
             if isinstance(ledger, ledgers.Ledger)
             else ledgers.open(MEMORY if ledger is None else str(ledger), mark=mark)
         )
-        domains_of = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private}
-        called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
-        found = _registered(
-            book,
-            called,
+        domains_of = {
+            protected.name: {column: domain.to_dict() for column, domain in protected.columns} for protected in private
+        }
+        dataset = name if name is not None and len(private) > 1 else "+".join(protected.name for protected in private)
+        registered = _registered(
+            opened_ledger,
+            dataset,
             budget=promise,
-            unit=whom,
+            unit=privacy_unit,
             domains=domains_of,
-            fingerprint=hashlib.sha256("|".join(each.fingerprint for each in sources).encode()).hexdigest(),
-            first=f"people of {called}" if whom != ROW else f"rows of {called}",
+            fingerprint=hashlib.sha256("|".join(loaded.fingerprint for loaded in sources).encode()).hexdigest(),
+            first=f"people of {dataset}" if privacy_unit != ROW else f"rows of {dataset}",
             population=population,
             new_population=new_population,
             owner_confirms=owner_confirms,
             failures=failures,
-            declared=bool(said),
+            declared=bool(declared_domains),
             by=by,
-            owned=book is not ledger,
+            owned=opened_ledger is not ledger,
         )
     except BaseException:
         engine.close()
         raise
     mechanism = InteractiveMechanism(
         engine=engine,
-        ledger=book,
-        spool=Spool(_spool_folder(spool, ledger, called)),
+        ledger=opened_ledger,
+        spool=Spool(_spool_folder(spool, ledger, dataset)),
         origin=origin,
-        dataset=called,
-        population=found.population,
-        version=found.version,
-        budget=_own_budget(book, called, found.population, analyst) or promise,
-        caps=said_caps,
+        dataset=dataset,
+        population=registered.population,
+        version=registered.version,
+        budget=_own_budget(opened_ledger, dataset, registered.population, analyst) or promise,
+        caps=custodian_caps,
         analyst=analyst,
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
-        questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
+        questions=_prepared_questions(cache_folder, origin, [domains_of, str(privacy_unit), repr(custodian_caps)]),
         trusted=code,
         appended=appended,
     )
     return Session(
         mechanism,
-        unasked={each.name: each.unasked for each in sources},
+        unasked={loaded.name: loaded.unasked for loaded in sources},
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != MEMORY,
     )
 
 
-def _trusted(said: Mapping[str, Trusted] | None, analyst: str | None) -> dict[str, Trusted]:
+def _trusted(functions: Mapping[str, Trusted] | None, analyst: str | None) -> dict[str, Trusted]:
     """Check the custodian's code, by name@version; the functions themselves are not recorded."""
-    if said and analyst is not None:
+    if functions and analyst is not None:
         raise InvalidParameter(
             "trusted",
-            list(said),
+            list(functions),
             "cannot be used in an analyst's session",
             hint="leave `analyst` out: only the custodian's own session runs trusted code",
         )
-    for called, code in (said or {}).items():
-        if not (_CODE.fullmatch(str(called)) and callable(code)):
+    for function_name, code in (functions or {}).items():
+        if not (_CODE.fullmatch(str(function_name)) and callable(code)):
             raise InvalidParameter(
-                "trusted", called, "is not a function with a name and a version", hint='trusted={"pairs@1": function}'
+                "trusted",
+                function_name,
+                "is not a function with a name and a version",
+                hint='trusted={"pairs@1": function}',
             )
-    return dict(said or {})
+    return dict(functions or {})
 
 
-def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:
+def _prepared_questions(cache_folder: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:
     """The cache of questions: in memory, and also on disk if there is a folder for it."""
-    if kept is None:
+    if cache_folder is None:
         return PreparedQuestions()
-    from giveortake.session.parse_cache import KeptReadings  # noqa: PLC0415 (for the command line)
+    from giveortake.session.parse_cache import ReadingCache  # noqa: PLC0415 (for the command line)
 
-    said = json.dumps([*declared, [repr(each) for each in origin.public.values()]], sort_keys=True)
-    return PreparedQuestions(KeptReadings(CacheFolder(kept), origin, said))
+    declaration = json.dumps(
+        [*declared, [repr(public_table) for public_table in origin.public.values()]], sort_keys=True
+    )
+    return PreparedQuestions(ReadingCache(CacheFolder(cache_folder), origin, declaration))
 
 
-def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:
+def _ledger_path(ledger: str | Path | ledgers.Ledger | None) -> str | None:
     """The place of a ledger, to compare it with the ledgers beside a file; None if none was stated."""
     if ledger is None or isinstance(ledger, str | PathLike):
         return None if ledger is None else str(ledger)
@@ -337,7 +346,7 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
     """The folder for large answers: beside the ledger by default; None (a temporary folder) if that is in memory."""
     if spool is not None:
         return Path(spool)
-    if _place(ledger) in {None, MEMORY}:
+    if _ledger_path(ledger) in {None, MEMORY}:
         return None
     if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")
@@ -346,85 +355,91 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
 
 def require_no_column_called_row(columns: Iterable[str]) -> None:
     """Refuse `unit="row"` if the table has a column of that name, which may be meant, and would protect more."""
-    named = next((each for each in columns if each.casefold() == WORD_FOR_ROWS), None)
-    if named is not None:
+    row_column = next((column for column in columns if column.casefold() == WORD_FOR_ROWS), None)
+    if row_column is not None:
         raise InvalidParameter(
             "unit",
             WORD_FOR_ROWS,
-            f"is the word for rows that protect themselves, and there is a column {named!r}",
+            f"is the word for rows that protect themselves, and there is a column {row_column!r}",
             hint="give that column another name; in Python, unit=gt.unit(…) names it, and unit=gt.ROW means rows",
         )
 
 
-def _unit(said: object) -> Unit:
-    if isinstance(said, Unit):
-        return said
-    if isinstance(said, str):
-        return ROW if said == WORD_FOR_ROWS else unit_of(said)
-    raise InvalidParameter("unit", said, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
+def _unit(unit: object) -> Unit:
+    if isinstance(unit, Unit):
+        return unit
+    if isinstance(unit, str):
+        return ROW if unit == WORD_FOR_ROWS else unit_of(unit)
+    raise InvalidParameter("unit", unit, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
 
 
-def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
+def _budget(budget: object, unit: Unit, neighbours: Neighbours) -> Guarantee:
     if not isinstance(budget, Guarantee):
         pair = isinstance(budget, tuple | list) and len(budget) == 2
         example = 'gt.ApproxDP("1", "1e-6")' if pair else 'gt.PureDP("1")'
         raise InvalidParameter("budget", budget, "is not a promise", hint=f"write, for example, {example}")
-    if budget.unit not in {ROW, whom}:
-        raise InvalidParameter("budget", budget, f"protects {budget.unit}, but the table protects {whom}")
+    if budget.unit not in {ROW, unit}:
+        raise InvalidParameter("budget", budget, f"protects {budget.unit}, but the table protects {unit}")
     if budget.neighbours not in {"add-remove", neighbours}:
         raise InvalidParameter("neighbours", neighbours, f"contradicts the budget, which has {budget.neighbours!r}")
-    return replace(budget, unit=whom, neighbours=neighbours)
+    return replace(budget, unit=unit, neighbours=neighbours)
 
 
 def _private_tables(
-    engine: Engine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
+    engine: Engine, source: Any, unit: Unit, domains: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[Source]]:
     """The private tables as declared, and their sources in the engine."""
     several = isinstance(source, Mapping)
-    given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
-    if not given:
+    named_sources: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
+    if not named_sources:
         raise InvalidParameter("source", source, "names no table")
-    found, sources, used = [], [], set()
-    for called, each in given.items():
-        own = own_domains(said, called, several)
-        if whom != ROW and whom.column in getattr(getattr(each, "index", None), "names", ()):
+    private_tables, sources, known_columns = [], [], set()
+    for name_of_table, table_source in named_sources.items():
+        own = own_domains(domains, name_of_table, several)
+        if unit != ROW and unit.column in getattr(getattr(table_source, "index", None), "names", ()):
             raise InvalidParameter(
                 "unit",
-                whom.column,
+                unit.column,
                 "is the index of the table, and no column",
                 hint="gt.protect(table.reset_index(), …)",
             )
-        loaded = engine.add(_checked_name(called), each, kinds_of(own, whom), table=table)
-        found.append(_declared_table(loaded, whom, own))
+        loaded = engine.add(_checked_name(name_of_table), table_source, kinds_of(own, unit), table=table)
+        private_tables.append(_declared_table(loaded, unit, own))
         sources.append(loaded)
-        used |= {column for column, _ in loaded.columns}
-    plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
-    unknown = plain - used
+        known_columns |= {column for column, _ in loaded.columns}
+    plain = {
+        name
+        for name, value in domains.items()
+        if not (several and name in named_sources and isinstance(value, Mapping))
+    }
+    unknown = plain - known_columns
     if unknown:
-        meaning = next((close for each in sorted(unknown, key=str) if (close := meant(str(each), used))), "")
+        meaning = next(
+            (close for column in sorted(unknown, key=str) if (close := meant(str(column), known_columns))), ""
+        )
         raise InvalidParameter(
             "domains",
             sorted(unknown, key=str),
             "names columns that the table does not have",
-            hint=f"{meaning}its columns are {', '.join(sorted(used))}",
+            hint=f"{meaning}its columns are {', '.join(sorted(known_columns))}",
         )
-    return found, sources
+    return private_tables, sources
 
 
-def own_domains(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
+def own_domains(domains: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
     """The domains of one table: those under its name, and those of columns that are named alike everywhere."""
-    if several and isinstance(said.get(table), Mapping):
-        return {**{k: v for k, v in said.items() if not isinstance(v, Mapping)}, **said[table]}
-    return said
+    if several and isinstance(domains.get(table), Mapping):
+        return {**{k: v for k, v in domains.items() if not isinstance(v, Mapping)}, **domains[table]}
+    return domains
 
 
-def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
+def _declared_table(loaded: Source, unit: Unit, domains: Mapping[str, Any]) -> PrivateTable:
     physical = dict(loaded.columns)
     if len({column.casefold() for column in physical}) < len(physical):
         raise InvalidParameter("source", loaded.name, "has columns whose names differ only in case", hint="rename one")
-    person = None if whom == ROW else whom.column
+    person = None if unit == ROW else unit.column
     for column, kind in loaded.unasked:
-        if column == person or column in said:
+        if column == person or column in domains:
             name = "unit" if column == person else "domains"
             problem = f"cannot be asked about: its type is {kind or 'unknown'}"
             raise InvalidParameter(name, column, problem, hint=store_instead(column, kind))
@@ -434,26 +449,26 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
     for column, domain in loaded.columns:
         if column == person:
             columns.append((column, domain.complete()))
-        elif column in said:
-            columns.append((column, declared(column, said[column], domain)))
+        elif column in domains:
+            columns.append((column, declared(column, domains[column], domain)))
         else:
             columns.append((column, domain))
     return PrivateTable(loaded.name, tuple(columns), person, loaded.unasked)
 
 
-def _public_tables(engine: Engine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
-    found = []
-    for name, source in given.items():
-        if name in taken:
+def _public_tables(engine: Engine, sources: Mapping[str, Any], private_names: set[str]) -> list[PublicTable]:
+    public_tables = []
+    for name, source in sources.items():
+        if name in private_names:
             raise InvalidParameter("public", name, "is the name of a private table")
         content = engine.add_public(_checked_name(name), source)
-        unique = frozenset(column for column, each in content.columns.items() if each.is_unique)
+        unique = frozenset(column for column, public_column in content.columns.items() if public_column.is_unique)
         columns = tuple(
             (column, _public_domain(domain, content.columns[column].values))
             for column, domain in content.source.columns
         )
-        found.append(PublicTable(name, columns, unique, content.source.fingerprint))
-    return found
+        public_tables.append(PublicTable(name, columns, unique, content.source.fingerprint))
+    return public_tables
 
 
 def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
@@ -469,42 +484,42 @@ def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
     return replace(physical, nullable=nullable)
 
 
-def _registered(book: ledgers.Ledger, name: str, *, owned: bool, **said: Any) -> ledgers.Registered:
+def _registered(ledger: ledgers.Ledger, name: str, *, owned: bool, **registration: Any) -> ledgers.Registered:
     """Register the budget and the table in the ledger, or check them against it; other data is a new version."""
     try:
-        return book.register(name, **said)
+        return ledger.register(name, **registration)
     except BaseException:
         if owned:
-            book.close()
+            ledger.close()
         raise
 
 
-def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
+def _own_budget(ledger: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
     """The allotment of an analyst, which is all they may spend; None if they spend the population's budget."""
-    people = next(level for level in book.levels() if (level.kind, level.name) == ("population", population))
+    people = next(level for level in ledger.levels() if (level.kind, level.name) == ("population", population))
     if analyst is None or not people.allotted:
         return None
     with suppress(NotFound, AccessDenied):  # which they are told when they ask
-        return next(iter(book.levels(analyst=analyst, dataset=name))).budget
+        return next(iter(ledger.levels(analyst=analyst, dataset=name))).budget
     return None
 
 
 def table_name(source: Any, name: str | None, table: str | None) -> str:
     """The name of a table: the stated one, that of the table in a database, or that of the file."""
-    for parameter, said in (("name", name), ("table", table)):
-        if said is not None and not hasattr(said, "encode"):
-            raise InvalidParameter(parameter, said, "is not the name of a table")
+    for parameter, stated_name in (("name", name), ("table", table)):
+        if stated_name is not None and not hasattr(stated_name, "encode"):
+            raise InvalidParameter(parameter, stated_name, "is not the name of a table")
     if name is not None:
         return name
     if table is not None:
         return table.rpartition(".")[2]
     if is_address(source):
-        named = table_in(source)
-        if named is None:
+        name_in_address = table_in(source)
+        if name_in_address is None:
             raise InvalidParameter(
                 "source", HIDDEN, "names no table", hint="add ?table=NAME to the address, or pass table="
             )
-        return named
+        return name_in_address
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):
         stem = Path(first).name.partition(".")[0] if place_of(first) == HERE else str(first).rpartition(".")[2]

@@ -30,7 +30,7 @@ from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import events
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.pricing import column_margins, no_price, quoted_miss, share_of_budget, unfitting
-from giveortake.session.profiles.best_caps import left_out_of, what_is_weighed
+from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of
 from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.render import ASKED_BEFORE, DEPENDS, WAITS, of_a_thousand, quote_page
 from giveortake.session.usefulness import doubt_about_keys, rows_that_means_need, spans_of_means, worthless
@@ -51,7 +51,7 @@ FORMAT = 1
 
 def to_json(quote: Quote) -> str:
     """A quote as JSON, for programs: numbers are doubles, and `exact` holds the exact fractions."""
-    sure = quote.confidence
+    confidence = quote.confidence
     document = {
         "format": FORMAT,
         "spend": quote.spend,
@@ -59,8 +59,8 @@ def to_json(quote: Quote) -> str:
         "promise": None if quote.cost is None else promise_to_json(quote.cost),
         "share": None if quote.share is None else float(quote.share),
         "margins": {name: _finite(margin) for name, margin in quote.margins.items()},
-        "confidence": str(sure),
-        "confidence_over": sure.over if isinstance(sure, Confidence) else "cell",
+        "confidence": str(confidence),
+        "confidence_over": confidence.over if isinstance(confidence, Confidence) else "cell",
         "noise": quote.noise,
         "keys": quote.keys,
         "contributions": quote.contributions,
@@ -68,7 +68,7 @@ def to_json(quote: Quote) -> str:
         "worthless": quote.worthless,
         "doubt": quote.doubt,
         "used_after": None if quote.used_after is None else float(quote.used_after),
-        "remaining": _written(quote.remaining),
+        "remaining": _remaining_to_json(quote.remaining),
         "admitted": quote.admitted,
         "paid": quote.paid,
         "approval": quote.approval,
@@ -108,11 +108,11 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
         "doubt": document.get("doubt"),
         "paid": bool(document.get("paid", False)),
         "approval": bool(document.get("approval", False)),
-        "spans": {str(name): float(each) for name, each in document.get("spans", {}).items()},
-        "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
+        "spans": {str(name): float(span) for name, span in document.get("spans", {}).items()},
+        "margins": {name: math.inf if name in unbounded else margin for name, margin in document["margins"].items()},
         "confidence": Confidence(document["confidence"], document["confidence_over"]),
         "left_out": None if left_out is None else LeftOut.from_json(left_out),
-        "remaining": _read(document["remaining"]),
+        "remaining": _remaining_from_json(document["remaining"]),
         "remarks": tuple(map(str, document["notes"])),
         "advice": tuple(map(str, document["advice"])),
     }
@@ -122,16 +122,16 @@ def _finite(margin: float | str | None) -> float | str | None:
     return None if isinstance(margin, float) and not math.isfinite(margin) else margin
 
 
-def _written(remaining: Any) -> Any:
+def _remaining_to_json(remaining: Any) -> Any:
     """What is left of the budget, for JSON: one number, or one for each account of a race."""
     if isinstance(remaining, dict):
-        return {name: _written(each) for name, each in remaining.items()}
+        return {name: _remaining_to_json(amount) for name, amount in remaining.items()}
     return str(remaining) if isinstance(remaining, Fraction | int) else remaining
 
 
-def _read(remaining: Any) -> Any:
+def _remaining_from_json(remaining: Any) -> Any:
     if isinstance(remaining, dict):
-        return {name: _read(each) for name, each in remaining.items()}
+        return {name: _remaining_from_json(amount) for name, amount in remaining.items()}
     return Fraction(remaining) if isinstance(remaining, str) else remaining
 
 
@@ -174,13 +174,13 @@ class Quote:
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
-        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used}"
+        used_text = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
+        fits = ASKED_BEFORE if self.paid else f"the budget admits it{used_text}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            sure = "" if margin is None else f"  (with {percent} %)"
-            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{sure}")
+            confidence_text = "" if margin is None else f"  (with {percent} %)"
+            lines.append(f"  {name} {_number(margin, self.spans.get(name))}{confidence_text}")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -188,13 +188,13 @@ class Quote:
             lines.append(f"contributions: {self.contributions}")
         if self.left_out is not None:
             lines.append(f"left out: {self.left_out}")
-            lines.extend(f"  {each}" for each in self.left_out.lines)
+            lines.extend(f"  {line}" for line in self.left_out.lines)
         if self.worthless is not None:
             lines.append(f"worthless: {self.worthless}")
         if self.doubt is not None:
             lines.append(f"doubt: {self.doubt}")
-        lines.extend(f"note: {each}" for each in self.remarks)
-        lines.extend(f"cheaper: {each}" for each in self.advice)
+        lines.extend(f"note: {remark}" for remark in self.remarks)
+        lines.extend(f"cheaper: {advice}" for advice in self.advice)
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -212,50 +212,54 @@ class Quote:
         return cls(**from_json(text))
 
 
-def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
+def quote_of(mechanism: InteractiveMechanism, priced: Priced, terms: Terms) -> Quote:
     """The quote of a priced question."""
-    made, sure, n = asked.made, terms.confidence, terms.n
-    outlook = mechanism.outlook(mechanism.charge([asked]))
+    measurement, confidence, n = priced.made, terms.confidence, terms.n
+    outlook = mechanism.outlook(mechanism.charge([priced]))
     mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
-    margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
-    measures = without_data(made.measures, made.noises)
-    miss = quoted_miss(made, sure)
-    share = share_of_budget(mechanism.budget, made.event)
-    for name, formula in made.formulas:
+    margins: dict[str, float | str | None] = dict(column_margins(measurement, confidence, n))
+    measures = without_data(measurement.measures, measurement.noises)
+    miss = quoted_miss(measurement, confidence)
+    share = share_of_budget(mechanism.budget, measurement.event)
+    for name, formula in measurement.formulas:
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
     left_out = left_out_of(
-        mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
+        mechanism, priced.question, measurement, confidence, replace(terms, spend=priced.spend, margin=None, share=None)
     )
-    weighed = what_is_weighed(made) if terms.best_caps else None
+    weighed = error_unit_in_words(measurement) if terms.best_caps else None
     return Quote(
-        cost=made.promise(mechanism.budget.unit),
-        spend=str(asked.spend),
+        cost=measurement.promise(mechanism.budget.unit),
+        spend=str(priced.spend),
         share=share,
         margins=margins,
-        noise=noise_in_words(made),
-        contributions=caps_in_words(made),
-        keys=_keys(made),
+        noise=noise_in_words(measurement),
+        contributions=caps_in_words(measurement),
+        keys=_keys(measurement),
         remaining=outlook.standing.remaining,
-        admitted=asked.refusal is None and (outlook.admitted or outlook.paid),
-        confidence=sure,
-        advice=tuple(_advice(made, is_best=terms.best_caps)),
+        admitted=priced.refusal is None and (outlook.admitted or outlook.paid),
+        confidence=confidence,
+        advice=tuple(_advice(measurement, is_best=terms.best_caps)),
         remarks=(
-            *no_price(share, mechanism.budget, made.event),
-            *(each for each in (asked.why, asked.refusal, weighed) if each is not None),
-            *(told for told in [mechanism.part and mechanism.part.left_out] if told),
-            *undeclared_values(asked.question),
-            *values_at_ends(asked.question),
-            *_remarks(made, margins, terms),
-            *([] if outlook.admitted or outlook.paid else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
+            *no_price(share, mechanism.budget, measurement.event),
+            *(remark for remark in (priced.why, priced.refusal, weighed) if remark is not None),
+            *(note for note in [mechanism.part and mechanism.part.left_out] if note),
+            *undeclared_values(priced.question),
+            *values_at_ends(priced.question),
+            *_remarks(measurement, margins, terms),
+            *(
+                []
+                if outlook.admitted or outlook.paid
+                else missing_for_keys(outlook.standing, deltas_of([measurement]))[:1]
+            ),
         ),
         left_out=left_out,
-        worthless=worthless(mechanism, asked.question, made, terms, margins),
-        doubt=doubt_about_keys(mechanism, asked.question, made, terms),
+        worthless=worthless(mechanism, priced.question, measurement, terms, margins),
+        doubt=doubt_about_keys(mechanism, priced.question, measurement, terms),
         used_after=_used_after(outlook),
-        paid=asked.refusal is None and outlook.paid,
+        paid=priced.refusal is None and outlook.paid,
         approval=outlook.waits and not outlook.paid,
-        spans=spans_of_means(made),
+        spans=spans_of_means(measurement),
     )
 
 
@@ -267,12 +271,12 @@ def _used_after(outlook: Outlook) -> Fraction | None:
     return outlook.used_after if outlook.admitted else None
 
 
-def _keys(made: Measurement) -> str:
-    if made.selection is not None:
-        shown = of_units(made, f"shown when {made.selection.told}")
-        return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
-    size = made.keys.size
-    return f"{size:,} known beforehand, all answered" if made.columns else "none"
+def _keys(measurement: Measurement) -> str:
+    if measurement.selection is not None:
+        threshold = of_units(measurement, f"shown when {measurement.selection.told}")
+        return f"found in the data; {threshold} ({_price_of_keys(measurement.selection.event())})"
+    size = measurement.keys.size
+    return f"{size:,} known beforehand, all answered" if measurement.columns else "none"
 
 
 def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
@@ -282,26 +286,26 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
     return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
 
 
-def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
+def _remarks(measurement: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
     """Remarks: what a joint release saves [PDP21, Ex. 1.4, 1.5], and whether noise would drown the answer (L1.7)."""
     remarks = []
-    if any(measure.sections is not None for measure in made.measures):
+    if any(measure.sections is not None for measure in measurement.measures):
         remarks.append("a narrower CLAMP gives quantiles finer bins, at the same cost")
-    keys, times = made.stability.keys, _times_the_noise(made)
-    if keys is not None and times > 1 and made.columns:
-        told = exact.shown(times, 3)
+    keys, times = measurement.stability.keys, _times_the_noise(measurement)
+    if keys is not None and times > 1 and measurement.columns:
+        factor = exact.shown(times, 3)
         remarks.append(
-            f"the {keys:,} groups are asked together; asked one by one, each would get {told} times the noise"
+            f"the {keys:,} groups are asked together; asked one by one, each would get {factor} times the noise"
         )
     n = None if terms.n is None else exact.positive("n", terms.n)
     remarks.extend(
         f"`{name}` says nothing of a group of fewer than about {rows:,.0f} rows: its interval is as wide as its bounds "
         "there; more ε or narrower bounds help"
-        for name, rows in rows_that_means_need(made, terms).items()
-        if n is None or (n <= rows and len(made.formulas) > 1)
+        for name, rows in rows_that_means_need(measurement, terms).items()
+        if n is None or (n <= rows and len(measurement.formulas) > 1)
     )
     if n is not None:
-        counts = [name for name, formula in made.formulas if formula.counts]
+        counts = [name for name, formula in measurement.formulas if formula.counts]
         remarks.extend(
             f"the margin of `{name}` is no smaller than the {terms.n} rows there are: ask for more ε, or for fewer "
             "columns"
@@ -311,28 +315,28 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], terms: T
     return remarks
 
 
-def _times_the_noise(made: Measurement) -> Fraction:
+def _times_the_noise(measurement: Measurement) -> Fraction:
     """How many times larger a count's noise would be if each group were asked for alone, at its part of the spend."""
-    together, keys = made.stability, made.stability.keys or 1
+    together, keys = measurement.stability, measurement.stability.keys or 1
     if together.rows_in_group is None:  # only persons are counted
         return Fraction(keys, together.touched)
     alone = replace(together, groups=1, grouped=False, keys=None)
     (whole, root_whole), (part, root_part) = together.sensitivity(0, 1), alone.sensitivity(0, 1)
-    return keys * part / whole if made.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
+    return keys * part / whole if measurement.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
 
 
-def _advice(made: Measurement, *, is_best: bool) -> list[str]:
+def _advice(measurement: Measurement, *, is_best: bool) -> list[str]:
     """Advice for narrower intervals; none about caps if these are the best ones."""
     advice = []
-    if len(made.shares) > 1 and len(made.formulas) > 1:
-        advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
-    bounding = made.stability.bounding
+    if len(measurement.shares) > 1 and len(measurement.formulas) > 1:
+        advice.append(f"{len(measurement.shares)} numbers share the spend; asking for fewer makes each surer")
+    bounding = measurement.stability.bounding
     if not is_best and bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
             f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
             "(a profile finds them)"
         )
-    if made.selection is not None:
+    if measurement.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
     return advice
 
@@ -393,8 +397,8 @@ class WorkloadQuote:
         return self._rms("equal_sd")
 
     def _rms(self, name: str) -> float:
-        counts = [line[name] for line in self.lines if line["of"] == "n"]
-        return math.sqrt(sum(each**2 for each in counts) / max(len(counts), 1))
+        deviations = [line[name] for line in self.lines if line["of"] == "n"]
+        return math.sqrt(sum(deviation**2 for deviation in deviations) / max(len(deviations), 1))
 
     def line(self, *columns: str) -> dict[str, Any]:
         """The line of the table with the given columns."""
@@ -434,7 +438,7 @@ class WorkloadQuote:
 
     def __str__(self) -> str:
         lines = [*self._facts(), f"strategy: {self.strategy}"]
-        lines.extend(_told(line) for line in self.lines[:_SHOWN_TABLES])
+        lines.extend(_line_text(line) for line in self.lines[:_SHOWN_TABLES])
         if len(self.lines) > _SHOWN_TABLES:
             lines.append(f"  … and {len(self.lines) - _SHOWN_TABLES:,} more in .lines")
         lines.append(f"rms of a cell: sd {self.rms:,.4g}, by an equal split {self.equal_rms:,.4g}")
@@ -443,41 +447,45 @@ class WorkloadQuote:
     __repr__ = __str__
 
     def _facts(self) -> list[str]:
-        together = "each" if self.confidence.over == "cell" else "all together"
+        scope = "each" if self.confidence.over == "cell" else "all together"
         fits = ASKED_BEFORE if self.paid else "the budget admits it"
         fits = fits if self.admitted else unfitting(self.share, self.remarks)
         share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
             *[WAITS] * self.approval,
-            f"margins hold with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}",
+            f"margins hold with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}",
         ]
 
     def _remarks(self) -> list[str]:
         caps = [] if self.caps is None else [f"contributions: {self.caps}"]
         caps += [] if self.left_out is None else [f"left out: {self.left_out}"]
-        return [*caps, *(f"note: {each}" for each in self.remarks), *(f"cheaper: {each}" for each in self.advice)]
+        return [
+            *caps,
+            *(f"note: {remark}" for remark in self.remarks),
+            *(f"cheaper: {advice}" for advice in self.advice),
+        ]
 
     def _repr_html_(self) -> str:
-        heads = ("table", "cells", "sd", "margin", "sd by an equal split")
+        titles = ("table", "cells", "sd", "margin", "sd by an equal split")
         rows = [
-            (_name(line), f"{line['cells']:,}", *(f"{line[each]:,.4g}" for each in ("sd", "margin", "equal_sd")))
+            (_name(line), f"{line['cells']:,}", *(f"{line[column]:,.4g}" for column in ("sd", "margin", "equal_sd")))
             for line in self.lines
         ]
-        head = "".join(f"<th>{each}</th>" for each in heads)
+        head = "".join(f"<th>{title}</th>" for title in titles)
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         before, after = (
-            "".join(f"<p>{html.escape(each)}</p>" for each in some) for some in (self._facts(), self._remarks())
+            "".join(f"<p>{html.escape(line)}</p>" for line in lines) for lines in (self._facts(), self._remarks())
         )
         return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
 
 
 def _name(line: dict[str, Any]) -> str:
-    of = "" if line["of"] == "n" else f"{line['of']} by "
-    return of + (" × ".join(line["table"]) or "total")
+    prefix = "" if line["of"] == "n" else f"{line['of']} by "
+    return prefix + (" × ".join(line["table"]) or "total")
 
 
-def _told(line: dict[str, Any]) -> str:
+def _line_text(line: dict[str, Any]) -> str:
     return (
         f"  {_name(line)}: {counted(line['cells'], 'cell')} ± {line['margin']:,.4g} "
         f"(sd {line['sd']:,.4g}, by an equal split {line['equal_sd']:,.4g})"
@@ -546,17 +554,19 @@ class CounterQuote:
         )
 
     def __str__(self) -> str:
-        together = "each" if self.confidence.over == "cell" else "all together"
+        scope = "each" if self.confidence.over == "cell" else "all together"
         periods = counted(self.horizon, "period")
         lines = [
             f"running count by {self.column}, {self.first} to {self.last}: one charge of {self.spend} for {periods}",
             self._fits(),
             *[WAITS] * self.approval,
         ]
-        places = [each for each in _SHOWN_PERIODS if each < self.horizon] + [self.horizon]
-        lines.extend(f"  after {counted(each, 'period')} ± {self.margins[each - 1]:,.4g}" for each in places)
-        sure = f"with {shown(100 * self.confidence)} % {together}{'' if self.caps is None else FOR_NOISE}"
-        lines.append(f"  ({sure}; noise on every period alone would be ± {self.alone:,.4g})")
+        shown_periods = [period for period in _SHOWN_PERIODS if period < self.horizon] + [self.horizon]
+        lines.extend(
+            f"  after {counted(period, 'period')} ± {self.margins[period - 1]:,.4g}" for period in shown_periods
+        )
+        confidence_text = f"with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}"
+        lines.append(f"  ({confidence_text}; noise on every period alone would be ± {self.alone:,.4g})")
         if self.caps is not None:
             lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
         if self.left_out is not None:
@@ -569,7 +579,9 @@ class CounterQuote:
         if self.is_charged:
             return "it was charged before; going on costs nothing"
         if not self.admitted:
-            return "; ".join([unfitting(self.share, self.remarks), *(each.partition(": ")[2] for each in self.remarks)])
+            return "; ".join(
+                [unfitting(self.share, self.remarks), *(remark.partition(": ")[2] for remark in self.remarks)]
+            )
         return f"the budget admits it; that is {shown(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
 
     def _repr_html_(self) -> str:

@@ -57,15 +57,15 @@ def too_dear(
     """
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    whole = share_of_budget(standing.budget or mechanism.budget, event) is None
-    does = "is more than the whole budget of" if whole else "no longer fits the budget of"
-    whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
-    message = f"{costs} {does} {whose}; nothing was charged"
+    exceeds_whole_budget = share_of_budget(standing.budget or mechanism.budget, event) is None
+    verdict = "is more than the whole budget of" if exceeds_whole_budget else "no longer fits the budget of"
+    budget_owner = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
+    message = f"{costs} {verdict} {budget_owner}; nothing was charged"
     keys = missing_for_keys(standing, needed)
     if isinstance(refusal, Unpriced) and mechanism.part is not None:
         message, hint = refusal.message, refusal.hint or ""
     elif isinstance(refusal, Unpriced):
-        message = f"{costs} has no price in what is left of the budget of {whose}; nothing was charged"
+        message = f"{costs} has no price in what is left of the budget of {budget_owner}; nothing was charged"
         if isinstance(standing.budget or mechanism.budget, PureDP) and not spend.is_pure:
             message = f"a pure ε budget cannot pay for Gaussian noise ({costs}); nothing was charged"
         laplace = Advice(
@@ -80,9 +80,12 @@ def too_dear(
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
 
-def deltas_of(asked: Iterable[Measurement]) -> Fraction:
+def deltas_of(measurements: Iterable[Measurement]) -> Fraction:
     """The δ that finding the keys of some measurements takes."""
-    return sum((each.selection.event().delta for each in asked if each.selection is not None), Fraction(0))
+    return sum(
+        (measurement.selection.event().delta for measurement in measurements if measurement.selection is not None),
+        Fraction(0),
+    )
 
 
 def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
@@ -103,9 +106,9 @@ def _what_fits(
     low = high = getattr(spend, name)
 
     def fits(amount: Fraction) -> bool:
-        less: Any = {name: amount}
+        amounts: Any = {name: amount}
         try:
-            return mechanism.admits(event_at(replace(spend, **less)))
+            return mechanism.admits(event_at(replace(spend, **amounts)))
         except InvalidParameter:  # too little to buy anything
             return False
 
@@ -120,8 +123,8 @@ def _what_fits(
         low, high = (middle, high) if fits(middle) else (low, middle)
     round_one = Fraction(shown(high, 3))
     low = round_one if round_one > low and fits(round_one) else low
-    beside = "" if spend.delta is None else " at the same δ"
-    return f"{sign} of up to {shown_down(low, _DIGITS)}{beside} would fit"
+    suffix = "" if spend.delta is None else " at the same δ"
+    return f"{sign} of up to {shown_down(low, _DIGITS)}{suffix} would fit"
 
 
 _SIGNS = (("rho", "ρ"), ("mu", "μ"), ("epsilon", "ε"))

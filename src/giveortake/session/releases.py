@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 class PaidRelease:
     """The last paid release of a question, and the earlier ones that it refines.
 
-    `portion` is its place in a stream, if it is part of one; `place` is the place of the question in the batch of the
-    first release.
+    `portion` is its index in a stream, if it is part of one; `question_index` is the index of the question in the batch
+    of the first release.
     """
 
     mechanism: InteractiveMechanism
-    asked: Priced
+    priced: Priced
     keys: Keys
     last: Release
     reservation: Reservation
@@ -66,48 +66,55 @@ class PaidRelease:
     refines: tuple[str, ...] = ()
     promised: tuple[Guarantee, ...] = ()  # by the earlier releases
     looked_up: bool = False  # by its id, instead of by asking the question again
-    place: int = 0
+    question_index: int = 0
     twins: int = 0  # how many questions of the same name stand before that one
 
-    def refining(self, before: PaidRelease) -> PaidRelease:
-        """This release as a refinement of `before`."""
+    def refining(self, earlier_release: PaidRelease) -> PaidRelease:
+        """This release as a refinement of `earlier_release`."""
         return replace(
             self,
-            earlier=(*before.earlier, before.last),
-            refines=(*before.refines, before.reservation.reference),
-            promised=(*before.promised, before.asked.made.promise(before.mechanism.budget.unit)),
-            place=before.place,
-            twins=before.twins,
+            earlier=(*earlier_release.earlier, earlier_release.last),
+            refines=(*earlier_release.refines, earlier_release.reservation.reference),
+            promised=(
+                *earlier_release.promised,
+                earlier_release.priced.made.promise(earlier_release.mechanism.budget.unit),
+            ),
+            question_index=earlier_release.question_index,
+            twins=earlier_release.twins,
         )
 
     def read(self, limit: int | None = None) -> Answer:
         """The answer that combines all releases."""
-        mechanism, made = self.mechanism, self.asked.made
+        mechanism, measurement = self.mechanism, self.priced.made
         if self.looked_up:
             mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
-        is_told = not self.looked_up and not self.reservation.charged
-        free = self.reservation.paid_before(mechanism.version) if is_told else None
+        is_replay = not self.looked_up and not self.reservation.charged
+        free_note = self.reservation.paid_before(mechanism.version) if is_replay else None
         part = None if mechanism.part is None else mechanism.part.left_out
-        around = Circumstances(
+        circumstances = Circumstances(
             unit=mechanism.budget.unit,
             confidence=self.confidence,
             release_id=self.reservation.id,
             promised=self.promised,
-            left_out=left_out_of(mechanism, self.asked.question, made, self.confidence),
-            before=tuple(note for note in (free, self.asked.why) if note is not None),
+            left_out=left_out_of(mechanism, self.priced.question, measurement, self.confidence),
+            before=tuple(note for note in (free_note, self.priced.why) if note is not None),
             after=() if part is None else (part,),
         )
-        return answer_of(made, self.keys, (*self.earlier, self.last), around, limit=limit, refine=self.refine)
+        return answer_of(
+            measurement, self.keys, (*self.earlier, self.last), circumstances, limit=limit, refine=self.refine
+        )
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask the question again at a further price, and combine all answers; found keys are public now."""
-        if not all(measure.averages for measure in self.asked.made.measures):
+        if not all(measure.averages for measure in self.priced.made.measures):
             raise Unprovable(
                 "quantiles cannot be refined: their answers cannot be averaged",
                 hint="ask the question again at a higher price",
             )
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
-        if said.spend is None:
+        stated_terms = Terms.of(
+            terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS)
+        )
+        if stated_terms.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint=Advice("{refine}"))
         if self.reservation.version != self.mechanism.version:
             raise LedgerMismatch(
@@ -115,22 +122,30 @@ class PaidRelease:
                 hint="ask the question again",
             )
         with serving(self.mechanism.cache):
-            again = self.mechanism.price_again(self.asked, said.spend, self.keys)
+            refinement = self.mechanism.price_refinement(self.priced, stated_terms.spend, self.keys)
             refines = (*self.refines, self.reservation.reference)
             reservation, (part,) = self.mechanism.reserve_and_draw(
-                [again], key, said.confidence, refines, self.portion, refined=self.place, twins=self.twins
+                [refinement],
+                key,
+                stated_terms.confidence,
+                refines,
+                self.portion,
+                refined=self.question_index,
+                twins=self.twins,
             )
-            keys, release = storage.whole(self.mechanism.spool, again, part)
-            new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
-            return new.refining(self).read()
+            keys, release = storage.whole(self.mechanism.spool, refinement, part)
+            refined_release = PaidRelease(
+                self.mechanism, refinement, keys, release, reservation, stated_terms.confidence, self.portion
+            )
+            return refined_release.refining(self).read()
 
 
-def twins_before(asked: Sequence[Priced], place: int) -> int:
+def twins_before(priced_questions: Sequence[Priced], index: int) -> int:
     """How many questions before one of a batch have its name: they differ only in what is made of the same numbers."""
-    if place == 0:
+    if index == 0:
         return 0
-    name = asked[place].made.named()
-    return sum(each.made.named() == name for each in asked[:place])
+    name = priced_questions[index].made.named()
+    return sum(priced.made.named() == name for priced in priced_questions[:index])
 
 
 FORMAT = 1
@@ -141,7 +156,10 @@ _AGAIN = "ask it again: what was paid for is free"
 
 
 def record_of(
-    mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence, refined: int | None = None
+    mechanism: InteractiveMechanism,
+    priced_questions: Sequence[Priced],
+    confidence: Confidence,
+    refined: int | None = None,
 ) -> dict[str, Any]:
     """The record that the ledger keeps of questions charged together. It is made from the questions alone.
 
@@ -154,30 +172,30 @@ def record_of(
         "confidence": [str(Fraction(confidence)), confidence.over],
         **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
         **({} if refined is None else {"refined": refined}),
-        "questions": [_question(mechanism, each) for each in asked],
+        "questions": [_question(mechanism, priced) for priced in priced_questions],
     }
 
 
-def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
+def _question(mechanism: InteractiveMechanism, priced: Priced) -> dict[str, Any]:
     return {
-        **({} if asked.text is None else {"sql": asked.text}),
-        **asked.made.record(asked.question, mechanism.origin),
-        **({} if asked.why is None else {"why": asked.why}),
+        **({} if priced.text is None else {"sql": priced.text}),
+        **priced.made.record(priced.question, mechanism.origin),
+        **({} if priced.why is None else {"why": priced.why}),
     }
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> PaidRelease:
-    """The paid release with an id, to be read or refined; `place` says which question of a batch.
+def paid_release(mechanism: InteractiveMechanism, release_id: str, index: int | None) -> PaidRelease:
+    """The paid release with an id, to be read or refined; `index` says which question of a batch.
 
     Guarantee: it is read by the very measurement that was charged. What the record leads to is compared with what names
     the charge and with the event that was charged, and refused where they differ, so that noisy integers are never read
     by other bounds than those they were drawn by. This is post-processing, and free.
     """
     record = release_of(mechanism, release_id)
-    return _Reading(mechanism, record).paid(_place(record, place))
+    return _Reading(mechanism, record).paid(_question_index(record, index))
 
 
 def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecord:
@@ -188,28 +206,28 @@ def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecor
     return record
 
 
-def _place(record: ReleaseRecord, place: int | None) -> int:
+def _question_index(record: ReleaseRecord, index: int | None) -> int:
     count = len(_content(record)["questions"])
-    if place is None and count == 1:
+    if index is None and count == 1:
         return 0
-    if type(place) is not int or not 0 <= place < count:
+    if type(index) is not int or not 0 <= index < count:
         raise InvalidParameter(
             "place",
-            place,
+            index,
             f"is not the place of a question: there are {count}",
             hint=f"from 0 to {count - 1}",
         )
-    return place
+    return index
 
 
 def _content(record: ReleaseRecord) -> dict[str, Any]:
-    found = record.record
-    if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
+    content = record.record
+    if not isinstance(content, dict) or content.get("format") != FORMAT or "questions" not in content:
         raise Unprovable(
             f"the release {record.id!r} did not come from a question, and cannot be refined",
             hint="ask the question again at a higher price",
         )
-    return found
+    return content
 
 
 class _Reading:
@@ -228,15 +246,15 @@ class _Reading:
         self._record = record
         self._content = content
 
-    def paid(self, place: int) -> PaidRelease:
-        """The release of the question at a place, with all releases that it refines."""
+    def paid(self, index: int) -> PaidRelease:
+        """The release of the question at an index, with all releases that it refines."""
         request, mechanism = self._record.request, self._mechanism
         refines, portion = tuple(request["refines"]), request.get("portion")
-        found: PaidRelease | None = None
+        refined_release: PaidRelease | None = None
         for reference in refines:
             earlier = _Reading(mechanism, self._referred(reference))
-            found = earlier.after(found, self._refined() if found is None else 0, portion)
-        return self.after(found, place, portion)
+            refined_release = earlier.after(refined_release, self._refined() if refined_release is None else 0, portion)
+        return self.after(refined_release, index, portion)
 
     def _refined(self) -> int:
         """Which question of the first release is refined."""
@@ -244,56 +262,61 @@ class _Reading:
             raise Unprovable(f"the release {self._record.id!r} does not say what it refines", hint=_AGAIN)
         return int(self._content["refined"])
 
-    def after(self, earlier: PaidRelease | None, place: int, portion: int | None) -> PaidRelease:
-        """The release at a place, as a refinement of `earlier` if that is given."""
+    def after(self, earlier: PaidRelease | None, index: int, portion: int | None) -> PaidRelease:
+        """The release at an index, as a refinement of `earlier` if that is given."""
         mechanism, record = self._mechanism, self._record
-        asked = self._priced(earlier)
-        self._require_same(asked)
+        priced_questions = self._priced(earlier)
+        self._require_same(priced_questions)
         reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
         if not reservation.settled:
             raise NotFound(
                 f"the release {record.id!r} was charged, but has no answer yet",
                 hint="ask the question again, with the same key if it had one: it is not charged again",
             )
-        stored = storage.stored_of(reservation.answer, len(asked))[place]
-        lines = storage.some_at_a_time(mechanism.spool, asked[place], stored)
+        stored = storage.stored_of(reservation.answer, len(priced_questions))[index]
+        portions = storage.portions_of(mechanism.spool, priced_questions[index], stored)
         keys, release = (
-            storage.whole(mechanism.spool, asked[place], stored)
+            storage.whole(mechanism.spool, priced_questions[index], stored)
             if portion is None or earlier is not None
-            else next(each for number, each in enumerate(lines) if number == portion)
+            else next(keys_and_release for number, keys_and_release in enumerate(portions) if number == portion)
         )
-        over, sure = self._content["confidence"][1], self._content["confidence"][0]
-        sure_of = Confidence(sure, over)
+        over, probability = self._content["confidence"][1], self._content["confidence"][0]
+        confidence = Confidence(probability, over)
         paid = PaidRelease(
             mechanism,
-            asked[place],
+            priced_questions[index],
             keys,
             release,
             reservation,
-            sure_of,
+            confidence,
             portion,
             looked_up=True,
-            place=place,
-            twins=twins_before(asked, place),
+            question_index=index,
+            twins=twins_before(priced_questions, index),
         )
         return paid if earlier is None else paid.refining(earlier)
 
     def _priced(self, earlier: PaidRelease | None) -> list[Priced]:
         """The priced questions, rebuilt from the record."""
-        found = []
-        for said in self._content["questions"]:
-            question = self._question(json.loads(said["plan"]))
-            spend = Spend(**{name: Fraction(amount) for name, amount in said["spend"].items()})
-            again = self._again(question, said, spend, None if earlier is None else earlier.keys, earlier)
-            found.append(replace(again, text=said.get("sql"), why=said.get("why")))
-        return found
+        priced_questions = []
+        for question_record in self._content["questions"]:
+            question = self._question(json.loads(question_record["plan"]))
+            spend = Spend(**{name: Fraction(amount) for name, amount in question_record["spend"].items()})
+            priced = self._price(question, question_record, spend, None if earlier is None else earlier.keys, earlier)
+            priced_questions.append(replace(priced, text=question_record.get("sql"), why=question_record.get("why")))
+        return priced_questions
 
-    def _again(
-        self, question: Question, said: dict[str, Any], spend: Spend, keys: Keys | None, earlier: PaidRelease | None
+    def _price(
+        self,
+        question: Question,
+        question_record: dict[str, Any],
+        spend: Spend,
+        keys: Keys | None,
+        earlier: PaidRelease | None,
     ) -> Priced:
         if earlier is not None and keys is not None:
-            return self._mechanism.price_again(replace(earlier.asked, question=question), spend, keys)
-        return self._mechanism.price_without_engine(question, Caps.of(**said["caps"]), spend)
+            return self._mechanism.price_refinement(replace(earlier.priced, question=question), spend, keys)
+        return self._mechanism.price_without_engine(question, Caps.of(**question_record["caps"]), spend)
 
     def _question(self, plan: Any) -> Question:
         try:
@@ -304,12 +327,12 @@ class _Reading:
                 hint="open the session with the tables that it was asked of",
             ) from None
 
-    def _require_same(self, asked: list[Priced]) -> None:
+    def _require_same(self, priced_questions: list[Priced]) -> None:
         """Refuse to read a release if the rebuilt charge differs from the recorded one."""
         request = self._record.request
         try:
             charge = self._mechanism.charge(
-                asked,
+                priced_questions,
                 tuple(request["refines"]),
                 request.get("portion"),
                 request.get("profile"),
@@ -363,10 +386,10 @@ def workload_record(
     return {
         **_common(mechanism, spend, caps, confidence),
         "workload": {
-            "tables": [[list(each.columns), each.weight, each.of] for each in workload.tables],
-            "ranges": [[each.column, list(each.by), each.bins, each.weight] for each in workload.ranges],
-            "column_names": [list(each) for each in workload.column_names],
-            "measure_names": [list(each) for each in workload.measure_names],
+            "tables": [[list(wish.columns), wish.weight, wish.of] for wish in workload.tables],
+            "ranges": [[wish.column, list(wish.by), wish.bins, wish.weight] for wish in workload.ranges],
+            "column_names": [list(names) for names in workload.column_names],
+            "measure_names": [list(names) for names in workload.measure_names],
             "count": count,  # the number of distinct tables
             "minimise": minimise,
             "norm": None if norm is None else str(norm),
@@ -398,22 +421,22 @@ def _common(mechanism: InteractiveMechanism, spend: Spend, caps: Caps, confidenc
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def released_table(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> Answer:
-    """One table of a release; `place` says which, if there are several."""
+def released_table(mechanism: InteractiveMechanism, release_id: str, index: int | None) -> Answer:
+    """One table of a release; `index` says which, if there are several."""
     record = release_of(mechanism, release_id)
     if _kind(record) == "questions":
-        return _read(mechanism, record, place)
-    found = list(released_tables(mechanism, record))
-    if place is None and len(found) == 1:
-        return found[0]
-    if type(place) is not int or not 0 <= place < len(found):
+        return _read(mechanism, record, index)
+    tables = list(released_tables(mechanism, record))
+    if index is None and len(tables) == 1:
+        return tables[0]
+    if type(index) is not int or not 0 <= index < len(tables):
         raise InvalidParameter(
             "place",
-            place,
-            f"is not the place of a table: there are {len(found)}",
-            hint=f"from 0 to {len(found) - 1}",
+            index,
+            f"is not the place of a table: there are {len(tables)}",
+            hint=f"from 0 to {len(tables) - 1}",
         )
-    return found[place]
+    return tables[index]
 
 
 def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Iterator[Answer]:
@@ -424,39 +447,39 @@ def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> I
     """
     match _kind(record):
         case "questions":
-            for place in range(len(record.record["questions"])):
-                yield _read(mechanism, record, place)
+            for index in range(len(record.record["questions"])):
+                yield _read(mechanism, record, index)
         case "workload":
             yield from _workload(mechanism, record)
         case "counter":
             yield _counter(mechanism, record)
 
 
-def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | None) -> Answer:
+def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, index: int | None) -> Answer:
     """The table of a question; the table of a profile shows the ranges of its bins."""
-    found = paid_release(mechanism, record.id, place).read()
-    said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
-    if said.pop("format", None) != PROFILE_FORMAT:
-        return found
-    return ProfileRequest.of(mechanism, **said).table(found, place or 0)
+    answer = paid_release(mechanism, record.id, index).read()
+    profile_settings = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
+    if profile_settings.pop("format", None) != PROFILE_FORMAT:
+        return answer
+    return ProfileRequest.of(mechanism, **profile_settings).table(answer, index or 0)
 
 
 def _kind(record: ReleaseRecord) -> str:
     """The kind of a release, by its record: "questions", "workload" or "counter"; others are refused."""
-    found, request = record.record, record.request
+    content, request = record.record, record.request
     if isinstance(request, dict) and "run" in request:
         raise Unprovable(
             f"the release {record.id!r} comes from a run, and holds no table: {record.asked}",
             hint="save the model or the synthetic table that the run returned: to_json, to_parquet",
         )
-    if isinstance(found, dict) and found.get("format") == FORMAT:
+    if isinstance(content, dict) and content.get("format") == FORMAT:
         for kind in ("questions", "workload", "counter"):
-            if kind in found:
+            if kind in content:
                 return kind
-    what = "was charged without its question" if found is None else "was made by a later version"
+    reason = "was charged without its question" if content is None else "was made by a later version"
     if isinstance(request, dict) and "workload" in request:
-        what = "is of a workload that is too large to be stored"
-    raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
+        reason = "is of a workload that is too large to be stored"
+    raise Unprovable(f"the release {record.id!r} {reason}", hint=_AGAIN)
 
 
 def _workload(mechanism: InteractiveMechanism, record: ReleaseRecord) -> WorkloadAnswer:
@@ -464,18 +487,18 @@ def _workload(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Workloa
     from giveortake.workload.workload import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
 
     mechanism = _as_it_was(mechanism, record)
-    content, said = record.record, record.record["workload"]
+    content, workload_document = record.record, record.record["workload"]
     workload = Workload(
-        tuple(TableWish(tuple(columns), weight, of) for columns, weight, of in said["tables"]),
-        tuple(RangeWish(column, tuple(by), bins, weight) for column, by, bins, weight in said["ranges"]),
-        tuple((one, other) for one, other in said["column_names"]),
-        tuple((one, other) for one, other in said["measure_names"]),
+        tuple(TableWish(tuple(columns), weight, measure) for columns, weight, measure in workload_document["tables"]),
+        tuple(RangeWish(column, tuple(by), bins, weight) for column, by, bins, weight in workload_document["ranges"]),
+        tuple((one, other) for one, other in workload_document["column_names"]),
+        tuple((one, other) for one, other in workload_document["measure_names"]),
     )
     try:
         relation = question_from_json(json.loads(content["plan"]), mechanism.origin).relation
     except QueryRefused as refusal:
         raise _unlike(record, f": {refusal.message}") from None
-    query = WorkloadQuery(mechanism, workload, relation, said["minimise"], said["norm"])
+    query = WorkloadQuery(mechanism, workload, relation, workload_document["minimise"], workload_document["norm"])
     priced, charge = query.paid(_spend(content), Caps.of(**content["caps"]))
     _require_same(record, charge)
     reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
@@ -489,22 +512,22 @@ def _counter(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Answer:
     counter = _opened_counter(mechanism, record.record)
     _require_same(record, counter.charge())
     reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
-    kept = mechanism.ledger.kept(reservation)
-    if not kept:
+    steps = mechanism.ledger.kept(reservation)
+    if not steps:
         raise _unanswered(record)
-    return counter.table(kept, range(len(kept)), reservation)
+    return counter.table(steps, range(len(steps)), reservation)
 
 
 def _opened_counter(mechanism: InteractiveMechanism, content: dict[str, Any]) -> Counter:
-    from giveortake.session.counters import AskedCounter, Counter  # noqa: PLC0415 (few releases are counters)
+    from giveortake.session.counters import Counter, CounterRequest  # noqa: PLC0415 (few releases are counters)
 
-    said, spend = content["counter"], _spend(content)
-    relation = mechanism.origin.relations.get(said["table"])
+    counter_document, spend = content["counter"], _spend(content)
+    relation = mechanism.origin.relations.get(counter_document["table"])
     if relation is None:
-        raise NotFound(f"there is no table {said['table']!r} here", hint="open the session that has it")
+        raise NotFound(f"there is no table {counter_document['table']!r} here", hint="open the session that has it")
     terms = replace(Terms.of({}), caps=Caps.of(**content["caps"]), confidence=_confidence(content))
-    asked = AskedCounter.of(mechanism, relation, said["column"], said["horizon"], terms)
-    return Counter(mechanism, asked, spend, terms)
+    request = CounterRequest.of(mechanism, relation, counter_document["column"], counter_document["horizon"], terms)
+    return Counter(mechanism, request, spend, terms)
 
 
 def _as_it_was(mechanism: InteractiveMechanism, record: ReleaseRecord) -> InteractiveMechanism:

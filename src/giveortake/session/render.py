@@ -52,9 +52,9 @@ def session_text(
     if standing.share is not None and left is not None:
         used = exact.shown(100 * standing.share, 3)
         race = isinstance(standing.remaining, dict)
-        rest = f"a pure ε of up to {exact.shown(left, 3)} is left" if left else "nothing is left"
-        rest = f"left: {standing.remaining}" if race else rest
-        lines.append(f"  {used} % of the budget is used; {rest}")
+        left_text = f"a pure ε of up to {exact.shown(left, 3)} is left" if left else "nothing is left"
+        left_text = f"left: {standing.remaining}" if race else left_text
+        lines.append(f"  {used} % of the budget is used; {left_text}")
     if not session.durable:
         lines.append("  the ledger is in memory: what was spent is forgotten with the session")
     return "\n".join(lines) + ">"
@@ -62,21 +62,22 @@ def session_text(
 
 def session_page(session: Session) -> str:
     """A session as HTML: its budget, what is left of it, and its tables with their declared columns."""
-    whom = session.budget.unit.column
-    said = [("promise", str(session.budget))]
-    if whom is not None:
+    unit_column = session.budget.unit.column
+    facts = [("promise", str(session.budget))]
+    if unit_column is not None:
         counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
-        said.append(("counts", f"{counts}; rows without {with_article(whom)} are left out"))
+        facts.append(("counts", f"{counts}; rows without {with_article(unit_column)} are left out"))
     if not session.durable:
-        said.append(("ledger", "in memory: what was spent is forgotten with the session"))
+        facts.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
         render.card(
-            f"{name}{f', of each {whom}' if whom else ''}", render.table(("column", "holds"), _columns(relation))
+            f"{name}{f', of each {unit_column}' if unit_column else ''}",
+            render.table(("column", "holds"), _columns(relation)),
         )
         for name, relation in session.catalog.private.items()
     ]
     public = [render.fact_list([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
-    return render.card(f"Session {session.name}", render.fact_list(said), _left(session), *tables, *public)
+    return render.card(f"Session {session.name}", render.fact_list(facts), _left(session), *tables, *public)
 
 
 def quote_page(quote: Quote) -> str:
@@ -157,7 +158,7 @@ def _margins(quote: Quote) -> list[tuple[str, str]]:
 
 
 def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:
-    return [(label if not place else "", line) for place, line in enumerate(lines)]
+    return [(label if not index else "", line) for index, line in enumerate(lines)]
 
 
 def _left(session: Session) -> str:
@@ -167,8 +168,8 @@ def _left(session: Session) -> str:
         return render.fact_list([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
         return ""
-    rest = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
-    return render.table(("used", "left"), [(render.used(standing.share), rest)])
+    left_text = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
+    return render.table(("used", "left"), [(render.used(standing.share), left_text)])
 
 
 def _columns(relation: object) -> list[tuple[str, str]]:
@@ -180,16 +181,16 @@ def _holds(domain: Domain) -> str:
     """What is declared about a column, in words."""
     if domain.categories is not None:
         listed = [
-            exact.shown(each) if isinstance(each, Fraction) else number_text(each)
-            for each in domain.categories[:_MOST_LISTED]
+            exact.shown(category) if isinstance(category, Fraction) else number_text(category)
+            for category in domain.categories[:_MOST_LISTED]
         ]
-        more = len(domain.categories) - len(listed)
-        return f"{domain.kind.value}: {', '.join(listed)}{f' and {more:,} more' if more else ''}"
+        unlisted = len(domain.categories) - len(listed)
+        return f"{domain.kind.value}: {', '.join(listed)}{f' and {unlisted:,} more' if unlisted else ''}"
     if domain.low is not None and domain.high is not None:
         ends = [domain.low, domain.high]
-        written = [
+        end_texts = [
             exact.shown(end) if domain.kind.is_number else str(moment_of(end, timed=domain.kind is Kind.TIMESTAMP))
             for end in ends
         ]
-        return f"{domain.kind.value} from {written[0]} to {written[1]}"
+        return f"{domain.kind.value} from {end_texts[0]} to {end_texts[1]}"
     return f"{domain.kind.value}"

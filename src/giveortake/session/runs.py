@@ -230,10 +230,10 @@ class AdaptiveRun:
         else:
             self._filter = accounting.filter(ZCDP(request.rho) if request.mu is None else GaussianDP(request.mu))
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
-        kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
-        self._kept: list[Any] = []
+        stored_steps = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
+        self._stored_steps: list[Any] = []
         self.steps: list[Step] = []
-        for content in kept:
+        for content in stored_steps:
             self._take(content)
 
     @property
@@ -277,11 +277,13 @@ class AdaptiveRun:
     def charges(self) -> list[tuple[Step, Fraction]]:
         """Every step with its cost in ρ."""
         assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
-        charged = [event_of(content) for content in self._kept]
+        charged = [event_of(content) for content in self._stored_steps]
         costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
         return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
 
-    def add_up_sample(self, name: str, asked: VectorSum, sigma: Fraction, by: TrustedCode | None = None) -> NoisyVector:
+    def add_up_sample(
+        self, name: str, vector_sum: VectorSum, sigma: Fraction, by: TrustedCode | None = None
+    ) -> NoisyVector:
         """A sum over a fresh secret sample of persons, with noise of a stated deviation in steps.
 
         With `by`, trusted code computes the vector of each person; none is longer than the bound.
@@ -291,26 +293,30 @@ class AdaptiveRun:
         declared = self._request.declared
         assert declared is not None and isinstance(declared.event, events.Subsampled)  # noqa: S101, PT018 (asked only then)
         below = int(declared.event.rate * SAMPLED_OF)
-        mechanism = VectorNoise(sigma, tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True)))
-        event = events.Subsampled(mechanism.event(asked.bound), declared.event.rate)
+        mechanism = VectorNoise(
+            sigma, tuple(zip(vector_sum.sizes, (component.weight for component in vector_sum.components), strict=True))
+        )
+        event = events.Subsampled(mechanism.event(vector_sum.bound), declared.event.rate)
 
         def draw() -> dict[str, Any]:
-            sampled = replace(asked, sample=Sample(SYSTEM_ENTROPY.read(16).hex(), below))
+            sampled = replace(vector_sum, sample=Sample(SYSTEM_ENTROPY.read(16).hex(), below))
             return self._noisy_sum(mechanism, sampled, by)
 
         step = self._draw(event, {"do": "sum", "name": name}, draw)
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
-    def _noisy_sum(self, mechanism: VectorNoise, asked: VectorSum, by: TrustedCode | None = None) -> dict[str, Any]:
+    def _noisy_sum(
+        self, mechanism: VectorNoise, vector_sum: VectorSum, by: TrustedCode | None = None
+    ) -> dict[str, Any]:
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
         if by is None:
-            drawn = mechanism.release(engine.vectors(asked))
+            drawn = mechanism.release(engine.vectors(vector_sum))
         else:
             assert isinstance(engine, HandsOverRows)  # noqa: S101 (others were refused)
             code = self._request._mechanism.trusted[by.called]  # noqa: SLF001 (as above)
-            gradients = TrustedGradients(code, by.theta, by.steps, by.unit, asked.bound, mechanism)
-            drawn = gradients.release(engine.rows_of_units(asked))
+            gradients = TrustedGradients(code, by.theta, by.steps, by.unit, vector_sum.bound, mechanism)
+            drawn = gradients.release(engine.rows_of_units(vector_sum))
         if not engine.unchanged():
             raise failure("changed")
         return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
@@ -325,14 +331,14 @@ class AdaptiveRun:
         else:
             moved = self.rows_of_unit * (exact.sqrt_up(Fraction(2)) if self.neighbours == "change-one" else Fraction(1))
             mechanism = Gaussian(_short_up(moved / exact.sqrt_down(2 * rho)))
-        said = {"do": "measure", "table": [column.name for column in table], "residual": residual}
+        step_fields = {"do": "measure", "table": [column.name for column in table], "residual": residual}
 
         def draw() -> dict[str, Any]:
             (counts,) = self._counts([table])
             drawn = np.asarray(mechanism.release(counts)).reshape(shape)
             return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
 
-        step = self._draw(mechanism.event(moved), said, draw)
+        step = self._draw(mechanism.event(moved), step_fields, draw)
         assert isinstance(step, NoisyTable)  # noqa: S101 (it was measured)
         return step
 
@@ -341,14 +347,14 @@ class AdaptiveRun:
         mechanism = Misfits(
             tuple(candidates), _short_down(exact.sqrt_down(8 * rho)), self.rows_of_unit, self.neighbours
         )
-        named = [[column.name for column in table] for table in tables]
+        names = [[column.name for column in table] for table in tables]
 
         def draw() -> dict[str, Any]:
-            return {"table": named[mechanism.release(self._counts(tables))]}
+            return {"table": names[mechanism.release(self._counts(tables))]}
 
         step = self._draw(mechanism.event(), {"do": "select"}, draw)
         assert isinstance(step, Choice)  # noqa: S101 (it was selected)
-        return named.index(list(step.names))
+        return names.index(list(step.names))
 
     def watch(self, threshold: int, rho: Fraction) -> None:
         """Draw a noisy threshold for comparisons, up to the first one that is far; it costs at most ρ."""
@@ -388,15 +394,15 @@ class AdaptiveRun:
         assert isinstance(step, Counted)  # noqa: S101 (it was counted)
         return step
 
-    def add_up(self, name: str, asked: VectorSum, mu: Fraction) -> NoisyVector:
+    def add_up(self, name: str, vector_sum: VectorSum, mu: Fraction) -> NoisyVector:
         """A sum of vectors with noise, at the cost of at most μ. `name` is its name in the run."""
-        asked = replace(asked, sample=self._request.persons)
-        moved = exact.sqrt_up(Fraction(asked.moved_squared(changed=self.neighbours == "change-one")))
-        blocks = tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True))
+        vector_sum = replace(vector_sum, sample=self._request.persons)
+        moved = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=self.neighbours == "change-one")))
+        blocks = tuple(zip(vector_sum.sizes, (component.weight for component in vector_sum.components), strict=True))
         mechanism = VectorNoise(_short_up(moved / mu), blocks)
 
-        said = {"do": "sum", "name": name}
-        step = self._draw(mechanism.event(moved), said, lambda: self._noisy_sum(mechanism, asked))
+        step_fields = {"do": "sum", "name": name}
+        step = self._draw(mechanism.event(moved), step_fields, lambda: self._noisy_sum(mechanism, vector_sum))
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
@@ -405,8 +411,8 @@ class AdaptiveRun:
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
         moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
 
-        def summed(asked: VectorSum) -> Sensitive[BoundedIntegers]:
-            return engine.vectors(replace(asked, sample=self._request.persons), remember=False)
+        def summed(vector_sum: VectorSum) -> Sensitive[BoundedIntegers]:
+            return engine.vectors(replace(vector_sum, sample=self._request.persons), remember=False)
 
         def gradient(point: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
             return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
@@ -425,7 +431,7 @@ class AdaptiveRun:
         """End the run: what it has drawn so far becomes its final answer."""
         if not self.is_settled:
             ledger = self._request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
-            ledger.settle(self._reservation, {"format": FORMAT, "steps": self._kept})
+            ledger.settle(self._reservation, {"format": FORMAT, "steps": self._stored_steps})
         self.close()
 
     def close(self) -> None:
@@ -435,7 +441,7 @@ class AdaptiveRun:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
+    def _draw(self, event: Event | None, step_fields: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
         """Admit an event, draw, and store the draw; only a stored draw is returned."""
         with self._one_at_a_time:
             if self.is_settled or self._is_over or self._is_drawing:  # still True after a failed draw
@@ -444,14 +450,16 @@ class AdaptiveRun:
                 self._filter.copy().charge(event)
             ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
             ledger.require_failures_left(self._reservation)
-            named = {"event": None if event is None else event.to_dict(), **said}
+            fields = {"event": None if event is None else event.to_dict(), **step_fields}
             self._is_drawing = True
             try:
-                kept = sealed_question(lambda: ledger.keep(self._reservation, len(self._kept), named | draw()))
+                content = sealed_question(
+                    lambda: ledger.keep(self._reservation, len(self._stored_steps), fields | draw())
+                )
             except QueryFailed as failed:
                 ledger.fail(self._reservation, defect=failed.cause == "defect")
                 raise
-            step = self._take(kept)
+            step = self._take(content)
             self._is_drawing = False
             return step
 
@@ -460,7 +468,7 @@ class AdaptiveRun:
         event, step = event_of(content), step_of(content)
         if event is not None:
             self._filter.charge(event)
-        self._kept.append(content)
+        self._stored_steps.append(content)
         self.steps.append(step)
         return step
 
@@ -521,7 +529,7 @@ class RunRequest:
     _mechanism: InteractiveMechanism
     _relation: Relation
     rho: Fraction
-    said: dict[str, Any]  # what names the run: everything that decides what it measures
+    identity: dict[str, Any]  # what names the run: everything that decides what it measures
     words: str
     stated: ApproxDP | None = None  # the (ε, δ) that was converted to ρ, if it was stated so
     spend: Spend | None = None  # what was stated for a run of sums of vectors
@@ -535,7 +543,7 @@ class RunRequest:
         session: Session,
         table: str,
         rho: Fraction,
-        said: dict[str, Any],
+        identity: dict[str, Any],
         words: str,
         *,
         stated: ApproxDP | None = None,
@@ -544,7 +552,7 @@ class RunRequest:
         """A run over a private table of a session, or some `rows` of it; refused if rows per person have no bound."""
         from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
 
-        return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated, rows=rows)
+        return cls.of_mechanism(mechanism_of(session), table, rho, identity, words, stated=stated, rows=rows)
 
     @classmethod
     def of_mechanism(
@@ -552,7 +560,7 @@ class RunRequest:
         mechanism: InteractiveMechanism,
         table: str,
         rho: Fraction,
-        said: dict[str, Any],
+        identity: dict[str, Any],
         words: str,
         *,
         stated: ApproxDP | None = None,
@@ -565,11 +573,13 @@ class RunRequest:
         if relation.most_rows is None:
             raise unbounded("rows", ())
         rho = priced_within(rho)  # rounded so that all that is left can be asked for
-        return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
+        return cls(
+            mechanism, relation, rho, identity | {"relation": relation.to_json(), "rho": str(rho)}, words, stated
+        )
 
     @classmethod
     def of_vectors(
-        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, said: dict[str, Any], words: str
+        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, identity: dict[str, Any], words: str
     ) -> RunRequest:
         """A run of sums of vectors, each of which bounds a person's contribution itself; it keeps μ-GDP."""
         if mechanism.part is not None:
@@ -577,8 +587,8 @@ class RunRequest:
                 "a model cannot be fitted to a part of a table", hint="use the session of the whole table"
             )
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
-        named = said | {"relation": relation.to_json(), "mu": str(mu)}
-        return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
+        full_identity = identity | {"relation": relation.to_json(), "mu": str(mu)}
+        return cls(mechanism, relation, mu**2 / 2, full_identity, words, spend=spend, mu=mu)
 
     @classmethod
     def of_samples(
@@ -588,12 +598,12 @@ class RunRequest:
         spend: Spend,
         declared: events.Repeated,
         *,
-        said: dict[str, Any],
+        identity: dict[str, Any],
         words: str,
     ) -> RunRequest:
         """A run of a declared number of sums over samples of persons, all with the same noise."""
-        found = cls.of_vectors(mechanism, relation, spend, said | {"declared": declared.to_dict()}, words)
-        return replace(found, declared=declared)
+        request = cls.of_vectors(mechanism, relation, spend, identity | {"declared": declared.to_dict()}, words)
+        return replace(request, declared=declared)
 
     @property
     def event(self) -> Event:
@@ -660,11 +670,15 @@ class RunRequest:
         if after is None:
             return ()
         pairs = zip(trial.accounts, after.accounts, strict=True)
-        return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
+        return tuple(
+            account_before.currency.symbol
+            for account_before, account_after in pairs
+            if account_before.alive and not account_after.alive
+        )
 
     @property
     def _charge(self) -> Charge:
-        return Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
+        return Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.identity}, self.words)
 
     def outlook(self) -> Outlook:
         """What a quote asks the ledger: whether the charge would be admitted now, and whether it would wait."""
@@ -687,11 +701,11 @@ _open_runs: set[tuple[str, int]] = set()  # name and thread: a thread must not w
 @contextmanager
 def _once_in_a_thread(name: str) -> Iterator[None]:
     """Refuse a run that the same thread has open already: it would wait for itself for ever."""
-    held = (name, threading.get_ident())
-    if held in _open_runs:
+    open_run = (name, threading.get_ident())
+    if open_run in _open_runs:
         raise QueryRefused("this run is already open in this thread", hint="go on with it, or close it first")
-    _open_runs.add(held)
+    _open_runs.add(open_run)
     try:
         yield
     finally:
-        _open_runs.discard(held)
+        _open_runs.discard(open_run)

@@ -84,17 +84,17 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
     """The questions of a batch, with texts read as SQL; refuse an empty batch and questions to another session."""
     is_list = isinstance(queries, Iterable) and not isinstance(queries, str | Mapping) and not hasattr(queries, "shape")
     listed = queries if is_list else None
-    asked = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
-    if not asked:
+    batch = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
+    if not batch:
         problem = "is not a list of questions" if listed is None else "is empty: ask something"
         hint = 's.batch([q1, q2], epsilon="0.1")' if listed is None else "name a question"
         raise InvalidParameter("queries", queries, problem, hint=hint)
-    for query in asked:
+    for query in batch:
         if not hasattr(query, "session"):
             raise InvalidParameter("queries", query, "is not a question", hint="s.sql(…) makes one")
         if query.session is not session:
             raise InvalidParameter("queries", query, "holds a question to another session or part")
-    return asked
+    return batch
 
 
 def require_here(source: object) -> None:
@@ -150,10 +150,10 @@ class Query:
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
-        said = self._terms(terms)
+        stated_terms = self._terms(terms)
         if self.question.distinct:
-            return known_quote(self._mechanism, self.question, said.confidence)
-        return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
+            return known_quote(self._mechanism, self.question, stated_terms.confidence)
+        return quote_of(self._mechanism, self._mechanism.price(self.question, stated_terms), stated_terms)
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
@@ -164,10 +164,10 @@ class Query:
         the same key and question give the same answer and are charged once. The same question at the same price is free
         the second time.
         """
-        said = self._terms(terms)
+        stated_terms = self._terms(terms)
         if self.question.distinct:
             return known_answer(self._mechanism, self.question)
-        (only,) = self._mechanism.answer([self._priced(said)], said.confidence, key)
+        (only,) = self._mechanism.answer([self._priced(stated_terms)], stated_terms.confidence, key)
         return only
 
     @told_by_name()
@@ -176,13 +176,13 @@ class Query:
 
         The terms, the price and the stored release are those of `answer`: either draws it, once.
         """
-        said = self._terms(terms)
+        stated_terms = self._terms(terms)
         if self.question.distinct:
             return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
-        return self._mechanism.stream(self._priced(said), said.confidence, key)
+        return self._mechanism.stream(self._priced(stated_terms), stated_terms.confidence, key)
 
-    def _priced(self, said: Terms) -> Priced:
-        return replace(self._mechanism.price(self.question, said), text=self.text)
+    def _priced(self, terms: Terms) -> Priced:
+        return replace(self._mechanism.price(self.question, terms), text=self.text)
 
     def plan(self) -> dict[str, Any]:
         """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
@@ -193,12 +193,12 @@ class Query:
         """Whether some keys have to be found in the data."""
         return self.question.finds_keys
 
-    def _terms(self, said: AskTerms) -> Terms:
+    def _terms(self, terms: AskTerms) -> Terms:
         """The stated terms, with those in the question's own text where none are stated."""
-        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
+        stated = any(terms.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
         names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
-        own = {name: each for name, each in self.options.items() if name in names}
-        return Terms.of(own | {name: value for name, value in said.items() if value is not None})
+        own = {name: option for name, option in self.options.items() if name in names}
+        return Terms.of(own | {name: value for name, value in terms.items() if value is not None})
 
     def __repr__(self) -> str:
         columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
@@ -279,25 +279,25 @@ class Session:
         An analyst whom the ledger does not know for these tables is refused (`NotFound`), and so is one who was revoked
         (`AccessDenied`). An analyst's session cannot ask as somebody else.
         """
-        return self._beside(self._mechanism.as_analyst(name))
+        return self._sharing_session(self._mechanism.as_analyst(name))
 
     def as_now(self) -> Session:
         """This session with the current budget of the ledger; the same object unless the custodian changed it."""
         mechanism = self._mechanism.as_now()
-        return self if mechanism is self._mechanism else self._beside(mechanism)
+        return self if mechanism is self._mechanism else self._sharing_session(mechanism)
 
-    def _beside(self, mechanism: InteractiveMechanism) -> Session:
+    def _sharing_session(self, mechanism: InteractiveMechanism) -> Session:
         """Another session that shares the engine and the ledger, and closes neither."""
         return Session(mechanism, unasked=self._unasked, owns_ledger=False, owns_engine=False, durable=self.durable)
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
-        found = self.catalog.find(self._named(name))
-        if isinstance(found, PublicTable):
+        relation = self.catalog.find(self._named(name))
+        if isinstance(relation, PublicTable):
             raise InvalidParameter(
                 "table", name, "is a public table: there is nothing to protect", hint="join it to a private table"
             )
-        return frame.Table(found, self.catalog, self._ask)
+        return frame.Table(relation, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> Query:
         return Query(self, self._mechanism, question, {})
@@ -319,15 +319,17 @@ class Session:
         The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
         are those of `Query.answer`, and hold for every question of the batch.
         """
-        said = Terms.of(terms, without=("margin", "share", "n"))
-        asked = asked_together(self, queries)
-        if said.spend is None:
+        stated_terms = Terms.of(terms, without=("margin", "share", "n"))
+        batch_queries = asked_together(self, queries)
+        if stated_terms.spend is None:
             hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
             raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)
-        terms_of_one = replace(said, spend=share_of_each(said.spend, [query.question for query in asked]))
+        terms_of_one = replace(
+            stated_terms, spend=share_of_each(stated_terms.spend, [query.question for query in batch_queries])
+        )
         mechanism = self._mechanism
-        priced = [replace(mechanism.price(query.question, terms_of_one), text=query.text) for query in asked]
-        return mechanism.answer(priced, said.confidence, key)
+        priced = [replace(mechanism.price(query.question, terms_of_one), text=query.text) for query in batch_queries]
+        return mechanism.answer(priced, stated_terms.confidence, key)
 
     def workload(
         self,
@@ -367,18 +369,20 @@ class Session:
         `delta`: the noise is Gaussian. `rows_per_person` says how many rows of a person count; the first in time do.
         Nothing is charged here, nor by `quote`, but by the first `next`, for all periods.
         """
-        from giveortake.session.counters import AskedCounter, Counter  # noqa: PLC0415 (most sessions open none)
+        from giveortake.session.counters import Counter, CounterRequest  # noqa: PLC0415 (most sessions open none)
 
-        said = Terms.of(
+        stated_terms = Terms.of(
             terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
         )
-        if said.spend is None:
+        if stated_terms.spend is None:
             raise InvalidParameter("rho", None, "is missing: say what all periods may cost", hint=_OF_COUNTERS)
-        if said.spend.is_pure:
+        if stated_terms.spend.is_pure:
             problem = "needs a delta: the noise of a counter is Gaussian"
             raise InvalidParameter("epsilon", terms["epsilon"], problem, hint=_OF_COUNTERS)
-        asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
-        return Counter(self._mechanism, asked, said.spend, said)
+        request = CounterRequest.of(
+            self._mechanism, self.catalog.private[self._private(table)], column, horizon, stated_terms
+        )
+        return Counter(self._mechanism, request, stated_terms.spend, stated_terms)
 
     @told_by_name({"columns": '["region", "sex"]', "epsilon": 'epsilon="1"', "delta": 'delta="1e-8"'})
     def multiplicative_weights(
@@ -420,11 +424,11 @@ class Session:
         A person with rows in more than `parts_per_person` parts counts in that many of them, chosen by a hash; all
         parts together then cost as much as that many of the most expensive. The order of questions does not matter.
         """
-        inside = self._mechanism.part
-        if inside is not None:
+        part_of_session = self._mechanism.part
+        if part_of_session is not None:
             raise InvalidParameter(
                 "partition",
-                inside.column,
+                part_of_session.column,
                 "cannot be partitioned again: this is already a part",
                 hint="partition the whole table",
             )
@@ -460,10 +464,10 @@ class Session:
         is no upper bound on what a cap leaves out. From then on, for askers whose level paid for the profile, quotes
         and answers say what their caps leave out, and `caps="best"` chooses caps by it.
         """
-        asked = ProfileRequest.of(
+        request = ProfileRequest.of(
             self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
         )
-        return asked.release(key)
+        return request.release(key)
 
     @told_by_name({"epsilon": 's.preview_profile(epsilon="0.1")'})
     def preview_profile(
@@ -476,10 +480,10 @@ class Session:
         most_rows: Number | None = None,
     ) -> str:
         """Say how precise `profile` would be, from its arguments alone; free."""
-        asked = ProfileRequest.of(
+        request = ProfileRequest.of(
             self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
         )
-        return asked.preview()
+        return request.preview()
 
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
@@ -487,12 +491,12 @@ class Session:
 
     def _private(self, name: str | None) -> str:
         """The name of a private table; a public one is refused."""
-        found = self.catalog.find(self._named(name))
-        if isinstance(found, PublicTable):
+        named_relation = self.catalog.find(self._named(name))
+        if isinstance(named_relation, PublicTable):
             raise InvalidParameter(
                 "table", name, "is a public table: there is nothing to protect", hint="name a private one"
             )
-        return next(each for each, relation in self.catalog.private.items() if relation is found)
+        return next(table for table, relation in self.catalog.private.items() if relation is named_relation)
 
     @told_by_name({"epsilon": 's.suggest_bounds(epsilon="0.1")'})
     def suggest_bounds(
@@ -503,15 +507,15 @@ class Session:
         They are read from a profile of the one table there is: see `profile`. `by` are the columns that questions will
         group by, `columns` numbers whose bounds are wanted.
         """
-        wanted, mechanism = open_probability("share", share), self._mechanism
+        wanted_share, mechanism = open_probability("share", share), self._mechanism
         together = self.caps.rows_per_person is not None
         table_before_caps(mechanism.origin)  # refuses what has no single table
         by = () if together else by
-        asked = ProfileRequest.of(
+        request = ProfileRequest.of(
             mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
         )
-        answers = mechanism.answer(asked.price(), Confidence("0.95"), None, asked.said)
-        return suggestion_of(asked.release(None), answers, together=together, share=wanted)
+        answers = mechanism.answer(request.price(), Confidence("0.95"), None, request.settings)
+        return suggestion_of(request.release(None), answers, together=together, share=wanted_share)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people exceed the caps and bounds, at the cost of ε."""
@@ -558,11 +562,11 @@ class Session:
         entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
         if mechanism.analyst is not None:
             return History(entries, self.budget.neighbours)
-        told = (
+        visible_entries = (
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
             for entry in entries
         )
-        return History(told, self.budget.neighbours)
+        return History(visible_entries, self.budget.neighbours)
 
     # -- what was released ----------------------------------------------------------------------------------------
 
@@ -572,14 +576,14 @@ class Session:
         `after` is the id of the last one that was seen.
         """
         mechanism = self._mechanism
-        found = mechanism.ledger.releases(
+        records = mechanism.ledger.releases(
             analyst=mechanism.analyst,
             dataset=mechanism.dataset,
             after=after,
             limit=limit,
             newest_first=newest_first,
         )
-        return Releases(found)
+        return Releases(records)
 
     def release_record(self, release_id: str) -> ReleaseRecord:
         """The ledger's record of one release of these tables, as `releases` lists it."""
@@ -643,7 +647,7 @@ class Session:
 
 
 def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in content.items() if name != "fingerprint"}
+    return {name: value for name, value in content.items() if name != "fingerprint"}
 
 
 def mechanism_of(session: Session) -> InteractiveMechanism:

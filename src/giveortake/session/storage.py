@@ -59,32 +59,32 @@ class Spool:
         with self._aside() as aside:
             digest, count = _write_lines(aside, lines)
             name = f"{digest[:16]}-{secrets.token_hex(4)}.answer"
-            aside.replace(self.place() / name)
-            _sync(self.place())
+            aside.replace(self.directory() / name)
+            _sync(self.directory())
         return {"file": name, "lines": count, "sha256": digest}
 
     def first(self, name: str, lines: Callable[[], Iterable[Any]]) -> Path:
         """Write lines to a named file, durably, unless it exists: then keep that one, whoever wrote it."""
-        path = self.place() / name
+        path = self.directory() / name
         if not path.exists():
             with self._aside() as aside:
                 _write_lines(aside, lines())
                 _put_first(aside, path)
-                _sync(self.place())
+                _sync(self.directory())
         return path
 
     def has(self, name: str) -> bool:
         """Whether a named file exists."""
-        return (self.place() / name).exists()
+        return (self.directory() / name).exists()
 
     def forget(self, name: str) -> None:
         """Remove a named file."""
-        (self.place() / name).unlink(missing_ok=True)
+        (self.directory() / name).unlink(missing_ok=True)
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:
         """A private temporary file, which is removed afterwards unless it was renamed."""
-        handle, name = tempfile.mkstemp(dir=self.place(), prefix=".")
+        handle, name = tempfile.mkstemp(dir=self.directory(), prefix=".")
         os.close(handle)
         try:
             yield Path(name)
@@ -97,9 +97,9 @@ class Spool:
         if failed:
             raise failure("storage")
 
-    def read(self, kept: Any) -> Iterator[Any]:
+    def read(self, entry: Any) -> Iterator[Any]:
         """The lines of a file, after its digest was checked."""
-        path = self.place() / Path(str(kept["file"])).name
+        path = self.directory() / Path(str(entry["file"])).name
         if not path.is_file():
             raise NotFound(
                 f"the file {path.name} of a stored answer is not in the spool",
@@ -109,7 +109,7 @@ class Spool:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
-            if digest.hexdigest() != kept["sha256"]:
+            if digest.hexdigest() != entry["sha256"]:
                 raise LedgerDamaged(f"the file {path.name} of a stored answer is not what the ledger says")
             file.seek(0)
             for line in file:
@@ -121,7 +121,7 @@ class Spool:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
 
-    def place(self) -> Path:
+    def directory(self) -> Path:
         """The folder, which is made when it is first needed."""
         if self.folder is not None:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -187,9 +187,9 @@ def content_of(stored: list[Stored]) -> dict[str, Any]:
     return {"format": FORMAT, "parts": stored}
 
 
-def answer_to_json(found: list[Any] | None, release: Release) -> Stored:
+def answer_to_json(keys: list[Any] | None, release: Release) -> Stored:
     """One question's noisy integers, and its keys in JSON if they were found."""
-    return {"keys": found, "arrays": release.to_json()}
+    return {"keys": keys, "arrays": release.to_json()}
 
 
 def keys_to_json(rows: Rows) -> list[list[list[Any]]]:
@@ -208,35 +208,35 @@ def stored_of(content: Any, count: int) -> list[Stored]:
     return stored
 
 
-def whole(spool: Spool, asked: Priced, stored: Stored) -> tuple[Keys, Release]:
+def whole(spool: Spool, priced: Priced, stored: Stored) -> tuple[Keys, Release]:
     """All keys and noisy integers of a question at once."""
-    made = asked.made
+    measurement = priced.made
     if "spool" not in stored:
-        keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(stored["keys"]))
-        return keys, made.read(stored["arrays"])
+        keys = priced.keys if priced.keys is not None else with_keys(measurement, keys_from_json(stored["keys"]))
+        return keys, measurement.read(stored["arrays"])
     lists, releases = [], []
     for line in spool.read(stored["spool"]):
         lists.append(keys_from_json(line["keys"]))
-        releases.append(made.read(line["arrays"]))
+        releases.append(measurement.read(line["arrays"]))
     arrays = zip(*(release.arrays for release in releases), strict=True)
-    joined = made.released(tuple(np.concatenate(each) for each in arrays))
-    return listed_keys(made, Found(sum(map(len, lists)), lambda: iter(lists))), joined
+    joined_release = measurement.released(tuple(np.concatenate(portions) for portions in arrays))
+    return listed_keys(measurement, Found(sum(map(len, lists)), lambda: iter(lists))), joined_release
 
 
-def some_at_a_time(spool: Spool, asked: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
+def portions_of(spool: Spool, priced: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
     """The keys and noisy integers of a question, portion by portion."""
     if "spool" not in stored:
-        yield whole(spool, asked, stored)
+        yield whole(spool, priced, stored)
         return
     for line in spool.read(stored["spool"]):
         rows = keys_from_json(line["keys"])
-        keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]  # (of this turn of the loop)
-        yield keys, asked.made.read(line["arrays"])
+        keys = listed_keys(priced.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]  # (of this turn of the loop)
+        yield keys, priced.made.read(line["arrays"])
 
 
 def keys_from_json(content: Any) -> Rows:
     """The keys that `keys_to_json` wrote."""
-    return [tuple(_from_json(each) for each in row) for row in content]
+    return [tuple(_from_json(value) for value in row) for row in content]
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -276,11 +276,11 @@ def _from_json(content: list[Any]) -> Value:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundDraw:
+class DiscoveryDraw:
     """The draw of an answer whose keys have to be found first; `charge` names the reservation and the question."""
 
     mechanism: InteractiveMechanism
-    made: Measurement
+    measurement: Measurement
     charge: str
 
     def draw(self) -> DrawnAnswer:
@@ -289,19 +289,19 @@ class FoundDraw:
         Keys are stored as soon as they are drawn: whoever asks again after a failure, or at the same time, gets the
         same keys.
         """
-        made, scratch = self.made, self._scratch_name()
-        found = FoundKeys(self.mechanism.spool.first(scratch, lambda: in_own_time(self._draw_keys())))
-        count = found.count()
+        measurement, scratch = self.measurement, self._scratch_name()
+        keys_file = KeysFile(self.mechanism.spool.first(scratch, lambda: in_own_time(self._draw_keys())))
+        count = keys_file.count()
         if count > MANY:
-            return DrawnAnswer(self._draw_many_values(found, count), scratch)
-        rows, counted = made.parted([row for rows in found.lists() for row in rows])
-        release = made.release(self.mechanism.engine, with_keys(made, rows), counted=counted)
+            return DrawnAnswer(self._draw_many_values(keys_file, count), scratch)
+        rows, counted = measurement.parted([row for rows in keys_file.lists() for row in rows])
+        release = measurement.release(self.mechanism.engine, with_keys(measurement, rows), counted=counted)
         return DrawnAnswer(answer_to_json(keys_to_json(rows), release), scratch)
 
     def _draw_keys(self) -> Iterator[Any]:
         """The keys found, `MANY` per line, ordered by value: the engine's order could reveal something about rows."""
-        made = self.made
-        lists = made.find_keys(self.mechanism.engine)
+        measurement = self.measurement
+        lists = measurement.find_keys(self.mechanism.engine)
         first: Rows = []
         for rows in lists:
             first.extend(rows)
@@ -310,20 +310,22 @@ class FoundDraw:
         if len(first) <= MANY:
             yield keys_to_json(in_order(first))
             return
-        schema = made.question.relation.schema
-        domains = [column.expression.domain(schema) for column in made.columns]
-        if made.selection is not None and made.selection.decides is not None:
+        schema = measurement.question.relation.schema
+        domains = [column.expression.domain(schema) for column in measurement.columns]
+        if measurement.selection is not None and measurement.selection.decides is not None:
             domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
-        for rows in ordered(chain([first], lists), domains, self.mechanism.spool.place(), MANY):
+        for rows in ordered(chain([first], lists), domains, self.mechanism.spool.directory(), MANY):
             yield keys_to_json(rows)
 
-    def _draw_many_values(self, found: FoundKeys, count: int) -> Stored:
+    def _draw_many_values(self, keys_file: KeysFile, count: int) -> Stored:
         """Draw the values for more than `MANY` keys, into a file; only one line is in memory at a time."""
-        made = self.made
-        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
-        counted = (made.parted(rows)[1] or {} for rows in found.lists())
-        releases = made.releases(self.mechanism.engine, keys, found.size(), counted=counted)
-        listed = (keys_to_json(made.parted(rows)[0]) for rows in found.lists())
+        measurement = self.measurement
+        keys = listed_keys(
+            measurement, Found(count, lambda: (measurement.parted(rows)[0] for rows in keys_file.lists()))
+        )
+        counted = (measurement.parted(rows)[1] or {} for rows in keys_file.lists())
+        releases = measurement.releases(self.mechanism.engine, keys, keys_file.size(), counted=counted)
+        listed = (keys_to_json(measurement.parted(rows)[0]) for rows in keys_file.lists())
         lines = zip(listed, releases, strict=True)
         portions = (answer_to_json(line, release) for line, release in lines)
         return {"spool": self.mechanism.spool.write(in_own_time(portions))}
@@ -333,17 +335,17 @@ class FoundDraw:
 
         Who lists the folder learns from it neither the subject nor the number of charges.
         """
-        mechanism, made = self.mechanism, self.made
-        assert made.selection is not None  # noqa: S101 (keys were found)
-        part = None if mechanism.part is None else mechanism.part.name(made.caps)
-        about = [mechanism.population, mechanism.dataset, mechanism.version, part]
-        named = [*about, made.digest(), made.selection.scratch_name]
-        return f"{self.charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+        mechanism, measurement = self.mechanism, self.measurement
+        assert measurement.selection is not None  # noqa: S101 (keys were found)
+        part = None if mechanism.part is None else mechanism.part.name(measurement.caps)
+        subject = [mechanism.population, mechanism.dataset, mechanism.version, part]
+        identity = [*subject, measurement.digest(), measurement.selection.scratch_name]
+        return f"{self.charge}-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]}.keys"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class FoundKeys:
+class KeysFile:
     """The file of found keys that are not settled yet. All lines have equally many keys, but the last may have fewer.
 
     That number may differ between versions of giveortake.

@@ -32,7 +32,7 @@ _EMPTY = "the answer is empty and costs as much as a full one"
 def worthless(
     mechanism: InteractiveMechanism,
     question: Question,
-    made: Measurement,
+    measurement: Measurement,
     terms: Terms,
     margins: dict[str, float | str | None],
 ) -> str | None:
@@ -44,27 +44,33 @@ def worthless(
     n = None if terms.n is None else float(exact.positive("n", terms.n))
     table, changed = profiled_table(question.relation)
     profiles = [] if table is None else paid_profiles(mechanism, table)
-    known = profile_for(profiles, question)
-    told = None if known is None else _Told(known, question, float(1 - terms.confidence), whole=not changed)
-    return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, n, told, terms)
+    profile = profile_for(profiles, question)
+    facts = (
+        None if profile is None else _ProfileFacts(profile, question, float(1 - terms.confidence), whole=not changed)
+    )
+    return (
+        _no_key(measurement, n, facts)
+        or _no_count(measurement, margins, n, facts)
+        or _no_mean(measurement, n, facts, terms)
+    )
 
 
 def doubt_about_keys(
-    mechanism: InteractiveMechanism, question: Question, made: Measurement, terms: Terms
+    mechanism: InteractiveMechanism, question: Question, measurement: Measurement, terms: Terms
 ) -> str | None:
     """A sentence if keys have to be found, and no profile tells how many persons there are: perhaps none is shown."""
-    if made.selection is None or terms.n is not None:
+    if measurement.selection is None or terms.n is not None:
         return None
     table, _ = profiled_table(question.relation)
     if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
         return None
-    least = f"{made.selection.least:,} persons"
-    return of_units(made, f"only values shared by about {least} will be shown; if there are none, {_EMPTY}")
+    least = f"{measurement.selection.least:,} persons"
+    return of_units(measurement, f"only values shared by about {least} will be shown; if there are none, {_EMPTY}")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ProfileFacts:
     """What a profile says about the groups of a question; `whole`: the question is about all rows of the profile."""
 
     profile: Profile
@@ -82,11 +88,11 @@ class _Told:
         """An estimate of the number of rows in the table; a question may be about some of them."""
         return None if self.profile.rows is None else self.profile.rows.left_estimates(self.miss)[1]
 
-    def rows_of_group(self, made: Measurement) -> float | None:
+    def rows_of_group(self, measurement: Measurement) -> float | None:
         """An estimate of the rows of a group, if all groups are alike; None if the question is not about all rows."""
         if not self.whole or self.rows is None:
             return None
-        return self.rows / max(made.keys.size if made.selection is None else self.keys, 1)
+        return self.rows / max(measurement.keys.size if measurement.selection is None else self.keys, 1)
 
     @property
     def keys(self) -> int:
@@ -105,65 +111,67 @@ class _Told:
         return self.profile.groups if set(self.profile.by) == key_columns(self.question) else None
 
 
-def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | None:
+def _no_key(measurement: Measurement, n: float | None, facts: _ProfileFacts | None) -> str | None:
     """A sentence if no key is likely to have enough persons to be shown; else None."""
-    if made.selection is None:
+    if measurement.selection is None:
         return None
-    least = float(made.selection.least)
-    more = "lower groups_per_person, ask for more ε or δ for keys, or declare the domain of the grouping columns"
+    least = float(measurement.selection.least)
+    remedy = "lower groups_per_person, ask for more ε or δ for keys, or declare the domain of the grouping columns"
     if n is not None and least > n:
-        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
-    if told is not None and least > told.persons:
-        return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {told.persons:,.0f}; {more}"
-    if told is not None and told.persons_of_key is not None and least > told.persons_of_key:
-        some = f"the profile tells of about {told.persons_of_key:,.0f} in a group at most, if all groups are alike"
-        return f"{_HARDLY} {least:,.0f} persons, and {some}; {more}"
+        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {remedy}"
+    if facts is not None and least > facts.persons:
+        return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {facts.persons:,.0f}; {remedy}"
+    if facts is not None and facts.persons_of_key is not None and least > facts.persons_of_key:
+        group_size = (
+            f"the profile tells of about {facts.persons_of_key:,.0f} in a group at most, if all groups are alike"
+        )
+        return f"{_HARDLY} {least:,.0f} persons, and {group_size}; {remedy}"
     return None
 
 
 def _no_count(
-    made: Measurement, margins: dict[str, float | str | None], n: float | None, told: _Told | None
+    measurement: Measurement, margins: dict[str, float | str | None], n: float | None, facts: _ProfileFacts | None
 ) -> str | None:
     """A sentence if the margin of every count or sum is as large as what it can amount to; else None."""
     drowned = []
-    for name, formula in made.formulas:
+    for name, formula in measurement.formulas:
         margin = margins[name]
         if not isinstance(formula, Linear) or not formula.counts or not isinstance(margin, int | float):
             return None
         if not formula.weights:  # a constant, such as COUNT(*) - COUNT(*)
             return None
-        measures = [made.measures[index] for index in formula.weights]
-        limits = [limit for limit in _limits(made, measures, n, told) if limit[0] <= margin]
+        measures = [measurement.measures[index] for index in formula.weights]
+        limits = [limit for limit in _limits(measurement, measures, n, facts) if limit[0] <= margin]
         if not limits:
             return None
         drowned.append((margin, *min(limits)))
     if not drowned:
         return None
-    margin, _, said = min(drowned)
-    return f"the margin, {margin:,.6g}, is no smaller than {said}: ask for more ε, lower caps or fewer groups"
+    margin, _, limit_text = min(drowned)
+    return f"the margin, {margin:,.6g}, is no smaller than {limit_text}: ask for more ε, lower caps or fewer groups"
 
 
 def _limits(
-    made: Measurement, measures: Sequence[Measure], n: float | None, told: _Told | None
+    measurement: Measurement, measures: Sequence[Measure], n: float | None, facts: _ProfileFacts | None
 ) -> Iterator[tuple[float, str]]:
     """Upper limits of a count or sum in a group, each with words that say how it is known."""
-    each = max(_greatest(measure) for measure in measures)
-    of = "the" if each == 1 else "the greatest sum of the"
+    row_maximum = max(_greatest(measure) for measure in measures)
+    quantity = "the" if row_maximum == 1 else "the greatest sum of the"
     if n is not None:
-        yield n * each, f"{of} {n:,.0f} rows of a group (as was stated)"
+        yield n * row_maximum, f"{quantity} {n:,.0f} rows of a group (as was stated)"
     if len(measures) != 1:
         return
     (measure,) = measures
     if isinstance(measure, DistinctCount):
-        listed = measure.of.domain(made.question.relation.schema).keys()
+        listed = measure.of.domain(measurement.question.relation.schema).keys()
         if listed is not None:
             yield len(listed), f"the {len(listed):,} values that there may be"
-    if told is None:
+    if facts is None:
         return
     if isinstance(measure, PersonCount):
-        yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
-    elif n is None and (rows := told.rows_of_group(made)) is not None:
-        yield rows * each, f"{of} {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
+        yield facts.persons, f"the number of persons, at most {facts.persons:,.0f} (by the profile)"
+    elif n is None and (rows := facts.rows_of_group(measurement)) is not None:
+        yield rows * row_maximum, f"{quantity} {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
 
 
 def _greatest(measure: Measure) -> float:
@@ -171,39 +179,39 @@ def _greatest(measure: Measure) -> float:
     return float(max(abs(measure.quantum.low), abs(measure.quantum.high))) if isinstance(measure, ValueSum) else 1.0
 
 
-def _no_mean(made: Measurement, n: float | None, told: _Told | None, terms: Terms) -> str | None:
+def _no_mean(measurement: Measurement, n: float | None, facts: _ProfileFacts | None, terms: Terms) -> str | None:
     """A sentence if the interval of every mean is as wide as its declared range; else None."""
-    needed = rows_that_means_need(made, terms)
-    rows = told.rows_of_group(made) if n is None and told is not None else n
-    if rows is None or not needed or len(needed) < len(made.formulas):
+    needed = rows_that_means_need(measurement, terms)
+    rows = facts.rows_of_group(measurement) if n is None and facts is not None else n
+    if rows is None or not needed or len(needed) < len(measurement.formulas):
         return None
     name, least = min(needed.items(), key=lambda pair: pair[1])
     if rows > least:
         return None
-    known = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
+    size_text = f"n is {rows:,.0f}" if n is not None else f"the profile tells of about {rows:,.0f} rows in a group"
     return (
-        f"the interval of `{name}` is as wide as its range: {known}, and it takes more than {least:,.0f}; "
+        f"the interval of `{name}` is as wide as its range: {size_text}, and it takes more than {least:,.0f}; "
         "ask for more ε, narrower bounds, larger groups or lower caps"
     )
 
 
-def rows_that_means_need(made: Measurement, terms: Terms) -> dict[str, float]:
+def rows_that_means_need(measurement: Measurement, terms: Terms) -> dict[str, float]:
     """The rows that a group needs, for each mean, so that its interval is narrower than its range; no row is read."""
-    miss = quoted_miss(made, terms.confidence)
+    miss = quoted_miss(measurement, terms.confidence)
     if miss is None:
         return {}
-    measures = without_data(made.measures, made.noises)
-    formulas, found = dict(made.formulas), {}
-    for name, spread in spans_of_means(made).items():
-        whole = formulas[name].margin(measures, miss, 1.0)
-        if whole is not None:
-            found[name] = 2 * whole / spread
-    return found
+    measures = without_data(measurement.measures, measurement.noises)
+    formulas, rows_needed = dict(measurement.formulas), {}
+    for name, spread in spans_of_means(measurement).items():
+        margin_of_one_row = formulas[name].margin(measures, miss, 1.0)
+        if margin_of_one_row is not None:
+            rows_needed[name] = 2 * margin_of_one_row / spread
+    return rows_needed
 
 
-def spans_of_means(made: Measurement) -> dict[str, float]:
+def spans_of_means(measurement: Measurement) -> dict[str, float]:
     """How wide the bounds of each mean are, which have a width: no margin is wider."""
-    bounds = [(name, each.low, each.high) for name, each in made.formulas if isinstance(each, Ratio)]
+    bounds = [(name, formula.low, formula.high) for name, formula in measurement.formulas if isinstance(formula, Ratio)]
     return {
         name: float(high - low) for name, low, high in bounds if low is not None and high is not None and high > low
     }

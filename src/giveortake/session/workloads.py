@@ -57,7 +57,7 @@ _BETTER = 0.97  # of the noise: a smaller gain is not worth a remark
 class PricedWorkload:
     """A workload with its price: the measurement that a spend buys."""
 
-    made: WorkloadMeasurement
+    measurement: WorkloadMeasurement
     why: str | None = None  # why this noise, if it was chosen here
     refusal: str | None = None  # what would be charged is more than the terms allow
 
@@ -68,16 +68,16 @@ class WorkloadPricing:
     """A workload whose price is sought."""
 
     mechanism: InteractiveMechanism
-    asked: AskedWorkload
+    bound_workload: AskedWorkload
     goal: Goal
 
-    def price(self, said: Terms) -> PricedWorkload:
+    def price(self, terms: Terms) -> PricedWorkload:
         """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
-        if said.margin is not None:
-            return self._by_margin(said, self.mechanism.trial())
-        if said.share is not None:
-            return self._by_share(said.share, said.confidence, self.mechanism.trial())
-        if said.spend is None:
+        if terms.margin is not None:
+            return self._by_margin(terms, self.mechanism.trial())
+        if terms.share is not None:
+            return self._by_share(terms.share, terms.confidence, self.mechanism.trial())
+        if terms.spend is None:
             raise InvalidParameter(
                 "epsilon",
                 None,
@@ -86,33 +86,35 @@ class WorkloadPricing:
                     "{rho}", "{epsilon}", "{margin}", "{share}", rho="1/100", epsilon="1", margin=50, share="1/10"
                 ),
             )
-        return PricedWorkload(self.at(said.spend))
+        return PricedWorkload(self.at(terms.spend))
 
     def at(self, spend: Spend) -> WorkloadMeasurement:
         """The measurement that a spend buys."""
-        return measured(self.asked, spend, self.goal)
+        return measured(self.bound_workload, spend, self.goal)
 
     def charge(self, spend: Spend) -> Charge:
         """The charge for the workload at a spend, with the name by which it is found again."""
         part = self.mechanism.part
-        name: dict[str, Any] = name_of(self.asked, spend, self.goal)
-        request = {**name, "part": None if part is None else part.name(self.asked.caps)}
-        return Charge(self.event(spend), request, self.asked.in_words())
+        name: dict[str, Any] = name_of(self.bound_workload, spend, self.goal)
+        request = {**name, "part": None if part is None else part.name(self.bound_workload.caps)}
+        return Charge(self.event(spend), request, self.bound_workload.in_words())
 
     def event(self, spend: Spend) -> Event:
         """The event that is charged for the workload at a spend."""
         whole, part = event_at(spend), self.mechanism.part
         if part is None:
             return whole
-        return part.event(whole, whole, part.partition(self.asked.caps))  # if a unit is added, it costs no more
+        return part.event(
+            whole, whole, part.partition(self.bound_workload.caps)
+        )  # if a unit is added, it costs no more
 
-    def widest(self, made: WorkloadMeasurement, sure: Confidence) -> float:
+    def widest(self, measurement: WorkloadMeasurement, confidence: Confidence) -> float:
         """The greatest margin of all tables."""
-        return float(max(line["margin"] for line in self._lines(made, sure)))
+        return float(max(line["margin"] for line in self._lines(measurement, confidence)))
 
-    def other_noise(self, spend: Spend, sure: Confidence) -> str | None:
+    def other_noise(self, spend: Spend, confidence: Confidence) -> str | None:
         """A remark if the other kind of noise would be better at the same part of the remaining budget; else None."""
-        if self.asked.cells > MOST_COMPARED or self.asked.norm is not None:
+        if self.bound_workload.cells > MOST_COMPARED or self.bound_workload.norm is not None:
             return None
         trial = self.mechanism.trial()
         part = trial.part_of_rest(self.event(spend))
@@ -127,102 +129,106 @@ class WorkloadPricing:
         if amount is None:
             return None
         other = _spend(Fraction(shown_down(amount, 4)), pure=not spend.is_pure)
-        ours, theirs = (self._typical(self.at(each), sure) for each in (spend, other))
+        ours, theirs = (self._typical(self.at(spend_option), confidence) for spend_option in (spend, other))
         if theirs > _BETTER * ours:
             return None
         amount, gain = amount_of(other), _narrower(theirs, ours)
-        asked = f'epsilon="{shown(amount)}", without δ,' if other.is_pure else f'mu="{shown(amount)}"'
-        return f"{asked} takes no more of the budget, and with {_noise(other)} margins are {gain} narrower"
+        argument = f'epsilon="{shown(amount)}", without δ,' if other.is_pure else f'mu="{shown(amount)}"'
+        return f"{argument} takes no more of the budget, and with {_noise(other)} margins are {gain} narrower"
 
     # -- a margin, and a share ----------------------------------------------------------------------------------
 
-    def _by_margin(self, said: Terms, trial: Trial) -> PricedWorkload:
+    def _by_margin(self, terms: Terms, trial: Trial) -> PricedWorkload:
         """Price a margin in every table: with the noise that leaves more of the budget."""
-        wanted = float(positive("margin", said.margin or 0))
-        spends = [self._least(wanted, said.confidence, pure=pure) for pure in self._noises(trial)]
-        found = [each for each in spends if each is not None]
-        if not found:
+        wanted_margin = float(positive("margin", terms.margin or 0))
+        spends = [self._least(wanted_margin, terms.confidence, pure=pure) for pure in self._noises(trial)]
+        candidates = [spend for spend in spends if spend is not None]
+        if not candidates:
             raise InvalidParameter(
                 "margin",
-                said.margin,
+                terms.margin,
                 "is too small: no noise, however little, gives so narrow a margin",
                 hint="ask for a wider margin",
             )
-        paid = next((each for each in found if self._is_paid(each)), None)
+        paid = next((spend for spend in candidates if self._is_paid(spend)), None)
         if paid is not None:
             return PricedWorkload(self.at(paid), f"{_noise(paid)}, as when this was asked before")
-        parts = [(trial.part_of_rest(self.event(each)), each) for each in found]
-        fitting = sorted(((part, each) for part, each in parts if part is not None), key=lambda pair: pair[0])
+        parts = [(trial.part_of_rest(self.event(spend)), spend) for spend in candidates]
+        fitting = sorted(((part, spend) for part, spend in parts if part is not None), key=lambda pair: pair[0])
         if not fitting:
-            return PricedWorkload(self.at(found[0]))
+            return PricedWorkload(self.at(candidates[0]))
         part, best = fitting[0]
         why = f"{_noise(best)}: these margins take {shown(100 * part, 3)} % of what is left of the budget with it"
         if len(fitting) > 1:
             why += f", and {shown(100 * fitting[1][0], 3)} % with {_noise(fitting[1][1])}"
         return PricedWorkload(self.at(best), why)
 
-    def _least(self, wanted: float, sure: Confidence, *, pure: bool) -> Spend | None:
+    def _least(self, wanted_margin: float, confidence: Confidence, *, pure: bool) -> Spend | None:
         """The least spend of a kind, up to 0.1 %, at which no margin exceeds the wanted one; None if none does."""
         amount = 1.0
         for _ in range(_STEPS):
             spend = _spend(Fraction(amount).limit_denominator(10**12), pure=pure)
-            widest = self.widest(self.at(spend), sure)
-            if wanted * 0.999 <= widest <= wanted:
+            widest = self.widest(self.at(spend), confidence)
+            if wanted_margin * 0.999 <= widest <= wanted_margin:
                 return spend
-            amount *= widest / wanted * (1 + 2**-20)
+            amount *= widest / wanted_margin * (1 + 2**-20)
         return None
 
-    def _by_share(self, share: Fraction, sure: Confidence, trial: Trial) -> PricedWorkload:
+    def _by_share(self, share: Fraction, confidence: Confidence, trial: Trial) -> PricedWorkload:
         """Price a share of the budget: with the noise that makes narrower intervals."""
         options = self._options(share, trial)
-        paid = next((each for each in options if self._is_paid(each)), None)
+        paid = next((spend for spend in options if self._is_paid(spend)), None)
         if paid is not None:
             return PricedWorkload(self.at(paid), f"{_noise(paid)}, as when this was asked before")
         left = max(Fraction(0), 1 - trial.share)
-        within = []
+        affordable = []
         for spend in options:
             after = trial.after(self.event(spend))
             if after is not None and after.share <= trial.share + share:
-                within.append(spend)
-        if left < share or not within:
+                affordable.append(spend)
+        if left < share or not affordable:
             refusal = f"share = {shown(share)} of the budget is not left: {shown(100 * left, 3)} % of it is"
             return PricedWorkload(self.at(min(options, key=amount_of)), refusal=refusal)
-        most = [
-            max((each for each in within if each.is_pure == pure), key=amount_of, default=None)
+        greatest_spends = [
+            max((spend for spend in affordable if spend.is_pure == pure), key=amount_of, default=None)
             for pure in self._noises(trial)
         ]
-        plans = [self.at(each) for each in most if each is not None]
-        best, *others = sorted(plans, key=lambda made: self._typical(made, sure))
+        plans = [self.at(spend) for spend in greatest_spends if spend is not None]
+        best, *others = sorted(plans, key=lambda measurement: self._typical(measurement, confidence))
         if not others:
             return PricedWorkload(best)
-        ours, theirs = self._typical(best, sure), self._typical(others[0], sure)
-        told = f"at this share margins are {_narrower(ours, theirs)} narrower than with {_noise(others[0].spend)}"
-        return PricedWorkload(best, f"{_noise(best.spend)}: {told}")
+        ours, theirs = self._typical(best, confidence), self._typical(others[0], confidence)
+        reason = f"at this share margins are {_narrower(ours, theirs)} narrower than with {_noise(others[0].spend)}"
+        return PricedWorkload(best, f"{_noise(best.spend)}: {reason}")
 
     def _options(self, share: Fraction, trial: Trial) -> list[Spend]:
         """For each account and each kind of noise, the spend that costs the share of the account's limit."""
-        found: dict[tuple[bool, Fraction], Spend] = {}
+        spends: dict[tuple[bool, Fraction], Spend] = {}
         for account in trial.accounts:
             for pure in self._noises(trial):
                 target = share * account.limit
                 if not target:
                     continue
                 amount = greatest_amount(
-                    lambda each, account=account, pure=pure: trial.cost(  # type: ignore[misc]  # (defaults bind now)
-                        self.event(_spend(each, pure=pure)), account.currency
+                    lambda candidate, account=account, pure=pure: trial.cost(  # type: ignore[misc]  # (defaults bind now)
+                        self.event(_spend(candidate, pure=pure)), account.currency
                     ),
                     target,
                     first_guess(account.currency, target, pure=pure),
                 )
                 if amount is not None:
-                    found.setdefault((pure, amount), _spend(amount, pure=pure))
-        return list(found.values())
+                    spends.setdefault((pure, amount), _spend(amount, pure=pure))
+        return list(spends.values())
 
     def _noises(self, trial: Trial) -> tuple[bool, ...]:
         """The kinds of noise to compare: True for Laplace, False for Gaussian."""
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return (True,)
-        return (False,) if self.asked.cells > MOST_COMPARED or self.asked.norm is not None else (False, True)
+        return (
+            (False,)
+            if self.bound_workload.cells > MOST_COMPARED or self.bound_workload.norm is not None
+            else (False, True)
+        )
 
     def _is_paid(self, spend: Spend) -> bool:
         mechanism, charge = self.mechanism, self.charge(spend)
@@ -230,13 +236,13 @@ class WorkloadPricing:
             charge.event, dataset=mechanism.dataset, analyst=mechanism.analyst, question=charge.question
         )
 
-    def _typical(self, made: WorkloadMeasurement, sure: Confidence) -> float:
+    def _typical(self, measurement: WorkloadMeasurement, confidence: Confidence) -> float:
         """The geometric mean of the margins of all tables."""
-        margins = [line["margin"] for line in self._lines(made, sure)]
+        margins = [line["margin"] for line in self._lines(measurement, confidence)]
         return math.exp(sum(map(math.log, margins)) / len(margins))
 
-    def _lines(self, made: WorkloadMeasurement, sure: Confidence) -> list[dict[str, Any]]:
-        return lines_of(self.asked, made.design, sure.miss(self.asked.cells))
+    def _lines(self, measurement: WorkloadMeasurement, confidence: Confidence) -> list[dict[str, Any]]:
+        return lines_of(self.bound_workload, measurement.design, confidence.miss(self.bound_workload.cells))
 
 
 def amount_of(spend: Spend) -> Fraction:
@@ -305,29 +311,31 @@ class WorkloadQuery:
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
         """What an answer would cost, and the margins of every table, also for an equal split. No row is read."""
-        said = _terms(terms)
-        mechanism, pricing = self._mechanism, self._pricing(said)
-        priced = pricing.price(said)
-        made, event = priced.made, pricing.event(priced.made.spend)
-        chosen = said.margin is not None or said.share is not None
-        cheaper = None if chosen else pricing.other_noise(made.spend, said.confidence)
+        stated_terms = _terms(terms)
+        mechanism, pricing = self._mechanism, self._pricing(stated_terms)
+        priced = pricing.price(stated_terms)
+        measurement, event = priced.measurement, pricing.event(priced.measurement.spend)
+        is_spend_chosen = stated_terms.margin is not None or stated_terms.share is not None
+        cheaper = None if is_spend_chosen else pricing.other_noise(measurement.spend, stated_terms.confidence)
         share = share_of_budget(mechanism.budget, event)
-        outlook = mechanism.outlook(pricing.charge(made.spend))
+        outlook = mechanism.outlook(pricing.charge(measurement.spend))
         return WorkloadQuote(
-            str(made.spend),
-            made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
-            made.design.name,
-            tuple(lines_of(made.asked, made.design, said.confidence.miss(made.asked.cells))),
-            said.confidence,
+            str(measurement.spend),
+            measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
+            measurement.design.name,
+            tuple(
+                lines_of(measurement.asked, measurement.design, stated_terms.confidence.miss(measurement.asked.cells))
+            ),
+            stated_terms.confidence,
             priced.refusal is None and (outlook.admitted or outlook.paid),
             share=share,
-            caps=made.asked.counted,
-            left_out=self._left_out(made, said.confidence),
+            caps=measurement.asked.counted,
+            left_out=self._left_out(measurement, stated_terms.confidence),
             remaining=outlook.standing.remaining,
             remarks=(
                 *no_price(share, mechanism.budget, event),
-                *_told(made),
-                *(each for each in (priced.why, priced.refusal) if each is not None),
+                *_norm_note(measurement),
+                *(remark for remark in (priced.why, priced.refusal) if remark is not None),
             ),
             advice=() if cheaper is None else (cheaper,),
             paid=priced.refusal is None and outlook.paid,
@@ -337,30 +345,35 @@ class WorkloadQuery:
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> WorkloadAnswer:
         """All tables, under one charge. `key` makes a retry safe; a paid workload is free at the same price."""
-        said = _terms(terms)
-        mechanism, pricing = self._mechanism, self._pricing(said)
-        priced = pricing.price(said)
-        made, charge = priced.made, self._charge(pricing, priced.made.spend, said.confidence)
-        mechanism.engine.require_runnable(made.questions())
+        stated_terms = _terms(terms)
+        mechanism, pricing = self._mechanism, self._pricing(stated_terms)
+        priced = pricing.price(stated_terms)
+        measurement, charge = (
+            priced.measurement,
+            self._charge(pricing, priced.measurement.spend, stated_terms.confidence),
+        )
+        mechanism.engine.require_runnable(measurement.questions())
 
         def reserve() -> Reservation:
             if priced.refusal is not None:
-                raise no_share(mechanism, made.spend, priced.refusal)
+                raise no_share(mechanism, measurement.spend, priced.refusal)
             try:
                 return mechanism.reserve_charge(charge, key)
             except BudgetExceeded as refusal:
-                costs = str(made.spend)
-                raise too_dear(mechanism, costs, made.spend, charge.event, refusal, event_at=event_at) from None
+                costs = str(measurement.spend)
+                raise too_dear(mechanism, costs, measurement.spend, charge.event, refusal, event_at=event_at) from None
 
         def draw(reservation: Reservation) -> Any:
-            return sealed_question(lambda: mechanism.ledger.settle(reservation, self._drawn(made)))
+            return sealed_question(lambda: mechanism.ledger.settle(reservation, self._drawn(measurement)))
 
         reservation, content = mechanism.draw_once(charge, reserve, draw)
-        return self.read(priced, said.confidence, reservation, reservation.answer if content is None else content)
+        return self.read(
+            priced, stated_terms.confidence, reservation, reservation.answer if content is None else content
+        )
 
     def paid(self, spend: Spend, caps: Caps) -> tuple[PricedWorkload, Charge]:
         """The measurement and the charge of a workload that was paid for, rebuilt from the ledger's record."""
-        pricing = self._asked_with(caps)
+        pricing = self._pricing_under(caps)
         return PricedWorkload(pricing.at(spend)), pricing.charge(spend)
 
     # -- inside -------------------------------------------------------------------------------------------------
@@ -371,33 +384,33 @@ class WorkloadQuery:
             self._mechanism,
             self.workload,
             self._relation,
-            count=pricing.asked.count,
+            count=pricing.bound_workload.count,
             minimise=self.minimise,
             norm=self.norm,
             spend=spend,
-            caps=pricing.asked.caps,
+            caps=pricing.bound_workload.caps,
             confidence=confidence,
         )
         return replace(pricing.charge(spend), record=record)
 
-    def _pricing(self, said: Terms) -> WorkloadPricing:
-        return self._asked_with(self._mechanism.resolve_caps(said))
+    def _pricing(self, terms: Terms) -> WorkloadPricing:
+        return self._pricing_under(self._mechanism.resolve_caps(terms))
 
-    def _asked_with(self, caps: Caps) -> WorkloadPricing:
+    def _pricing_under(self, caps: Caps) -> WorkloadPricing:
         mechanism = self._mechanism
-        asked = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
-        mechanism.origin.require(asked.attributes.question(self._relation, self._sums(asked)))
-        return WorkloadPricing(mechanism, asked, self.minimise)
+        bound_workload = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
+        mechanism.origin.require(bound_workload.attributes.question(self._relation, self._sums(bound_workload)))
+        return WorkloadPricing(mechanism, bound_workload, self.minimise)
 
-    def _sums(self, asked: AskedWorkload) -> list[str]:
-        return [layer.of for layer in asked.layers if layer.of is not None]
+    def _sums(self, bound_workload: AskedWorkload) -> list[str]:
+        return [layer.of for layer in bound_workload.layers if layer.of is not None]
 
-    def _drawn(self, made: WorkloadMeasurement) -> Any:
+    def _drawn(self, measurement: WorkloadMeasurement) -> Any:
         mechanism = self._mechanism
-        content = made.draw(mechanism.engine)
+        content = measurement.draw(mechanism.engine)
         if not mechanism.engine.unchanged():
             raise failure("changed")
-        if made.asked.cells > MANY:
+        if measurement.asked.cells > MANY:
             return {"spool": mechanism.spool.write([content])}
         return content
 
@@ -411,57 +424,57 @@ class WorkloadQuery:
         looked_up: bool = False,
     ) -> WorkloadAnswer:
         """The tables from what is stored; `looked_up` says that they are read by an id, without asking again."""
-        mechanism, made = self._mechanism, priced.made
+        mechanism, measurement = self._mechanism, priced.measurement
         if "spool" in content:
             (content,) = mechanism.spool.read(content["spool"])
-        release = made.read(content)
-        promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        notes = [] if (free := reservation.paid_before(mechanism.version)) is None or looked_up else [free]
+        release = measurement.read(content)
+        promise = measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
+        notes = [] if (free_note := reservation.paid_before(mechanism.version)) is None or looked_up else [free_note]
         notes += [] if priced.why is None else [priced.why]
-        if names := made.asked.attributes.names:
+        if names := measurement.asked.attributes.names:
             notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")
         notes += [
-            f"values of `{each}` beyond its bounds count at the bound"
-            for each in dict.fromkeys(one.column for one in made.asked.ranges)
+            f"values of `{column}` beyond its bounds count at the bound"
+            for column in dict.fromkeys(wish.column for wish in measurement.asked.ranges)
         ]
-        notes += ["; ".join(told)] if (told := made.asked.counted_in_words()) else []
-        counts = {layer.name for layer in made.asked.layers if layer.of is None} | (
-            {"n"} if made.asked.ranges else set()
+        notes += ["; ".join(words)] if (words := measurement.asked.counted_in_words()) else []
+        counts = {layer.name for layer in measurement.asked.layers if layer.of is None} | (
+            {"n"} if measurement.asked.ranges else set()
         )
         notes += [f"{name}{POST_PROCESSED}" for name in sorted(counts)]
-        left_out = self._left_out(made, confidence)
+        left_out = self._left_out(measurement, confidence)
         notes += [] if left_out is None else [str(left_out)]
         provenance = {
             "guarantee": promise,
             "cost": promise,
             "release_id": reservation.id,
             "citations": release.design.citations,
-            "recipe": {"spend": str(made.spend), "strategy": release.design.name},
+            "recipe": {"spend": str(measurement.spend), "strategy": release.design.name},
             "entropy": ENTROPY,
             "notes": tuple(notes),
-            "caps": made.asked.counted,
+            "caps": measurement.asked.counted,
             "left_out": left_out,
         }
         return WorkloadAnswer(release, confidence, provenance)
 
-    def _left_out(self, made: WorkloadMeasurement, confidence: Confidence) -> LeftOut | None:
+    def _left_out(self, measurement: WorkloadMeasurement, confidence: Confidence) -> LeftOut | None:
         """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""
-        question = replace(made.asked.question, relation=self._relation)
-        return left_out_under(self._mechanism, question, made.asked.counted, confidence)
+        question = replace(measurement.asked.question, relation=self._relation)
+        return left_out_under(self._mechanism, question, measurement.asked.counted, confidence)
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"
 
 
-def _told(made: WorkloadMeasurement) -> list[str]:
+def _norm_note(measurement: WorkloadMeasurement) -> list[str]:
     """A note on how much of a person counts under a norm; none without a norm, where caps say it."""
-    return [] if made.asked.norm is None else ["; ".join(made.asked.counted_in_words())]
+    return [] if measurement.asked.norm is None else ["; ".join(measurement.asked.counted_in_words())]
 
 
-def _terms(said: AskTerms) -> Terms:
+def _terms(terms: AskTerms) -> Terms:
     """The terms of a workload. Caps that make sense only for a single table are refused by name."""
-    for name, value in said.items():
+    for name, value in terms.items():
         if name in _OTHER_CAPS and value is not None:
             problem, hint = _OTHER_CAPS[name]
             raise InvalidParameter(name, value, problem, hint=hint)
-    return Terms.of(said, without=_WITHOUT)
+    return Terms.of(terms, without=_WITHOUT)

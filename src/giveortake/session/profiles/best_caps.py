@@ -54,34 +54,34 @@ _LEAST_KEPT = 1e-3  # share of the rows: a mean of fewer says nothing anyway
 
 
 def margin_and_error(
-    made: Measurement, profile: Profile, miss: float, left_out: float, rows: float
+    measurement: Measurement, profile: Profile, miss: float, left_out: float, rows: float
 ) -> tuple[float, float]:
     """The margin of the noise and the whole error, in rows, in a group of `rows` of which a share is `left_out`."""
-    measures, found = without_data(made.measures, made.noises), _columns(made)
-    margins = [_margin_in_rows(made, each, measures, miss) for each in found]
-    kept = [1.0 if isinstance(each, Linear) else max(1 - left_out, _LEAST_KEPT) for each in found]
-    taken = [left_out * rows * _worth_of_row(made, each, profile) for each in found]
-    errors = [noise / share + bias for noise, share, bias in zip(margins, kept, taken, strict=True)]
-    return sum(margins) / len(found), sum(errors) / len(found)
+    measures, formulas = without_data(measurement.measures, measurement.noises), _columns(measurement)
+    margins = [_margin_in_rows(measurement, formula, measures, miss) for formula in formulas]
+    kept_shares = [1.0 if isinstance(formula, Linear) else max(1 - left_out, _LEAST_KEPT) for formula in formulas]
+    biases = [left_out * rows * _worth_of_row(measurement, formula, profile) for formula in formulas]
+    errors = [noise / share + bias for noise, share, bias in zip(margins, kept_shares, biases, strict=True)]
+    return sum(margins) / len(formulas), sum(errors) / len(formulas)
 
 
-def what_is_weighed(made: Measurement) -> str | None:
+def error_unit_in_words(measurement: Measurement) -> str | None:
     """The unit of the errors of caps, in words; None if only rows are counted."""
-    if all(isinstance(each, Linear) and not _summed(made, each) for each in _columns(made)):
+    if all(isinstance(formula, Linear) and not _summed(measurement, formula) for formula in _columns(measurement)):
         return None
-    names = ", ".join(f"`{name}`" for name, _ in made.formulas)
+    names = ", ".join(f"`{name}`" for name, _ in measurement.formulas)
     return (
         f"these caps make the error of {names} least. Errors are compared as numbers of rows: a sum that is wrong by "
         "its greatest value is wrong by one row, a mean or a quantile that is wrong by its whole range by all rows"
     )
 
 
-def _columns(made: Measurement) -> list[_Weighed]:
+def _columns(measurement: Measurement) -> list[_Weighed]:
     """The formulas whose errors count: one for each number asked for; a function of several is split into parts."""
-    found = [each for _, formula in made.formulas for each in _parts(formula)]
-    if not made.question.keys:  # capping rows never removes a person
-        found = [each for each in found if not _counts_persons(made, each)] or found
-    return found or [Linear({place: Fraction(1)}, Fraction(0)) for place in range(len(made.measures))]
+    formulas = [part for _, formula in measurement.formulas for part in _parts(formula)]
+    if not measurement.question.keys:  # capping rows never removes a person
+        formulas = [part for part in formulas if not _counts_persons(measurement, part)] or formulas
+    return formulas or [Linear({index: Fraction(1)}, Fraction(0)) for index in range(len(measurement.measures))]
 
 
 def _parts(formula: Formula) -> Iterator[_Weighed]:
@@ -98,11 +98,15 @@ def _parts(formula: Formula) -> Iterator[_Weighed]:
             yield from _parts(part)
 
 
-def _counts_persons(made: Measurement, formula: _Weighed) -> bool:
-    return isinstance(formula, Linear) and all(isinstance(made.measures[at], PersonCount) for at in formula.weights)
+def _counts_persons(measurement: Measurement, formula: _Weighed) -> bool:
+    return isinstance(formula, Linear) and all(
+        isinstance(measurement.measures[index], PersonCount) for index in formula.weights
+    )
 
 
-def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int, Combined], miss: float) -> float:
+def _margin_in_rows(
+    measurement: Measurement, formula: _Weighed, measures: Mapping[int, Combined], miss: float
+) -> float:
     """The margin of a column's noise, in rows."""
     if isinstance(formula, QuantileOf):
         distribution = measures[formula.measure].distribution
@@ -112,46 +116,46 @@ def _margin_in_rows(made: Measurement, formula: _Weighed, measures: Mapping[int,
         whole = formula.margin(measures, miss, 1.0) or 0.0
         return whole / float(formula.high - formula.low)
     assert isinstance(formula, Linear)  # noqa: S101 (what is left)
-    greatest = max(abs(weight) * _greatest(made, place) for place, weight in formula.weights.items())
+    greatest = max(abs(weight) * _greatest(measurement, index) for index, weight in formula.weights.items())
     return margin(formula, measures, miss) / float(greatest or 1)
 
 
-def _worth_of_row(made: Measurement, formula: _Weighed, profile: Profile) -> float:
+def _worth_of_row(measurement: Measurement, formula: _Weighed, profile: Profile) -> float:
     """How much a row that is left out changes a column, as a part of the greatest possible change.
 
     1 for a count. For a sum, the usual value over the greatest: one half if nothing is known, or half of the mean of
     all persons' greatest values if the profile has the column. For a mean or a quantile, half of that.
     """
     if isinstance(formula, Linear):
-        summed = _summed(made, formula)
+        summed = _summed(measurement, formula)
         return _usual_value(summed, profile) if summed else 1.0
-    places = (formula.measure,) if isinstance(formula, QuantileOf) else formula.over.weights
-    return _USUAL_DISTANCE * _usual_value(_of_values(made, places), profile)
+    indices = (formula.measure,) if isinstance(formula, QuantileOf) else formula.over.weights
+    return _USUAL_DISTANCE * _usual_value(_of_values(measurement, indices), profile)
 
 
 def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
     for measure in measures:
         greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
-        known = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
-        if known is not None and greatest:
-            return _USUAL_VALUE * min(1.0, known / float(greatest))
+        usual_magnitude = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
+        if usual_magnitude is not None and greatest:
+            return _USUAL_VALUE * min(1.0, usual_magnitude / float(greatest))
     return _USUAL_VALUE
 
 
-def _summed(made: Measurement, formula: Linear) -> list[MeasureOfSteps]:
+def _summed(measurement: Measurement, formula: Linear) -> list[MeasureOfSteps]:
     """The measures of values that a column adds up; none for a count, to which all rows add the same."""
-    found = _of_values(made, formula.weights)
-    distances = [weight for place, weight in formula.weights.items() if isinstance(made.measures[place], Side)]
-    return [] if len(distances) == len(found) and not sum(distances) else found
+    measures = _of_values(measurement, formula.weights)
+    distances = [weight for index, weight in formula.weights.items() if isinstance(measurement.measures[index], Side)]
+    return [] if len(distances) == len(measures) and not sum(distances) else measures
 
 
-def _of_values(made: Measurement, places: Iterable[int]) -> list[MeasureOfSteps]:
-    return [measure for place in places if isinstance(measure := made.measures[place], MeasureOfSteps)]
+def _of_values(measurement: Measurement, indices: Iterable[int]) -> list[MeasureOfSteps]:
+    return [measure for index in indices if isinstance(measure := measurement.measures[index], MeasureOfSteps)]
 
 
-def _greatest(made: Measurement, place: int) -> Fraction:
+def _greatest(measurement: Measurement, index: int) -> Fraction:
     """The most that one row can add to a measure."""
-    measure = made.measures[place]
+    measure = measurement.measures[index]
     return measure.quantum.reach * measure.quantum.granularity if isinstance(measure, MeasureOfSteps) else Fraction(1)
 
 
@@ -180,18 +184,18 @@ def key_columns(question: Question) -> set[str] | None:
     return {key.name for key in references} if len(references) == len(keys) else None
 
 
-def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
+def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, confidence: Fraction) -> LeftOut:
     """What the caps of a question leave out of its table, by a profile of that table."""
     groups = caps.groups_per_person if question.keys else None
     if groups is not None and set(profile.by) != key_columns(question):
         return LeftOut(
-            None, None, None, sure, "the profile does not cover these groups; a profile by those columns would"
+            None, None, None, confidence, "the profile does not cover these groups; a profile by those columns would"
         )
     return profile.left_out(
         rows_per_person=caps.rows_in(table),
         groups_per_person=groups,
         rows_per_group=caps.rows_per_group,
-        confidence=sure,
+        confidence=confidence,
     )
 
 
@@ -211,10 +215,10 @@ class Candidates:
         """The caps of the least total error; None if nothing has to be capped."""
         if self._needs_none():
             return None
-        found = self._least()
-        if found is None:
+        least = self._least()
+        if least is None:
             raise QueryRefused("all caps of the profile are above the custodian's maxima", hint="state the caps")
-        return found[0]
+        return least[0]
 
     def with_spend_of_share(self) -> Terms:
         """The terms with the spend that their share amounts to, so that all caps are compared at one spend."""
@@ -222,15 +226,15 @@ class Candidates:
         spend = self.mechanism.price(self.question, one_row).spend
         return replace(self.terms, share=None, spend=spend)
 
-    def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
+    def lines(self, measurement: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
         """The table of a quote: the caps of a measurement, the best caps, some caps on all rows; least noise first.
 
         With `is_best`, the measurement has the best caps, and they are not searched for.
         """
         best = None if is_best else self._least()
-        some = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
-        found = [self._line(made), *(pair[1] for pair in (best, *some) if pair is not None)]
-        unique = {line.caps: line for line in found if line is not None}
+        judged_caps = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
+        cap_lines = [self._line(measurement), *(pair[1] for pair in (best, *judged_caps) if pair is not None)]
+        unique = {line.caps: line for line in cap_lines if line is not None}
         return tuple(sorted(unique.values(), key=lambda line: line.margin))
 
     # -- the search ---------------------------------------------------------------------------------------------
@@ -248,24 +252,24 @@ class Candidates:
         axes = self._axes()
         if axes is not None:
             usual = self.profile.caps()
-            whole = min(self._found(), key=lambda pair: pair[0].error, default=None)
+            whole = min(self._judged_lines(), key=lambda pair: pair[0].error, default=None)
             starts = [_Choice(usual["rows_per_person"], usual["groups_per_person"], usual["rows_per_group"])]
             if whole is not None and whole[1].rows is not None:
                 starts.append(_Choice(whole[1].rows, axes[1][-1], axes[2][-1]))
             for start in starts:
                 self._descend(start, axes)
-        found = min(self._found(), key=lambda pair: pair[0].error, default=None)
-        return None if found is None else self._judged[found[1]]
+        least = min(self._judged_lines(), key=lambda pair: pair[0].error, default=None)
+        return None if least is None else self._judged[least[1]]
 
     def _descend(self, choice: _Choice, axes: tuple[Sequence[int], ...]) -> None:
         least = self._error(choice)
         while True:
             before = choice
-            for place, edges in enumerate(axes):
+            for axis, edges in enumerate(axes):
                 for edge in edges:
-                    moved = _Choice(*(edge if at == place else cap for at, cap in enumerate(choice)))
-                    if self._error(moved) < least:
-                        choice, least = moved, self._error(moved)
+                    neighbour = _Choice(*(edge if position == axis else cap for position, cap in enumerate(choice)))
+                    if self._error(neighbour) < least:
+                        choice, least = neighbour, self._error(neighbour)
             if choice == before:
                 return
 
@@ -274,30 +278,30 @@ class Candidates:
         groups, largest = self.profile.groups, self.profile.largest_groups
         if groups is None or largest is None or set(self.profile.by) != key_columns(self.question):
             return None
-        made = self._measured(self._caps(_Choice(1)))
-        if made.selection is None and not any(isinstance(noise, Gaussian) for noise in made.noises):
+        measurement = self._measured(self._caps(_Choice(1)))
+        if measurement.selection is None and not any(isinstance(noise, Gaussian) for noise in measurement.noises):
             return None
-        each = (self._caps_on_rows(), self._tried(groups), self._tried(largest))
-        return _some(each[0], _SIDE), _some(each[1], _SIDE), _some(each[2], _SIDE)
+        caps_by_kind = (self._caps_on_rows(), self._tried(groups), self._tried(largest))
+        return _some(caps_by_kind[0], _SIDE), _some(caps_by_kind[1], _SIDE), _some(caps_by_kind[2], _SIDE)
 
     def _caps_on_rows(self) -> Sequence[int]:
         return self._tried(self._rows)
 
     def _tried(self, sizes: Sizes) -> Sequence[int]:
         """The caps to try: up to the size that no person is expected to exceed."""
-        there = people(sizes, self._miss, USUAL) > 0
-        last = max((place for place, some in enumerate(there) if some), default=0)
+        are_populated = people(sizes, self._miss, USUAL) > 0
+        last = max((index for index, has_persons in enumerate(are_populated) if has_persons), default=0)
         return sizes.edges[: max(last, sizes.last_seen(self._miss)) + 1]
 
-    def _found(self) -> Iterator[tuple[CapLine, _Choice]]:
+    def _judged_lines(self) -> Iterator[tuple[CapLine, _Choice]]:
         return ((pair[1], choice) for choice, pair in self._judged.items() if pair is not None)
 
     def _needs_none(self) -> bool:
         try:
-            made = self._measured(Caps())
+            measurement = self._measured(Caps())
         except QueryRefused:
             return False
-        return made.binding_caps is None
+        return measurement.binding_caps is None
 
     # -- one choice ---------------------------------------------------------------------------------------------
 
@@ -315,8 +319,8 @@ class Candidates:
             self._judged[choice] = None if line is None else (caps, line)
         return self._judged[choice]
 
-    def _line(self, made: Measurement) -> CapLine | None:
-        caps = made.binding_caps
+    def _line(self, measurement: Measurement) -> CapLine | None:
+        caps = measurement.binding_caps
         if caps is None:
             return None
         left = left_out_by(self.profile, self.question, caps, self.table, self.terms.confidence)
@@ -324,12 +328,12 @@ class Candidates:
             return None
         _, total = self._rows.left_estimates(self._miss)
         margin, error = margin_and_error(
-            made, self.profile, self._miss, left.estimate, self._rows_of_group(made, total)
+            measurement, self.profile, self._miss, left.estimate, self._rows_of_group(measurement, total)
         )
-        if made.selection is not None:  # a group that is just not shown is wrong by all its rows
+        if measurement.selection is not None:  # a group that is just not shown is wrong by all its rows
             groups = self.profile.groups
-            each = 1.0 if groups is None else mean_size(groups, self._miss)
-            error += made.selection.least * mean_size(self._rows, self._miss) / each
+            groups_of_person = 1.0 if groups is None else mean_size(groups, self._miss)
+            error += measurement.selection.least * mean_size(self._rows, self._miss) / groups_of_person
         return CapLine(str(caps), margin, left.low, left.high, left.estimate, error, bool(self.question.keys))
 
     def _caps(self, choice: _Choice) -> Caps:
@@ -361,7 +365,7 @@ class Candidates:
             stated.rows_per_person or caps.rows_per_person,
         )
 
-    def _rows_of_group(self, made: Measurement, total: float) -> float:
+    def _rows_of_group(self, measurement: Measurement, total: float) -> float:
         """How many rows of a group may be left out: all `n` of them, if `n` was stated, else the root mean square.
 
         The rows left out may be spread over all k groups, N/k of each, or be N rows of one group. The geometric mean
@@ -370,7 +374,7 @@ class Candidates:
         """
         if self.terms.n is not None:
             return float(exact.positive("n", self.terms.n))
-        keys = made.keys.size if made.selection is None else self._least_keys
+        keys = measurement.keys.size if measurement.selection is None else self._least_keys
         return total / math.sqrt(max(keys, 1))
 
     def _measured(self, caps: Caps) -> Measurement:
@@ -453,42 +457,50 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
 
 
 def left_out_of(
-    mechanism: InteractiveMechanism, question: Question, made: Measurement, sure: Fraction, terms: Terms | None = None
+    mechanism: InteractiveMechanism,
+    question: Question,
+    measurement: Measurement,
+    confidence: Fraction,
+    terms: Terms | None = None,
 ) -> LeftOut | None:
     """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
 
     If `terms` are given, the result lists other caps at the same spend, too: none of them has a smaller error than
     those that `caps="best"` takes.
     """
-    caps = made.binding_caps
+    caps = measurement.binding_caps
     if caps is None:
         return None
-    table, profile, why = known = _profile_that_tells(mechanism, question)
-    if all(isinstance(each, PersonCount) for each in made.measures):
+    table, profile, why = table_and_profile = _profile_that_tells(mechanism, question)
+    if all(isinstance(measure, PersonCount) for measure in measurement.measures):
         everybody = not (question.keys or why)  # whoever has fewer rows is still there
-        return None if everybody else LeftOut(None, None, None, sure, _OF_PERSONS, profiled=False)
-    found = _left_out(known, question, caps, sure)
+        return None if everybody else LeftOut(None, None, None, confidence, _OF_PERSONS, profiled=False)
+    left_out = _left_out(table_and_profile, question, caps, confidence)
     if table is None or profile is None or terms is None:
-        return found
+        return left_out
     lines: tuple[CapLine, ...] = ()
-    if terms.best_caps or len(made.measures) <= _MOST_COMPARED:
-        free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
-        lines = Candidates(mechanism, question, free, profile, table).lines(made, is_best=terms.best_caps)
-    return replace(found, lines=lines)
+    if terms.best_caps or len(measurement.measures) <= _MOST_COMPARED:
+        uncapped_terms = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
+        lines = Candidates(mechanism, question, uncapped_terms, profile, table).lines(
+            measurement, is_best=terms.best_caps
+        )
+    return replace(left_out, lines=lines)
 
 
 def left_out_under(
-    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, sure: Fraction
+    mechanism: InteractiveMechanism, question: Question, caps: Caps | None, confidence: Fraction
 ) -> LeftOut | None:
     """What caps leave out of the rows of a question, as far as the asker's own profiles tell; None: nothing."""
-    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, sure)
+    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, confidence)
 
 
-def _left_out(known: tuple[str | None, Profile | None, str], question: Question, caps: Caps, sure: Fraction) -> LeftOut:
-    table, profile, why = known
+def _left_out(
+    table_and_profile: tuple[str | None, Profile | None, str], question: Question, caps: Caps, confidence: Fraction
+) -> LeftOut:
+    table, profile, why = table_and_profile
     if table is None or profile is None or why:
-        return LeftOut(None, None, None, sure, why or _NO_PROFILE, profiled=profile is not None)
-    return left_out_by(profile, question, caps, table, sure)
+        return LeftOut(None, None, None, confidence, why or _NO_PROFILE, profiled=profile is not None)
+    return left_out_by(profile, question, caps, table, confidence)
 
 
 def _profile_that_tells(mechanism: InteractiveMechanism, question: Question) -> tuple[str | None, Profile | None, str]:
@@ -509,18 +521,18 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     """
     if mechanism.part is not None:
         return []
-    found = []
+    profiles = []
     stored = mechanism.paid_profiles
     if stored is None:
-        named: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
-        stored = tuple(mechanism.ledger.profiles(mechanism.dataset, **named))
+        scope: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
+        stored = tuple(mechanism.ledger.profiles(mechanism.dataset, **scope))
     for request, release_id, content in stored:
-        said = dict(request["profile"])
-        if said.pop("format") == FORMAT and said["table"] == table:
-            again = ProfileRequest.of(mechanism, **said)
-            drawn = storage.stored_of(content, len(again.dimensions))
-            found.append(again.read(drawn, release_id))
-    return found
+        settings = dict(request["profile"])
+        if settings.pop("format") == FORMAT and settings["table"] == table:
+            profile_request = ProfileRequest.of(mechanism, **settings)
+            stored_counts = storage.stored_of(content, len(profile_request.dimensions))
+            profiles.append(profile_request.read(stored_counts, release_id))
+    return profiles
 
 
 def profiled_table(relation: Relation) -> tuple[str | None, str]:
@@ -534,8 +546,8 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
             return None, "the question is about several tables, and a profile describes one"
         keeps = isinstance(relation, Derive) or (isinstance(relation, JoinPublic) and relation.optional)
         if not keeps:
-            what = "a filter" if isinstance(relation, Filter) else "a join, a union or a subquery"
-            why = f"the profile describes the whole table, and there is none of the table after {what}"
+            operation = "a filter" if isinstance(relation, Filter) else "a join, a union or a subquery"
+            why = f"the profile describes the whole table, and there is none of the table after {operation}"
         relation = relation.source
     return relation.table.name, why
 
@@ -549,8 +561,8 @@ def _tables(relation: Relation) -> list[str]:
 
 def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:
     """The profile that knows the question's groups, else any; of several, the one with the least noise."""
-    known = [each for each in profiles if each.rows is not None]
-    if not known:
+    profiles_of_rows = [profile for profile in profiles if profile.rows is not None]
+    if not profiles_of_rows:
         return None
     keys = key_columns(question)
-    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale))
+    return min(profiles_of_rows, key=lambda profile: (set(profile.by) != keys, profile.noise_scale))

@@ -46,43 +46,43 @@ _GRID = (np.arange(16) + 0.5) / 16  # places of a person's groups, from the larg
 def people(sizes: Sizes, miss: float, lean: float) -> Floats:
     """An estimate of the number of persons in each bin."""
     last, counts = sizes.last_seen(miss), np.array(sizes.counts, dtype=np.float64)
-    places = np.arange(len(counts))
-    seen: Floats = np.where(places <= last, counts, 0.0)
+    bins = np.arange(len(counts))
+    seen: Floats = np.where(bins <= last, counts, 0.0)
     if last == len(counts) - 1:
         return seen
     start = float(sizes.most[last])
     window = (sizes.least > start) & (sizes.most <= 2 * start)
     if not window.any():
-        window = places == last + 1
+        window = bins == last + 1
     deviation = sizes.scale * math.sqrt(2 * int(window.sum()))
     first = _at_least_none(float(counts[window].sum()), deviation) + lean * deviation
     before = max(float(seen[sizes.most > start / 4].sum()) + first, 2 * first)
     steepness = min(max(math.log(before / first) / math.log(4), _STEEPNESS[0]), _STEEPNESS[1])
     end = min(float(sizes.most[-1]), start * max(1.0, first / _NOBODY) ** (1 / steepness))
     above = first * (start / np.clip(np.concatenate([[0.0], sizes.most]), start, end)) ** steepness
-    return seen + np.where(places > last, above[:-1] - above[1:], 0.0)
+    return seen + np.where(bins > last, above[:-1] - above[1:], 0.0)
 
 
-def _at_least_none(found: float, deviation: float) -> float:
+def _at_least_none(noisy_count: float, deviation: float) -> float:
     """The posterior mean of a number that is not negative, given its value with normal noise."""
-    z = found / deviation
+    z = noisy_count / deviation
     if z < -8:  # where the fraction below is about this, and its parts vanish
         return deviation / -z
-    return found + deviation * math.exp(-z * z / 2) / (math.sqrt(math.pi / 2) * math.erfc(-z / math.sqrt(2)))
+    return noisy_count + deviation * math.exp(-z * z / 2) / (math.sqrt(math.pi / 2) * math.erfc(-z / math.sqrt(2)))
 
 
 def mean_size(sizes: Sizes, miss: float) -> float:
     """An estimate of the mean size of a person."""
-    there = np.clip(people(sizes, miss, USUAL), 0.0, None)
-    return float(_middle(sizes) @ there / there.sum()) if there.sum() > 0 else 1.0
+    persons = np.clip(people(sizes, miss, USUAL), 0.0, None)
+    return float(_middle(sizes) @ persons / persons.sum()) if persons.sum() > 0 else 1.0
 
 
 def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
     """Estimates of the rows that the cap at the end of each bin leaves out, and of the number of all rows."""
-    there, middle = people(sizes, miss, lean), _middle(sizes)
-    left = np.maximum(middle[np.newaxis, :] - sizes.most[:, np.newaxis], 0.0) @ there
+    persons, middle = people(sizes, miss, lean), _middle(sizes)
+    left = np.maximum(middle[np.newaxis, :] - sizes.most[:, np.newaxis], 0.0) @ persons
     falling: Floats = np.minimum.accumulate(np.clip(left, 0.0, None))
-    return falling, max(float(middle @ there), 1.0)
+    return falling, max(float(middle @ persons), 1.0)
 
 
 def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
@@ -92,35 +92,35 @@ def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
 
 
 def groups_share(
-    of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: float
+    histograms: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: float
 ) -> float:
     """An estimate of the share left out by caps on groups and on rows in each, after a cap of `most` on all rows.
 
     It assumes that persons with more rows have more groups and a larger largest one, and that the sizes of a person's
     groups fall evenly from the largest to one row.
     """
-    persons, rows, in_groups = _in_order(of, miss, lean)
+    persons, rows, in_groups = _in_order(histograms, miss, lean)
     groups = rows / in_groups.mean(axis=1)
     chosen = np.ones_like(rows) if most is None else np.minimum(1.0, most / rows)
     met = 1.0 - (1.0 - chosen[:, np.newaxis]) ** in_groups
     inside = np.minimum(chosen[:, np.newaxis] * in_groups, caps[1]).mean(axis=1) * groups
-    kept = inside * np.minimum(1.0, caps[0] / np.maximum(met.mean(axis=1) * groups, 1e-9))
-    return float(np.clip(1.0 - (persons @ kept) / (persons @ rows), 0.0, 1.0))
+    kept_rows = inside * np.minimum(1.0, caps[0] / np.maximum(met.mean(axis=1) * groups, 1e-9))
+    return float(np.clip(1.0 - (persons @ kept_rows) / (persons @ rows), 0.0, 1.0))
 
 
 @cached(64)
-def _in_order(of: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
+def _in_order(histograms: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
     """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
-    reached = []
-    for sizes in of:
-        there = np.clip(people(sizes, miss, lean), 0.0, None)
-        there[0] += there.sum() == 0  # nobody at all was seen
-        reached.append(np.cumsum(there) / there.sum())
-    steps = np.unique(np.concatenate([[0.0], *reached]))
-    persons, at = np.diff(steps), (steps[1:] + steps[:-1]) / 2
+    cumulative_shares = []
+    for sizes in histograms:
+        bin_counts = np.clip(people(sizes, miss, lean), 0.0, None)
+        bin_counts[0] += bin_counts.sum() == 0  # nobody at all was seen
+        cumulative_shares.append(np.cumsum(bin_counts) / bin_counts.sum())
+    steps = np.unique(np.concatenate([[0.0], *cumulative_shares]))
+    persons, midpoints = np.diff(steps), (steps[1:] + steps[:-1]) / 2
     rows, groups, largest = (
-        _middle(sizes)[np.minimum(np.searchsorted(upto, at), len(upto) - 1)]
-        for sizes, upto in zip(of, reached, strict=True)
+        _middle(sizes)[np.minimum(np.searchsorted(cumulative_share, midpoints), len(cumulative_share) - 1)]
+        for sizes, cumulative_share in zip(histograms, cumulative_shares, strict=True)
     )
     groups = np.clip(groups, 1.0, rows)
     largest = np.clip(largest, rows / groups, rows - groups + 1)
@@ -136,8 +136,8 @@ def _decay(mean: Floats) -> Floats:
     low, high = np.full_like(mean, 1e-9), np.full_like(mean, 2e3)
     for _ in range(60):
         middle = (low + high) / 2
-        more = -np.expm1(-middle) / middle > mean
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
+        is_above = -np.expm1(-middle) / middle > mean
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
     return low
 
 
@@ -175,15 +175,15 @@ class Sizes:
         total: Floats = np.atleast_2d(weights) @ np.array(self.counts, dtype=np.float64)
         return total
 
-    def place(self, cap: int) -> int | None:
+    def bin_below(self, cap: int) -> int | None:
         """The last bin whose end is at most the cap; None if even the first lies above."""
-        place = bisect_right(self.edges, cap) - 1
-        return None if place < 0 else place
+        index = bisect_right(self.edges, cap) - 1
+        return None if index < 0 else index
 
-    def place_above(self, cap: int) -> int | None:
+    def bin_above(self, cap: int) -> int | None:
         """The first bin whose end is at least the cap; None if none is."""
-        place = bisect_left(self.edges, cap)
-        return None if place == len(self.edges) else place
+        index = bisect_left(self.edges, cap)
+        return None if index == len(self.edges) else index
 
     def bounded(self, miss: float) -> SizeBounds:
         """Bounds for every cap that all hold together, except with probability `miss`."""
@@ -197,16 +197,16 @@ class Sizes:
         People are sure to be above every earlier bin, or the doubling above it has more people than noise would show.
         """
         above = self.bounded(miss).above_low
-        place = next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
-        while place < len(self.edges) - 1 and self._more_than_noise(place):
-            place += 1
-        return place
+        index = next((index for index in range(len(self.edges)) if above[index] <= 0), len(self.edges) - 1)
+        while index < len(self.edges) - 1 and self._more_than_noise(index):
+            index += 1
+        return index
 
-    def _more_than_noise(self, place: int) -> bool:
+    def _more_than_noise(self, index: int) -> bool:
         """Whether the doubling above a bin has more people than noise alone would show."""
-        window = (self.least > self.most[place]) & (self.most <= 2 * self.most[place])
-        found = float(self.noisy(window.astype(np.float64))[0])
-        return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
+        window = (self.least > self.most[index]) & (self.most <= 2 * self.most[index])
+        persons = float(self.noisy(window.astype(np.float64))[0])
+        return persons > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and persons > 0
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
         """Estimates of the number of rows that each cap leaves out, and of the number of all rows."""
@@ -278,8 +278,8 @@ def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -
         *(np.where(window, least - caps, 0.0) for window in windows),
         *(window.astype(np.float64) for window in windows),
     ]
-    each = miss / (len(families) * len(edges))
-    return families, [reach(family, scale, each) for family in families]
+    miss_of_sum = miss / (len(families) * len(edges))
+    return families, [reach(family, scale, miss_of_sum) for family in families]
 
 
 @final
@@ -302,7 +302,7 @@ class Share:
 def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
     """The share of rows that a cap on all rows of a person leaves out."""
     bounds = rows.bounded(miss)
-    inner, outer = rows.place(cap), rows.place_above(cap)
+    inner, outer = rows.bin_below(cap), rows.bin_above(cap)
     low, high = 0.0, 1.0
     if outer is not None:  # a cap that is as great or greater leaves out no more
         low = _ratio(bounds.left_low[outer], bounds.kept_high[outer], nothing=0.0)
@@ -327,37 +327,37 @@ def share_left_out_of_groups(
     Σ max(0, n − r) rows, for whatever r. Each of the three histograms misses with a third of `miss`.
     """
     most_groups, most_rows = caps
-    each = miss / 3
-    bounded = [sizes.bounded(each) for sizes in (rows, groups, largest)]
+    miss_of_histogram = miss / 3
+    bounded = [sizes.bounded(miss_of_histogram) for sizes in (rows, groups, largest)]
     lows, above = [0.0], 0.0
     for sizes, bounds, cap in (
         (rows, bounded[0], most_groups * most_rows),
         (groups, bounded[1], most_groups),
         (largest, bounded[2], most_rows),
     ):
-        outer = sizes.place_above(cap)
+        outer = sizes.bin_above(cap)
         if outer is not None:
             lows.append(float(bounds.left_low[outer]))
     for sizes, bounds, cap in ((groups, bounded[1], most_groups), (largest, bounded[2], most_rows)):
-        inner = sizes.place(cap)
+        inner = sizes.bin_below(cap)
         above += float(bounds.above_high[inner]) if inner is not None else bounds.persons_high
-    kept = rows.place_above(most_groups * most_rows)
-    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept is None else kept]), nothing=0.0)
+    kept_bin = rows.bin_above(most_groups * most_rows)
+    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept_bin is None else kept_bin]), nothing=0.0)
     heaviest = float(np.min(above * rows.most + bounded[0].left_high))
-    fewest = rows.place(min(caps))
+    fewest = rows.bin_below(min(caps))
     if fewest is not None:
         heaviest = min(heaviest, float(bounded[0].left_high[fewest]))
-    rest = max(bounded[0].rows_low, 1e-9)
-    high = min(1.0, heaviest / rest)
+    least_rows = max(bounded[0].rows_low, 1e-9)
+    high = min(1.0, heaviest / least_rows)
     if most is not None:
         first = share_left_out(rows, most, miss)
         low, high = max(low, first.low), min(1.0, high + first.high)
-    of = (rows, groups, largest)
-    return Share.of(min(low, high), high, lambda lean: groups_share(of, caps, most, each, lean))
+    histograms = (rows, groups, largest)
+    return Share.of(min(low, high), high, lambda lean: groups_share(histograms, caps, most, miss_of_histogram, lean))
 
 
-def _ratio(left: float, kept: float, *, nothing: float) -> float:
-    """The ratio left / (left + kept): 1 if `left` is infinite, and `nothing` if both are 0."""
-    if np.isinf(left):
+def _ratio(left_rows: float, kept_rows: float, *, nothing: float) -> float:
+    """The ratio left / (left + kept) of rows: 1 if `left_rows` is infinite, and `nothing` if both are 0."""
+    if np.isinf(left_rows):
         return 1.0
-    return float(left / (left + kept)) if left + kept > 0 else nothing
+    return float(left_rows / (left_rows + kept_rows)) if left_rows + kept_rows > 0 else nothing

@@ -86,9 +86,9 @@ class SizeDimension(Dimension):
         return size_edges(self.most)
 
     def ranges(self) -> dict[str, list[Any]]:
-        named, edges = self.name.replace(" ", "_"), self.edges
+        prefix, edges = self.name.replace(" ", "_"), self.edges
         open_end = None if self.most is None else self.most
-        return {f"{named}_from": [1, *(edge + 1 for edge in edges[:-1])], f"{named}_to": [*edges[:-1], open_end]}
+        return {f"{prefix}_from": [1, *(edge + 1 for edge in edges[:-1])], f"{prefix}_to": [*edges[:-1], open_end]}
 
 
 @final
@@ -161,9 +161,9 @@ class Magnitude(Dimension):
         edges = [Fraction(2) ** power for power in _POWERS]
         count, negative = len(edges), Call("lt", (ColumnReference(_LEAST), Literal(0)))
         arguments: list[Expression] = [Call("is_null", (ColumnReference(_SIZE),)), Literal(0)]
-        for place, edge in enumerate(edges[:-1]):
+        for index, edge in enumerate(edges[:-1]):
             within = Call("le", (ColumnReference(_SIZE), Literal(edge.numerator if edge.denominator == 1 else edge)))
-            arguments += [Call("and", (negative, within)), Literal(1 + count + place), within, Literal(1 + place)]
+            arguments += [Call("and", (negative, within)), Literal(1 + count + index), within, Literal(1 + index)]
         key = Call("case", (*arguments, negative, Literal(2 * count), Literal(count)))
         return _histogram(units, key)
 
@@ -173,28 +173,30 @@ class Magnitude(Dimension):
         signs = ["no value", *["none below zero"] * len(powers), *["some below zero"] * len(powers)]
         return {"size_above": [None, *least, *least], "size_up_to": [None, *most, *most], "sign": signs}
 
-    def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
+    def bounds(self, counts: Sequence[int], share: Fraction) -> tuple[int | float, int | float] | None:
         """The least power of two within which the given share of people lies, on both sides of zero if need be.
 
         None if that is the least power of all: only zeros were seen, or nobody, and noise hides all other numbers.
         """
         count = len(_POWERS)
-        positive, negative = seen[1 : 1 + count], seen[1 + count :]
-        both = [one + other for one, other in zip(positive, negative, strict=True)]
-        place = _place(both, share)
-        if place == 0:
+        positive, negative = counts[1 : 1 + count], counts[1 + count :]
+        totals = [one + other for one, other in zip(positive, negative, strict=True)]
+        index = _share_bin(totals, share)
+        if index == 0:
             return None
-        power = _POWERS[place]
+        power = _POWERS[index]
         reach = 2**power if power >= 0 else 2.0**power
         return (-reach if sum(negative) > 0 else 0, reach)
 
-    def mean(self, seen: Sequence[int]) -> float | None:
+    def mean(self, counts: Sequence[int]) -> float | None:
         """An estimate of the mean magnitude, each taken at the middle of its bin; None if nobody was seen."""
         count = len(_POWERS)
-        both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
+        totals = [one + other for one, other in zip(counts[1 : 1 + count], counts[1 + count :], strict=True)]
         middles = (0.75 * 2.0**power for power in _POWERS)
         return (
-            sum(times * middle for times, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+            sum(times * middle for times, middle in zip(totals, middles, strict=True)) / sum(totals)
+            if any(totals)
+            else None
         )
 
 
@@ -202,47 +204,47 @@ def dimensions_of(
     relation: Relation, by: Sequence[str], columns: Sequence[str], most_rows: int | None
 ) -> tuple[Dimension, ...]:
     """The dimensions of a profile: rows of persons, their groups if `by` names columns, and magnitudes of columns."""
-    found: list[Dimension] = []
+    dimensions: list[Dimension] = []
     if relation.person is not None:
-        found.append(RowsOfPerson(relation, most=most_rows))
+        dimensions.append(RowsOfPerson(relation, most=most_rows))
         if by:
             _require_groups(relation, by)
-            found += [
+            dimensions += [
                 GroupsOfPerson(relation, tuple(by), _most_groups(relation, by, most_rows)),
                 RowsOfPerson(relation, tuple(by), most_rows),
             ]
     elif by or most_rows is not None:
         raise InvalidParameter("by", list(by), "are groups of a person, and here every row is protected by itself")
-    found += [Magnitude(relation, column) for column in columns]
-    if not found:
+    dimensions += [Magnitude(relation, column) for column in columns]
+    if not dimensions:
         raise InvalidParameter(
             "columns",
             list(columns),
             "is empty, and where every row is protected by itself there are no caps",
             hint="name a column",
         )
-    return tuple(found)
+    return tuple(dimensions)
 
 
-def least_edge(edges: Sequence[int], seen: Sequence[int], share: Fraction) -> int:
+def least_edge(edges: Sequence[int], counts: Sequence[int], share: Fraction) -> int:
     """The least size that at least the given share of people does not exceed."""
-    return edges[_place(seen, share)]
+    return edges[_share_bin(counts, share)]
 
 
-def _place(seen: Sequence[int], share: Fraction) -> int:
+def _share_bin(counts: Sequence[int], share: Fraction) -> int:
     """The first bin that is not empty and up to which the given share of the total lies."""
-    needed, reached = share * sum(seen), 0
-    for place, count in enumerate(seen):
+    needed, reached = share * sum(counts), 0
+    for index, count in enumerate(counts):
         reached += count
         if reached >= needed and count:
-            return place
+            return index
     return 0
 
 
 def _most_groups(relation: Relation, by: Sequence[str], most_rows: int | None) -> int | None:
     """How many groups a person can have: at most as many as there are known keys, and at most as many as rows."""
     listed = [relation.schema[name].keys() for name in by]
-    known = None if None in listed else math.prod(len(each or ()) for each in listed)
+    known = None if None in listed else math.prod(len(keys or ()) for keys in listed)
     if known is None or known > 2**_DOUBLINGS:
         return most_rows
     return max(1, known if most_rows is None else min(known, most_rows))
@@ -261,14 +263,14 @@ def _require_groups(relation: Relation, by: Sequence[str]) -> None:
             raise InvalidParameter("by", name, "is not a column here", hint=refusal.hint) from None
 
 
-def _clamped(of: Expression) -> Expression:
-    return Call("clamp", (of, Literal(0), Literal(2 ** (_DOUBLINGS + 1))))
+def _clamped(expression: Expression) -> Expression:
+    return Call("clamp", (expression, Literal(0), Literal(2 ** (_DOUBLINGS + 1))))
 
 
 def _bin_of(size: Expression, edges: Sequence[int]) -> Expression:
     arguments: list[Any] = []
-    for place, edge in enumerate(edges[:-1]):
-        arguments += [Call("le", (size, Literal(edge))), Literal(place)]
+    for index, edge in enumerate(edges[:-1]):
+        arguments += [Call("le", (size, Literal(edge))), Literal(index)]
     return Call("case", (*arguments, Literal(len(edges) - 1))) if arguments else Literal(0)
 
 

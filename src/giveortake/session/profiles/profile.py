@@ -86,8 +86,8 @@ class Profile:
 
         Ready for `gt.protect(…, **p.caps())`, or for one question.
         """
-        wanted = exact.open_probability("share", share)
-        found = {}
+        wanted_share = exact.open_probability("share", share)
+        least_caps = {}
         for name, sizes in (
             ("rows_per_person", self.rows),
             ("groups_per_person", self.groups),
@@ -95,8 +95,10 @@ class Profile:
         ):
             if sizes is not None:
                 last = sizes.last_seen(float(1 - _USUAL_SHARE))
-                found[name] = least_edge(sizes.edges, [max(0, each) for each in sizes.counts[: last + 1]], wanted)
-        return found
+                least_caps[name] = least_edge(
+                    sizes.edges, [max(0, count) for count in sizes.counts[: last + 1]], wanted_share
+                )
+        return least_caps
 
     @property
     def bounds(self) -> dict[str, tuple[int | float, int | float]]:
@@ -105,20 +107,22 @@ class Profile:
 
     def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
         """The bounds for another share of the people. Columns in which only zeros are seen have none."""
-        wanted = exact.open_probability("share", share)
+        wanted_share = exact.open_probability("share", share)
         beyond = BEYOND_NOISE * self._scale
-        found = {
-            each.column: each.bounds([count if count > beyond else 0 for count in counts], wanted)
-            for each, counts in zip(self._dimensions, self._counts, strict=True)
-            if isinstance(each, Magnitude)
+        bounds = {
+            dimension.column: dimension.bounds([count if count > beyond else 0 for count in counts], wanted_share)
+            for dimension, counts in zip(self._dimensions, self._counts, strict=True)
+            if isinstance(dimension, Magnitude)
         }
-        return {column: ends for column, ends in found.items() if ends is not None}
+        return {column: ends for column, ends in bounds.items() if ends is not None}
 
     @property
     def unseen(self) -> str | None:
         """Which columns have no bounds, in words; None if all have some."""
         names = [
-            each.column for each in self._dimensions if isinstance(each, Magnitude) and each.column not in self.bounds
+            dimension.column
+            for dimension in self._dimensions
+            if isinstance(dimension, Magnitude) and dimension.column not in self.bounds
         ]
         return f"at this ε no bounds are seen of {', '.join(names)}: a larger one may show them" if names else None
 
@@ -127,10 +131,10 @@ class Profile:
 
         It is not a bound.
         """
-        for each, counts in zip(self._dimensions, self._counts, strict=True):
-            if isinstance(each, Magnitude) and each.column == column:
+        for dimension, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(dimension, Magnitude) and dimension.column == column:
                 beyond = BEYOND_NOISE * self._scale
-                return each.mean([count if count > beyond else 0 for count in counts])
+                return dimension.mean([count if count > beyond else 0 for count in counts])
         return None
 
     # -- what caps leave out ------------------------------------------------------------------------------------
@@ -138,22 +142,22 @@ class Profile:
     @property
     def rows(self) -> Sizes | None:
         """How many rows people have."""
-        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and not each.by)
+        return self._sizes(lambda dimension: isinstance(dimension, RowsOfPerson) and not dimension.by)
 
     @property
     def groups(self) -> Sizes | None:
         """How many groups of the columns `by` people have."""
-        return self._sizes(lambda each: isinstance(each, GroupsOfPerson))
+        return self._sizes(lambda dimension: isinstance(dimension, GroupsOfPerson))
 
     @property
     def largest_groups(self) -> Sizes | None:
         """How many rows people have in their largest group."""
-        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and bool(each.by))
+        return self._sizes(lambda dimension: isinstance(dimension, RowsOfPerson) and bool(dimension.by))
 
-    def _sizes(self, wanted: Callable[[Dimension], bool]) -> Sizes | None:
-        for each, counts in zip(self._dimensions, self._counts, strict=True):
-            if isinstance(each, SizeDimension) and wanted(each):
-                return Sizes(each.edges, counts, self._scale, each.most is not None)
+    def _sizes(self, is_wanted: Callable[[Dimension], bool]) -> Sizes | None:
+        for dimension, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(dimension, SizeDimension) and is_wanted(dimension):
+                return Sizes(dimension.edges, counts, self._scale, dimension.most is not None)
         return None
 
     @told_by_name()
@@ -170,10 +174,10 @@ class Profile:
         Caps on groups are about groups of the columns `by`; `rows_per_group` alone is about all rows of a person. The
         bounds hold for all caps together with the stated confidence.
         """
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         if self.rows is None:
             raise InvalidParameter("left_out", self.table, "is about people, and here every row is protected by itself")
-        miss = float(1 - sure) / 2
+        miss = float(1 - checked_confidence) / 2
         if groups_per_person is None:
             whole = min((cap for cap in (rows_per_person, rows_per_group) if cap is not None), default=None)
             share = None if whole is None else share_left_out(self.rows, whole, miss)
@@ -181,29 +185,33 @@ class Profile:
             inside = rows_per_person if rows_per_group is None else rows_per_group
             if self.groups is None or self.largest_groups is None:
                 return LeftOut(
-                    None, None, None, sure, "the profile does not cover groups; a profile by those columns would"
+                    None,
+                    None,
+                    None,
+                    checked_confidence,
+                    "the profile does not cover groups; a profile by those columns would",
                 )
-            of = (self.rows, self.groups, self.largest_groups)
+            histograms = (self.rows, self.groups, self.largest_groups)
             caps = None if inside is None else (groups_per_person, inside)
-            share = None if caps is None else share_left_out_of_groups(*of, caps, miss, most=rows_per_person)
+            share = None if caps is None else share_left_out_of_groups(*histograms, caps, miss, most=rows_per_person)
         if share is None:
-            return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
+            return LeftOut(None, None, None, checked_confidence, "these caps do not bound all that a person has")
         why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
-        return LeftOut(share.low, share.high, share.estimate, sure, why, likely=share.likely)
+        return LeftOut(share.low, share.high, share.estimate, checked_confidence, why, likely=share.likely)
 
     def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
         """About how many persons there are: bounds that hold with the stated confidence."""
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         if self.rows is None:
             raise InvalidParameter("persons", self.table, "do not exist: here every row is protected by itself")
-        bounds = self.rows.bounded(float(1 - sure))
+        bounds = self.rows.bounded(float(1 - checked_confidence))
         return float(bounds.kept_low[0]), bounds.persons_high
 
     def told_persons(self) -> str:
         """The number of persons in words."""
         low, high = self.persons()
-        told = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
-        return f"{told} (with {exact.shown(100 * _USUAL_SHARE)} %)"
+        range_text = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
+        return f"{range_text} (with {exact.shown(100 * _USUAL_SHARE)} %)"
 
     # -- output -------------------------------------------------------------------------------------------------
 
@@ -212,25 +220,27 @@ class Profile:
 
         The list continues until the error rises again, so that it contains the least error.
         """
-        sure = exact.open_probability("confidence", confidence)
+        checked_confidence = exact.open_probability("confidence", confidence)
         spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
         if self.rows is None:
             raise InvalidParameter(
                 "plot", self.table, "shows caps per person, and here every row is protected by itself"
             )
-        miss = float(1 - sure)
-        left, _ = self.rows.left_estimates(miss)
+        miss = float(1 - checked_confidence)
+        rows_left_out, _ = self.rows.left_estimates(miss)
         last = self.rows.last_seen(miss)
         bounds = self.rows.bounded(miss)
-        found: list[dict[str, float]] = []
-        for place, cap in enumerate(self.rows.edges):
-            if place >= last + 5 and found[-1]["error"] > min(line["error"] for line in found):
+        cap_lines: list[dict[str, float]] = []
+        for index, cap in enumerate(self.rows.edges):
+            if index >= last + 5 and cap_lines[-1]["error"] > min(line["error"] for line in cap_lines):
                 break
             noise = quantile([LaplaceTail(float(Fraction(cap) / spent))], miss)
-            bias = float(left[place])
-            low, high = float(bounds.left_low[place]), float(bounds.left_high[place])
-            found.append({"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias})
-        return found
+            bias = float(rows_left_out[index])
+            low, high = float(bounds.left_low[index]), float(bounds.left_high[index])
+            cap_lines.append(
+                {"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias}
+            )
+        return cap_lines
 
     @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None, *, epsilon: Number | None = None) -> Any:
@@ -243,12 +253,12 @@ class Profile:
         lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]
         if self.rows is not None:
             lines.append(f"  {self.told_persons()}")
-            told = self.lines()
-            for line in told[:: max(1, len(told) // _SHOWN)]:
+            cap_lines = self.lines()
+            for line in cap_lines[:: max(1, len(cap_lines) // _SHOWN)]:
                 share = self.left_out(rows_per_person=int(line["cap"]))
                 lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
-            named = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
-            lines.append(f"  {named} leave 95 % of persons as they are")
+            caps_text = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
+            lines.append(f"  {caps_text} leave 95 % of persons as they are")
         if self.bounds:
             lines.append(f"  domains={self.bounds!r}")
         if self.unseen:
@@ -282,7 +292,7 @@ class ProfileRequest:
     """The request for a profile: one question for each dimension, under one charge."""
 
     mechanism: InteractiveMechanism
-    said: Mapping[str, Any]
+    settings: Mapping[str, Any]
     dimensions: tuple[Dimension, ...]
 
     @classmethod
@@ -311,7 +321,7 @@ class ProfileRequest:
                 raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
         columns = list(dict.fromkeys(columns))
         most = None if most_rows is None else whole("most_rows", most_rows)
-        said = {
+        settings = {
             "format": FORMAT,
             "table": table,
             "by": list(by),
@@ -319,47 +329,50 @@ class ProfileRequest:
             "most_rows": most,
             "epsilon": str(spendable("epsilon", epsilon)),
         }
-        return cls(mechanism, said, dimensions_of(relation, by, columns, most))
+        return cls(mechanism, settings, dimensions_of(relation, by, columns, most))
 
     @property
     def words(self) -> str:
         """A description of the request, for the ledger and for lists of releases."""
-        return f"profile of {self.said['table']}: {', '.join(each.name for each in self.dimensions)} of a person"
+        names = ", ".join(dimension.name for dimension in self.dimensions)
+        return f"profile of {self.settings['table']}: {names} of a person"
 
     @property
     def noise(self) -> Laplace:
         """The noise of every count: D dimensions share ε. The charge does not use it: `price` computes that anew."""
         moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
-        return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
+        return Laplace(moved * len(self.dimensions) / Fraction(self.settings["epsilon"]))
 
     def preview(self) -> str:
         """How precise it will be, in words: from the request and ε alone, before anything is paid."""
         scale = float(self.noise.scale)
         margin = f"each number of people is known to about ± {max(1.0, -scale * log(1 - float(_SURE))):,.0f}"
         seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
-        return f"{margin} (with 95 %){f'; {seen}' if self.said['columns'] else ''}"
+        return f"{margin} (with 95 %){f'; {seen}' if self.settings['columns'] else ''}"
 
     def price(self) -> tuple[Priced, ...]:
         """One priced question for each dimension; all have equal shares of ε."""
-        questions = [each.question() for each in self.dimensions]
-        share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
-        return tuple(self.mechanism.price_at(each, Caps(), share) for each in questions)
+        questions = [dimension.question() for dimension in self.dimensions]
+        share = share_of_each(Spend(epsilon=Fraction(self.settings["epsilon"])), questions)
+        return tuple(self.mechanism.price_at(question, Caps(), share) for question in questions)
 
     def release(self, key: str | None) -> Profile:
         """Charge, draw unless that was done before, and return the profile."""
         reservation, parts = self.mechanism.reserve_and_draw(
-            self.price(), key, _SURE, profile=self.said, words=self.words
+            self.price(), key, _SURE, profile=self.settings, words=self.words
         )
         return self.read(parts, reservation.id, reservation.paid_before(self.mechanism.version))
 
-    def table(self, answer: Answer, place: int) -> Answer:
+    def table(self, answer: Answer, index: int) -> Answer:
         """The table of a dimension for people: with the range of each bin instead of its number."""
-        dimension = self.dimensions[place]
+        dimension = self.dimensions[index]
         (bins, *others), ranges = answer.columns, dimension.ranges()
-        places = [int(str(each)) for each in bins.values]
-        held = [Column(name, [ends[place] for place in places]) for name, ends in ranges.items()]
+        bin_numbers = [int(str(number)) for number in bins.values]
+        range_columns = [Column(name, [ends[number] for number in bin_numbers]) for name, ends in ranges.items()]
         provenance = {name: getattr(answer, name) for name in Released.__slots__}
-        return Answer([*held, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")})
+        return Answer(
+            [*range_columns, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")}
+        )
 
     def read(self, parts: Sequence[Stored], release_id: str, paid_before: str | None = None) -> Profile:
         """The profile from what is stored; `paid_before` is the note that nothing was charged now."""
@@ -367,13 +380,13 @@ class ProfileRequest:
         for part in parts:
             (array,) = arrays_from_json(part["arrays"], 1)
             counts.append(tuple(int(count) for count in array))
-        said = self.said
+        settings = self.settings
         return Profile(
-            said["table"],
-            tuple(said["by"]),
-            tuple(said["columns"]),
-            said["most_rows"],
-            Fraction(said["epsilon"]),
+            settings["table"],
+            tuple(settings["by"]),
+            tuple(settings["columns"]),
+            settings["most_rows"],
+            Fraction(settings["epsilon"]),
             release_id,
             () if paid_before is None else (paid_before,),
             self.dimensions,
