@@ -71,9 +71,11 @@ def separator_of(path: Path) -> str | None:
         case ".tsv":
             return "\t"
         case ".csv" | ".txt":
-            read = {each: _first_line(path, each) for each in _SEPARATORS}
-            several = [each for each, cells in read.items() if len(cells) > 1]
-            whole = [each for each in several if not any('"' in cell for cell in read[each])]  # no quoted cell is cut
+            read = {separator: _first_line(path, separator) for separator in _SEPARATORS}
+            several = [separator for separator, cells in read.items() if len(cells) > 1]
+            whole = [
+                separator for separator in several if not any('"' in cell for cell in read[separator])
+            ]  # no quoted cell is cut
             return next(iter([*whole, *several, _SEPARATORS[0]]))
     return None
 
@@ -179,8 +181,8 @@ def _read_by_duckdb(
         ((errors,),) = connection.execute(f"SELECT count(*) FROM {table}_errors").fetchall()
     except library.Error:
         errors = 1
-    for left in (f"{table}_errors", f"{table}_scans", *([table] if errors else [])):
-        connection.execute(f"DROP TABLE IF EXISTS {left}")
+    for leftover in (f"{table}_errors", f"{table}_scans", *([table] if errors else [])):
+        connection.execute(f"DROP TABLE IF EXISTS {leftover}")
     return not errors
 
 
@@ -202,14 +204,15 @@ def _read_here(
     connection.execute(f"CREATE TABLE {table} ({named})")
     places = ", ".join("unnest(?::VARCHAR[])" for _ in columns)
     with _opened(path) as file:
-        found = records(file, path, separator)
-        next(found)  # the header
-        while some := list(islice(found, _AT_ONCE)):
-            padded = ((cells + [""] * len(columns))[: len(columns)] for cells in some if cells or len(columns) == 1)
+        rows = records(file, path, separator)
+        next(rows)  # the header
+        while batch := list(islice(rows, _AT_ONCE)):
+            padded = ((cells + [""] * len(columns))[: len(columns)] for cells in batch if cells or len(columns) == 1)
             cut = [[cell[: MOST_CHARACTERS + 1] or None for cell in cells] for cells in padded]
             if cut:
                 connection.execute(
-                    f"INSERT INTO {table} SELECT {places}", [list(each) for each in zip(*cut, strict=True)]
+                    f"INSERT INTO {table} SELECT {places}",
+                    [list(column_cells) for column_cells in zip(*cut, strict=True)],
                 )
 
 
@@ -220,45 +223,45 @@ def records(lines: Iterator[str], path: Path | None, separator: str) -> Iterator
     [['a', 'b'], ['1', 'x\ny']]
     """
     for line in lines:
-        cells, at, rest = [], 0, line
+        cells, position, text = [], 0, line
         while True:
-            start = _after_spaces(rest, at)
-            if rest[start : start + 1] == '"':
-                cell, rest, at = _quoted(rest, start + 1, lines, path)
-                at = _after_spaces(rest, at)
+            start = _after_spaces(text, position)
+            if text[start : start + 1] == '"':
+                cell, text, position = _quoted(text, start + 1, lines, path)
+                position = _after_spaces(text, position)
             else:
-                end = rest.find(separator, at)
-                stop = len(rest.rstrip("\r\n")) if end < 0 else end
-                cell, at = rest[at:stop], stop
+                end = text.find(separator, position)
+                stop = len(text.rstrip("\r\n")) if end < 0 else end
+                cell, position = text[position:stop], stop
             cells.append(cell)
-            if rest[at : at + 1] != separator:
+            if text[position : position + 1] != separator:
                 break
-            at += 1
-        if rest[at : at + 1] not in {"", "\r", "\n"}:
+            position += 1
+        if text[position : position + 1] not in {"", "\r", "\n"}:
             _refuse_quotes(path)
         yield [] if cells == [""] and '"' not in line else cells
 
 
-def _after_spaces(line: str, at: int) -> int:
-    found = _SPACES.match(line, at)
-    return at if found is None else found.end()
+def _after_spaces(line: str, position: int) -> int:
+    match = _SPACES.match(line, position)
+    return position if match is None else match.end()
 
 
-def _quoted(line: str, at: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
+def _quoted(line: str, position: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
     """A quoted cell, the line in which it ends, and the place behind its closing quote."""
     parts = []
     while True:
-        close = line.find('"', at)
+        close = line.find('"', position)
         if close < 0:
-            parts.append(line[at:])
-            line, at = next(lines, ""), 0
+            parts.append(line[position:])
+            line, position = next(lines, ""), 0
             if not line:
                 _refuse_quotes(path)
         elif line[close + 1 : close + 2] == '"':
-            parts.append(line[at : close + 1])
-            at = close + 2
+            parts.append(line[position : close + 1])
+            position = close + 2
         else:
-            parts.append(line[at:close])
+            parts.append(line[position:close])
             return "".join(parts), line, close + 1
 
 

@@ -135,8 +135,8 @@ class DuckDBDialect(Dialect):
     def trim(self, text: str) -> str:
         return f"trim({text}, ' ')"
 
-    def substring(self, text: str, *places: str) -> str:
-        return f"substring({', '.join([text, *places])})"
+    def substring(self, text: str, *positions: str) -> str:
+        return f"substring({', '.join([text, *positions])})"
 
     def length(self, text: str) -> str:
         return f"CAST(length({text}) AS BIGINT)"
@@ -257,12 +257,12 @@ class DuckDBDialect(Dialect):
         totals = f"SELECT p, {listed} FROM rows GROUP BY p"
         return f"WITH rows AS MATERIALIZED ({rows}), totals AS ({totals}) SELECT * FROM rows JOIN totals USING (p)"
 
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
         lists = [
-            f"unnest([{', '.join(f'CAST({pair[place]} AS BIGINT)' for pair in pairs)}]) AS {name}"
-            for place, name in enumerate(names)
+            f"unnest([{', '.join(f'CAST({pair[index]} AS BIGINT)' for pair in pairs)}]) AS {name}"
+            for index, name in enumerate(names)
         ]
-        return f"SELECT {', '.join([*kept, *lists])} FROM ({rows}) AS t"
+        return f"SELECT {', '.join([*columns, *lists])} FROM ({rows}) AS t"
 
 
 _BUCKET_DIGITS = 9  # of the edges of buckets

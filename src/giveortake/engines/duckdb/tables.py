@@ -180,11 +180,11 @@ class LoadedCopies:
         return digest.hexdigest()
 
 
-def _write(connection: duckdb.DuckDBPyConnection, table: str, place: Path) -> None:
+def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Write the rows of a table to a new file, all of them or an error."""
-    connection.execute(f"ATTACH {single_quoted(str(place))} AS {table}_draft")
+    connection.execute(f"ATTACH {single_quoted(str(path))} AS {table}_draft")
     try:
-        place.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
+        path.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
         connection.execute(f"CREATE TABLE {table}_draft.{_ROWS} AS SELECT * FROM {table}")
     finally:
         connection.execute(f"DETACH {table}_draft")  # which writes what is not written yet
@@ -201,11 +201,11 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
     """
     if kinds is None or not hasattr(frame, "isetitem"):  # it is public, or no table
         return frame, {}
-    objects = [place for place, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
+    objects = [column_index for column_index, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
     texts = frame.copy(deep=False)
-    for place in objects:
-        texts.isetitem(place, frame.iloc[:, place].map(_text).astype("string"))
-    names = [str(frame.columns[place]) for place in objects]
+    for column_index in objects:
+        texts.isetitem(column_index, frame.iloc[:, column_index].map(_text).astype("string"))
+    names = [str(frame.columns[column_index]) for column_index in objects]
     return texts, {name: kinds[name] for name in names if kinds.get(name, Kind.TEXT) is not Kind.TEXT}
 
 
@@ -271,10 +271,10 @@ def load(
     """Make a source readable by the connection. Its types are fixed from here on."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
-    if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-        paths = [Path(each) for each in source]
-        return told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
+        return read_without_quoting(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
+    if isinstance(source, Sequence) and source and all(isinstance(file, str | Path) for file in source):
+        paths = [Path(file) for file in source]
+        return read_without_quoting(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
         whole = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
         texts, objects = without_objects(whole, kinds)
@@ -286,7 +286,7 @@ def load(
     raise not_a_table(source)
 
 
-def told_without_content(source: object, read: Callable[[], Read]) -> Read:
+def read_without_quoting(source: object, read: Callable[[], Read]) -> Read:
     """Run `read`. Error messages of DuckDB and the system may quote the file, and are not passed on."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
@@ -304,9 +304,9 @@ def absent(path: Path, hint: str = "") -> NotFound:
     """The error about a file that is not there, with the name of one beside it that is spelled alike."""
     names: list[str] = []
     with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
-        names = sorted(each.name for each in path.parent.iterdir() if safe_text(each.name) == each.name)
-    told = f"{meant(path.name, names)}{hint}".strip()
-    return NotFound(f"there is no file {safe_text(path)}", hint=told or None)
+        names = sorted(sibling.name for sibling in path.parent.iterdir() if safe_text(sibling.name) == sibling.name)
+    suggestion = f"{meant(path.name, names)}{hint}".strip()
+    return NotFound(f"there is no file {safe_text(path)}", hint=suggestion or None)
 
 
 def _from_path(
@@ -326,10 +326,10 @@ def _from_path(
             hint="rename it",
         )
     if _is_pattern(path):
-        found = sorted(path.parent.glob(path.name))
-        if not found:
+        paths = sorted(path.parent.glob(path.name))
+        if not paths:
             raise NotFound(f"no file matches {safe_text(path)}")
-        return _from_parquet(connection, name, found)
+        return _from_parquet(connection, name, paths)
     if path.is_dir():
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
     if not path.is_file():
@@ -459,13 +459,13 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
         "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
         [alias, alias],
     ).fetchall()
-    tables = sorted(each for (each,) in rows)
-    written = connection.execute(
+    tables = sorted(table_name for (table_name,) in rows)
+    definitions = connection.execute(
         "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
         "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
         [alias, alias],
     ).fetchall()
-    if any("COLLATE" in str(text).upper() for (text,) in written):
+    if any("COLLATE" in str(text).upper() for (text,) in definitions):
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
         )
@@ -534,12 +534,12 @@ def _of_unknown_type(connection: duckdb.DuckDBPyConnection, frame: Any) -> Inval
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
     named, hint = "", "leave such columns out"
-    for place, dtype in enumerate(frame.dtypes):
+    for column_index, dtype in enumerate(frame.dtypes):
         try:
-            connection.register("incoming_column", frame.iloc[:0, [place]])
+            connection.register("incoming_column", frame.iloc[:0, [column_index]])
             connection.unregister("incoming_column")
         except library.NotImplementedException:
-            column = frame.columns[place]
+            column = frame.columns[column_index]
             named = f" `{column}` of type {dtype}"
             way = "dt.to_timestamp()" if str(dtype).startswith("period") else "astype(str)"
             hint = f'convert it, such as by df["{column}"].{way}, or leave it out'
@@ -563,7 +563,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
     stored = _stored_name(name)
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
-        columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
+        columns = ", ".join(identifier(column) for column, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
         mixed_rows = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
         count, mixed = connection.execute(mixed_rows).fetchone() or (0, 0)
         fingerprint = hashlib.sha256(f"{columns}|{count}|{mixed}".encode()).hexdigest()
@@ -593,8 +593,8 @@ def _domain(kind: str) -> Domain | None:
 
 
 def _state(path: str) -> tuple[int, int, int]:
-    found = Path(path).stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _digest_files(paths: list[str], extra: str = "") -> str:
@@ -615,19 +615,19 @@ def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
     """
     if not path.is_file():
         raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
-    separator = told_without_content(path, lambda: csv_files.separator_of(path))
+    separator = read_without_quoting(path, lambda: csv_files.separator_of(path))
     if separator is not None:
-        return told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
+        return read_without_quoting(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
     with open_database() as connection:
-        found = told_without_content(path, lambda: typed_columns(connection, path, table))
-    if not found:
+        columns = read_without_quoting(path, lambda: typed_columns(connection, path, table))
+    if not columns:
         raise InvalidParameter("file", path.name, "has no column of a type that can be asked about")
-    return {name: domain.kind for name, domain in found}
+    return {name: domain.kind for name, domain in columns}
 
 
-def write_parquet(table: Any, path: Path, told: str) -> None:
-    """Write a table that offers an Arrow stream to a Parquet file; `told` is its metadata `giveortake`."""
-    write_parquets([(path, table, told)])
+def write_parquet(table: Any, path: Path, metadata: str) -> None:
+    """Write a table that offers an Arrow stream to a Parquet file; `metadata` is what it says as `giveortake`."""
+    write_parquets([(path, table, metadata)])
 
 
 def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
@@ -635,10 +635,10 @@ def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
     with open_database() as connection:
-        for path, table, told in files:
+        for path, table, metadata in files:
             connection.register("answer", table)
             try:
-                known = f"KV_METADATA {{giveortake: {single_quoted(told)}}}"
+                known = f"KV_METADATA {{giveortake: {single_quoted(metadata)}}}"
                 connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {known})")
             except duckdb.IOException:
                 raise InvalidParameter(
@@ -651,14 +651,14 @@ def without_metadata(paths: Iterable[Path]) -> Path | None:
     """The first of some files that does not have this metadata; None if all have it."""
     import duckdb  # noqa: PLC0415 (as above)
 
-    asked = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"
+    query = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"
     with open_database() as connection:
         for path in paths:
             try:
-                found = connection.execute(asked, [str(path)]).fetchone()
+                metadata = connection.execute(query, [str(path)]).fetchone()
             except duckdb.Error:
                 return path
-            if found is None:
+            if metadata is None:
                 return path
     return None
 

@@ -225,7 +225,7 @@ class Dialect(ABC):
         """A text without the spaces around it."""
 
     @abstractmethod
-    def substring(self, text: str, *places: str) -> str:
+    def substring(self, text: str, *positions: str) -> str:
         """The part of a text from a place on, counted from 1, and perhaps of at most so many characters."""
 
     @abstractmethod
@@ -367,8 +367,8 @@ class Dialect(ABC):
         """Rows (p, …), each with sums of whole numbers over all rows of its person, under the given names."""
 
     @abstractmethod
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
-        """For each row and each pair of whole numbers, a row with the `kept` columns and the pair under `names`."""
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        """For each row and each pair of whole numbers, a row with the `columns` and the pair under `names`."""
 
 
 def double_quoted(name: str) -> str:
