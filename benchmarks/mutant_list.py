@@ -163,7 +163,7 @@ _BOUNDING = (
     _mutant(
         "which rows of a person are kept depends on their order in the table",
         "engines/sql/printer.py",
-        'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])',
+        'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])',
         "order = person",
         _STATEMENTS,
         _CONFORMANCE,

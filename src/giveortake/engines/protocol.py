@@ -283,8 +283,8 @@ def is_address(source: object) -> bool:
 
 def table_in(source: str) -> str | None:
     """The table that a URL names, without its schema."""
-    named = parse_qs(source.partition("?")[2]).get("table")
-    return named[-1].rpartition(".")[2] if named else None
+    tables = parse_qs(source.partition("?")[2]).get("table")
+    return tables[-1].rpartition(".")[2] if tables else None
 
 
 def _knows(backend: Backend, source: object) -> bool:

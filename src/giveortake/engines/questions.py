@@ -185,15 +185,15 @@ class Keys:
         values = [column.values or () for column in self.columns]
         if self.wanted is None:
             return list(itertools.product(*values))
-        listed = []
+        keys = []
         for code in self.wanted:
             row: list[Value] = []
             remaining = code
             for column_values in reversed(values):
                 remaining, index = divmod(remaining, len(column_values))
                 row.append(column_values[index])
-            listed.append(tuple(reversed(row)))
-        return listed
+            keys.append(tuple(reversed(row)))
+        return keys
 
 
 @final

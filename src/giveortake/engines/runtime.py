@@ -202,8 +202,8 @@ class TimeLimit:
 
     def check(self) -> Callable[[], None]:
         """A function that raises once the time is over, in any thread; call it between uninterruptible steps."""
-        left = self.left
-        end = None if left is None else time.monotonic() + left
+        seconds_left = self.left
+        end = None if seconds_left is None else time.monotonic() + seconds_left
 
         def require_time() -> None:
             if end is not None and time.monotonic() >= end:
@@ -216,12 +216,12 @@ class TimeLimit:
         """Interrupt the block once the time (and a grace) is over, again and again until it has ended."""
         with self.counted():
             self.check()()
-            left = self.left
-            if left is None:
+            seconds_left = self.left
+            if seconds_left is None:
                 yield
                 return
             ended = threading.Event()
-            watch = threading.Thread(target=_watch, args=(ended, left + grace, interrupt), daemon=True)
+            watch = threading.Thread(target=_watch, args=(ended, seconds_left + grace, interrupt), daemon=True)
             watch.start()
             try:
                 yield

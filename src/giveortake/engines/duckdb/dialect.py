@@ -177,14 +177,14 @@ class DuckDBDialect(Dialect):
     def days(self, date: str) -> str:
         return f"date_diff('day', DATE '1970-01-01', {date})"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"({time} + {by})" if kind is Kind.DATE else f"({time} + to_days({by}))"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"({time} + {amount})" if kind is Kind.DATE else f"({time} + to_days({amount}))"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"CAST({time} + to_months({by}) AS {_TYPES[kind]})"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"CAST({time} + to_months({amount}) AS {_TYPES[kind]})"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + to_seconds({by}))"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + to_seconds({amount}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -253,8 +253,8 @@ class DuckDBDialect(Dialect):
         )
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        listed = ", ".join(f"sum({text}) AS {name}" for text, name in sums)
-        totals = f"SELECT p, {listed} FROM rows GROUP BY p"
+        sum_columns = ", ".join(f"sum({text}) AS {name}" for text, name in sums)
+        totals = f"SELECT p, {sum_columns} FROM rows GROUP BY p"
         return f"WITH rows AS MATERIALIZED ({rows}), totals AS ({totals}) SELECT * FROM rows JOIN totals USING (p)"
 
     def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:

@@ -83,8 +83,8 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
         return f"SELECT {code_bits} AS code, {total} FROM ({weight_rows}) AS g GROUP BY {code_bits}"
     first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
     counted_keys = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
-    chosen = f"SELECT unnest({counted_keys}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
-    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
+    codes = f"SELECT unnest({counted_keys}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({codes}) AS t GROUP BY code"
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
@@ -332,9 +332,9 @@ class DuckDBEngine(SQLEngine):
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which, unlike a code, depends on that value alone."""
         plain = self._dictionary(values, domain)
-        known = self._constant_tables.get(("marked", plain))
-        if known is not None:
-            return known
+        cached = self._constant_tables.get(("marked", plain))
+        if cached is not None:
+            return cached
         marked = mark(self._printer.dialect, "value", domain.kind)
         table = f"key_table_{next(self._numbers)}"
         self._make(table, f"SELECT value, code, {marked} AS mark FROM {plain}")
@@ -357,8 +357,8 @@ class DuckDBEngine(SQLEngine):
     def _make(self, table: str, select: str) -> None:
         self._fill(table, select, [None])
 
-    def _forget(self, listed: str) -> None:
-        self._run(f"DROP TABLE {listed}")  # also when the time is over
+    def _forget(self, table: str) -> None:
+        self._run(f"DROP TABLE {table}")  # also when the time is over
 
     def _few_rows(self, scan: Scan) -> str:
         return f"bounded_{next(self._numbers)}"

@@ -192,22 +192,22 @@ def numbers_statement(first: str) -> str:
 def row_lines(printer: Printer, scan: Scan) -> Lines:
     """The rows of each person, with the columns c0, c1 … of the table."""
     assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
-    dialect, named = printer.dialect, scan.table.columns
+    dialect, table_columns = printer.dialect, scan.table.columns
     person = dialect.identifier(str(scan.table.person))
     columns = [
         f"{comparable(dialect, person, scan.table.schema[str(scan.table.person)].kind)} AS p",
         f"{printer.hash_of_row(scan)} AS h",
-        *(f"{dialect.identifier(name)} AS c{index}" for index, (name, _) in enumerate(named)),
+        *(f"{dialect.identifier(name)} AS c{index}" for index, (name, _) in enumerate(table_columns)),
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
-    content = tuple(f"c{index}" for index in range(len(named)))
+    content = tuple(f"c{index}" for index in range(len(table_columns)))
     return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
 
 
 def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
     """The rows that count, under the names of the table."""
-    named = enumerate(name for name, _ in scan.table.columns)
-    columns = ", ".join(f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in named)
+    numbered_names = enumerate(name for name, _ in scan.table.columns)
+    columns = ", ".join(f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in numbered_names)
     return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
 
 
@@ -226,13 +226,13 @@ def ordered(
     types = [sql_type(domain) for domain in domains]
     with open_database(folder) as connection:
         connection.execute("SET memory_limit = '256MB'")
-        named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
-        connection.execute(f"CREATE TABLE keys ({named})")
-        places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
+        column_definitions = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
+        connection.execute(f"CREATE TABLE keys ({column_definitions})")
+        placeholders = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
         for rows in lists:
             for start in range(0, len(rows), _AT_ONCE):
-                sent = parameters(rows[start : start + _AT_ONCE])
-                _in_time(connection, lambda: connection.execute(f"INSERT INTO keys SELECT {places}", sent))  # noqa: B023 (called at once)
+                batch = parameters(rows[start : start + _AT_ONCE])
+                _in_time(connection, lambda: connection.execute(f"INSERT INTO keys SELECT {placeholders}", batch))  # noqa: B023 (called at once)
         order = ", ".join(f"k{index} NULLS LAST" for index in range(len(types)))
         _in_time(connection, lambda: connection.execute(f"SELECT * FROM keys ORDER BY {order}"))
         while rows := _in_time(connection, lambda: connection.fetchmany(size)):
@@ -275,8 +275,8 @@ def parts_statement(printer: Printer, relation: KeepParts, table: str, first: st
 
 def _read(relation: PerPerson) -> list[str]:
     """The columns of the source that are copied: the person, the keys and what features are made of."""
-    inside = {column for expression in relation.computed() for column in expression.columns()}
-    return [name for name in relation.source.schema if name in {str(relation.person), *relation.keys, *inside}]
+    feature_columns = {column for expression in relation.computed() for column in expression.columns()}
+    return [name for name in relation.source.schema if name in {str(relation.person), *relation.keys, *feature_columns}]
 
 
 def person_rows_statement(printer: Printer, relation: PerPerson) -> str:
@@ -296,8 +296,8 @@ def groups_statement(printer: Printer, relation: PerPerson, table: str) -> str:
     features = [
         f"{printer.feature(feature, schema)} AS f{index}" for index, (_, feature) in enumerate(relation.features)
     ]
-    listed = ", ".join([f"min({number}) AS number", *features])
-    return f"SELECT {listed} FROM ({rows}) AS t GROUP BY {', '.join(groups)}"
+    select_list = ", ".join([f"min({number}) AS number", *features])
+    return f"SELECT {select_list} FROM ({rows}) AS t GROUP BY {', '.join(groups)}"
 
 
 def grouped_statement(printer: Printer, relation: PerPerson, table: str, groups: str) -> str:

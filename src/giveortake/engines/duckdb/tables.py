@@ -162,8 +162,8 @@ class LoadedCopies:
 
         reading = f"{_RULES} {library.__version__} {original.reading}"
         texts = (f"path {original.path}", f"content {original.content}", f"reading {original.content} {reading}")
-        path, content, read = map(self.folder.name_of, texts)
-        return path, content, read
+        path, content, cells = map(self.folder.name_of, texts)
+        return path, content, cells
 
     def _copies(self, names: tuple[str, ...]) -> list[Path]:
         return sorted(self.folder.path.glob(f"{'-'.join(names)}-*.duckdb"))
@@ -276,8 +276,8 @@ def load(
         paths = [Path(file) for file in source]
         return read_without_quoting(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
-        whole = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
-        texts, objects = without_objects(whole, kinds)
+        frame = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
+        texts, objects = without_objects(frame, kinds)
         return _from_memory(connection, name, texts, objects)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
         source = source.collect()
@@ -375,8 +375,8 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     if not paths:
         raise NotFound("the folder holds no Parquet files", hint=_SUFFIXES)
     absolute = [str(path.resolve()) for path in paths]
-    listed = ", ".join(map(single_quoted, absolute))
-    text = f"read_parquet([{listed}])"
+    path_list = ", ".join(map(single_quoted, absolute))
+    text = f"read_parquet([{path_list}])"
     states = tuple(_state(path) for path in absolute)
     first, *others = [
         connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
@@ -393,10 +393,12 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
     """Read every value once: a text that is no UTF-8 or a time out of range would make questions fail."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    listed = ", ".join(map(identifier, columns))
+    column_list = ", ".join(map(identifier, columns))
     problem: type[Exception] | None = None
     try:
-        connection.execute(f"SELECT max(hash({listed})) FROM {text}" if columns else f"SELECT count(*) FROM {text}")
+        connection.execute(
+            f"SELECT max(hash({column_list})) FROM {text}" if columns else f"SELECT count(*) FROM {text}"
+        )
     except library.Error as error:
         problem = type(error)
     if problem is None:
@@ -432,20 +434,20 @@ def _from_csv(
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
     original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items(), key=str)]))
-    worth_it = copies if path.stat().st_size >= SMALLEST else None
-    text = None if worth_it is None else worth_it.attach(connection, stored, original)
+    file_copies = copies if path.stat().st_size >= SMALLEST else None
+    text = None if file_copies is None else file_copies.attach(connection, stored, original)
     if text is None:
         text = stored
         load_csv(connection, stored, path, separator, kinds)
-        if worth_it is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
-            worth_it.keep(connection, stored, original)
+        if file_copies is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
+            file_copies.keep(connection, stored, original)
     return Loaded(_source(connection, name, text, fingerprint), text)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
-    text, chosen = _attached(connection, name, path, table)
+    text, table_name = _attached(connection, name, path, table)
     absolute = str(path.resolve())
-    source = _source(connection, name, text, _digest_files([absolute], chosen))
+    source = _source(connection, name, text, _digest_files([absolute], table_name))
     return Loaded(source, text, (absolute,), (_state(absolute),))
 
 
@@ -469,15 +471,15 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
         )
-    chosen = table or (tables[0] if len(tables) == 1 else name)
-    if chosen not in tables:
+    chosen_table = table or (tables[0] if len(tables) == 1 else name)
+    if chosen_table not in tables:
         raise NotFound(
-            f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
+            f"the database has no table {chosen_table!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = ?", [alias]).fetchall()
-    if (chosen,) in views:
-        _require_within(path, chosen)
-    return f"{alias}.{identifier(chosen)}", chosen
+    if (chosen_table,) in views:
+        _require_within(path, chosen_table)
+    return f"{alias}.{identifier(chosen_table)}", chosen_table
 
 
 def _require_within(path: Path, view: str) -> None:
@@ -485,11 +487,11 @@ def _require_within(path: Path, view: str) -> None:
     import duckdb as library  # noqa: PLC0415 (it is there)
 
     outside = False
-    with open_database() as alone:
-        alone.execute(f"ATTACH {single_quoted(str(path.resolve()))} AS alone (READ_ONLY)")
-        alone.execute("SET enable_external_access = false")
+    with open_database() as isolated:
+        isolated.execute(f"ATTACH {single_quoted(str(path.resolve()))} AS alone (READ_ONLY)")
+        isolated.execute("SET enable_external_access = false")
         try:
-            alone.execute(f"DESCRIBE alone.{identifier(view)}")
+            isolated.execute(f"DESCRIBE alone.{identifier(view)}")
         except library.Error:
             outside = True
     if outside:
@@ -533,18 +535,18 @@ def _of_unknown_type(connection: duckdb.DuckDBPyConnection, frame: Any) -> Inval
     """The refusal of a pandas column whose type DuckDB does not know, by its name; no row is looked at."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    named, hint = "", "leave such columns out"
+    column_label, hint = "", "leave such columns out"
     for column_index, dtype in enumerate(frame.dtypes):
         try:
             connection.register("incoming_column", frame.iloc[:0, [column_index]])
             connection.unregister("incoming_column")
         except library.NotImplementedException:
             column = frame.columns[column_index]
-            named = f" `{column}` of type {dtype}"
+            column_label = f" `{column}` of type {dtype}"
             way = "dt.to_timestamp()" if str(dtype).startswith("period") else "astype(str)"
             hint = f'convert it, such as by df["{column}"].{way}, or leave it out'
             break
-    return InvalidParameter("source", HIDDEN, f"has a column{named} that cannot be read", hint=hint)
+    return InvalidParameter("source", HIDDEN, f"has a column{column_label} that cannot be read", hint=hint)
 
 
 def _names_in_memory(source: Any) -> list[str] | None:
@@ -638,8 +640,8 @@ def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
         for path, table, metadata in files:
             connection.register("answer", table)
             try:
-                known = f"KV_METADATA {{giveortake: {single_quoted(metadata)}}}"
-                connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {known})")
+                key_values = f"KV_METADATA {{giveortake: {single_quoted(metadata)}}}"
+                connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {key_values})")
             except duckdb.IOException:
                 raise InvalidParameter(
                     "output", str(path), "cannot be written", hint="does its folder exist?"
@@ -673,8 +675,8 @@ def content_of(connection: duckdb.DuckDBPyConnection, loaded: Loaded) -> PublicC
 
 
 def _column(connection: duckdb.DuckDBPyConnection, loaded: Loaded, name: str, domain: Domain) -> PublicColumn:
-    read = _printer.read(name, domain)  # unique as it is joined, not as it is stored
-    text = f"SELECT {read}, count(*) FROM {loaded.text} GROUP BY 1 ORDER BY 1 NULLS LAST"
+    column = _printer.read(name, domain)  # unique as it is joined, not as it is stored
+    text = f"SELECT {column}, count(*) FROM {loaded.text} GROUP BY 1 ORDER BY 1 NULLS LAST"
     rows = connection.execute(text).fetchall()
     return PublicColumn(
         tuple(value for value, _ in rows), all(count == 1 and value is not None for value, count in rows)

@@ -336,14 +336,14 @@ class PostgresDialect(Dialect):
     def days(self, date: str) -> str:
         return f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"({time} + ({by}))" if kind is Kind.DATE else f"({time} + INTERVAL '{by} days')"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"({time} + ({amount}))" if kind is Kind.DATE else f"({time} + INTERVAL '{amount} days')"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"CAST({time} + INTERVAL '{by} months' AS {TYPES[kind]})"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"CAST({time} + INTERVAL '{amount} months' AS {TYPES[kind]})"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + INTERVAL '{by} seconds')"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + INTERVAL '{amount} seconds')"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -419,13 +419,13 @@ class PostgresDialect(Dialect):
         return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
-        return f"SELECT t.*, {listed} FROM ({rows}) AS t"
+        sum_columns = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT t.*, {sum_columns} FROM ({rows}) AS t"
 
     def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
         lines = ", ".join(f"({', '.join(f'CAST({number} AS BIGINT)' for number in pair)})" for pair in pairs)
-        listed = ", ".join([*(f"t.{column}" for column in columns), *(f"u.{name}" for name in names)])
-        return f"SELECT {listed} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
+        select_list = ", ".join([*(f"t.{column}" for column in columns), *(f"u.{name}" for name in names)])
+        return f"SELECT {select_list} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
 
 
 def _part(name: str, time: str) -> str:

@@ -104,18 +104,18 @@ class PostgresEngine(SQLEngine):
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
         """Find a table and read it once, for its fingerprint; its rows stay where they are."""
-        address, named = split(source)
+        address, url_table = split(source)
         if address != self._address:
             raise InvalidParameter(
                 "source", HIDDEN, "is in another database than the other tables", hint="copy them into one database"
             )
-        chosen = table or named or name
+        table_name = table or url_table or name
         with self._lock:
             try:
-                stored = find(self._run, self._schemas(), name, chosen)
+                stored = find(self._run, self._schemas(), name, table_name)
             except QueryFailed:
                 raise NotFound(
-                    f"the table {chosen!r} cannot be read",
+                    f"the table {table_name!r} cannot be read",
                     hint="GRANT SELECT on it to the user of the URL",
                 ) from None
             self._stored[name] = stored
@@ -161,14 +161,14 @@ class PostgresEngine(SQLEngine):
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
-        named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
+        constants = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
         with self._time.interrupting(self._cancel, grace=_GRACE):
-            return self._run(f"WITH {named} {text}" if named else text, self._limit(), is_question=True)
+            return self._run(f"WITH {constants} {text}" if constants else text, self._limit(), is_question=True)
 
     def _limit(self) -> int:
         """The server gives up by itself when the time is over."""
-        left = self._time.left
-        return _UNLIMITED if left is None else max(1, round(left * 1000))
+        seconds_left = self._time.left
+        return _UNLIMITED if seconds_left is None else max(1, round(seconds_left * 1000))
 
     def _cancel(self) -> None:
         """Ask the server to give up, if it has not done so by itself."""
@@ -189,16 +189,16 @@ class PostgresEngine(SQLEngine):
             arrays.append(f"CAST({_array(values)} AS {kind}[])")
             collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
             select_list.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
-        listed = ", ".join(f"c{index}" for index in range(len(columns)))
+        aliases = ", ".join(f"c{index}" for index in range(len(columns)))
         name = f"constants_{next(self._numbers)}"
-        self._constant_texts[name] = f"SELECT {', '.join(select_list)} FROM unnest({', '.join(arrays)}) AS u({listed})"
+        self._constant_texts[name] = f"SELECT {', '.join(select_list)} FROM unnest({', '.join(arrays)}) AS u({aliases})"
         return name
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         return self._create_constants(columns, [row for rows in lists for row in rows])
 
-    def _forget(self, listed: str) -> None:
-        del self._constant_texts[listed]
+    def _forget(self, table: str) -> None:
+        del self._constant_texts[table]
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"

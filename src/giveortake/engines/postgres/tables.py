@@ -36,7 +36,7 @@ _WRITES = (
     "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
     "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
 )
-_SEEN = (  # a number of a transaction may come again in a server that crashed or was put back, but no session does
+_OBSERVE = (  # a number of a transaction may come again in a server that crashed or was put back, but no session does
     f"SELECT CAST(to_regclass({{qualified_name}}) AS OID) = c.oid, {_IS_WATCHED}, "
     "txid_snapshot_xmin(s) = txid_snapshot_xmax(s), "
     "concat(s, ' since ', (SELECT backend_start FROM pg_stat_get_activity(pg_backend_pid()))), "
@@ -58,8 +58,8 @@ def split(url: object) -> tuple[str, str | None]:
     except ValueError:
         raise InvalidParameter("source", HIDDEN, "is not a URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
-    rest = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
-    return f"postgresql://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", dict(options).get(
+    query = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
+    return f"postgresql://{urlunsplit(parts._replace(scheme='', query=query)).removeprefix('//')}", dict(options).get(
         "table"
     )
 
@@ -81,12 +81,12 @@ class Stored:
     def text(self) -> str:
         """The SQL that reads the table: each column as the one type of its kind."""
         types = dict(self.columns)
-        read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
-        return f"(SELECT {', '.join(read)} FROM {self.qualified_name} AS t)"
+        columns = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
+        return f"(SELECT {', '.join(columns)} FROM {self.qualified_name} AS t)"
 
     def if_same_columns(self, run: Run) -> Stored | None:
         """The same table if its name still means it, with the same columns: it is read by its name."""
-        return None if self._seen(run) is None else self
+        return None if self._observe(run) is None else self
 
     def if_unchanged(self, run: Run) -> Stored | None:
         """This table if its content is still the same, else None.
@@ -96,10 +96,10 @@ class Stored:
         that connection stays idle, so that a release may still read it under the old name. Only what parts and counters
         promise depends on that, and those ask `if_registered_content`.
         """
-        seen = self._seen(run)
-        if seen is None:
+        observation = self._observe(run)
+        if observation is None:
             return None
-        state = _state(run, self.oid) if seen.is_watched else ()
+        state = _state(run, self.oid) if observation.is_watched else ()
         if state and state == self.state:
             return self
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
@@ -112,34 +112,38 @@ class Stored:
         that only writes change has the same content. It was locked before: TRUNCATE and new names are of no snapshot.
         Else all of it is read and compared, in this transaction.
         """
-        seen = self._seen(run)
-        if seen is None:
+        observation = self._observe(run)
+        if observation is None:
             return None
-        is_known = seen.is_quiet and seen.snapshot == self.compared_in and tuple(seen.partitions) == self.partitions
-        if is_known and seen.is_watched and self.can_lock:
+        is_known = (
+            observation.is_quiet
+            and observation.snapshot == self.compared_in
+            and tuple(observation.partitions) == self.partitions
+        )
+        if is_known and observation.is_watched and self.can_lock:
             return self
         if _digest(run, self) != self.source.fingerprint:
             return None
-        compared_in = seen.snapshot if seen.is_quiet else None
-        return replace(self, compared_in=compared_in, partitions=tuple(seen.partitions))
+        compared_in = observation.snapshot if observation.is_quiet else None
+        return replace(self, compared_in=compared_in, partitions=tuple(observation.partitions))
 
     def if_same_partitions(self, run: Run) -> Stored | None:
         """The same table if, after it was read, it has the partitions that `if_registered_content` saw.
 
         A new one is of no snapshot.
         """
-        seen = self._seen(run)
-        return self if seen is not None and tuple(seen.partitions) == self.partitions else None
+        observation = self._observe(run)
+        return self if observation is not None and tuple(observation.partitions) == self.partitions else None
 
-    def _seen(self, run: Run) -> _Seen | None:
+    def _observe(self, run: Run) -> _Observation | None:
         """What the server says of the table, unless it is gone, has another name or other columns."""
-        rows = run(_SEEN.format(oid=self.oid, qualified_name=single_quoted(self.qualified_name)))
+        rows = run(_OBSERVE.format(oid=self.oid, qualified_name=single_quoted(self.qualified_name)))
         is_same = rows and rows[0][0] and _columns(run, self.oid) == (self.columns, self.source.loose)
-        return _Seen(*rows[0]) if is_same else None
+        return _Observation(*rows[0]) if is_same else None
 
 
 @final
-class _Seen(NamedTuple):
+class _Observation(NamedTuple):
     """What may differ from one question to the next."""
 
     is_named: bool
@@ -154,18 +158,19 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
 
     Where policies hide rows from the user, the question is about the visible ones.
     """
-    wanted = single_quoted(table)
+    table_literal = single_quoted(table)
     schema_rank = (
         f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
     )
     rows = run(
         f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED}, {_CAN_LOCK} {_TABLES} "
-        f"AND (c.relname = {wanted} AND {schema_rank} IS NOT NULL OR n.nspname || '.' || c.relname = {wanted}) "
+        f"AND (c.relname = {table_literal} AND {schema_rank} IS NOT NULL "
+        f"OR n.nspname || '.' || c.relname = {table_literal}) "
         f"ORDER BY {schema_rank} NULLS LAST, c.oid LIMIT 1"
     )
     if not rows:
-        listed = run(f"SELECT c.relname {_TABLES} AND {schema_rank} IS NOT NULL ORDER BY 1")
-        names = ", ".join(relation_name for (relation_name,) in listed[:_LISTED]) or "none"
+        relations = run(f"SELECT c.relname {_TABLES} AND {schema_rank} IS NOT NULL ORDER BY 1")
+        names = ", ".join(relation_name for (relation_name,) in relations[:_LISTED]) or "none"
         raise NotFound(f"the database has no table {table!r}", hint=f"it has {names}: pass table= or ?table=")
     ((oid, schema, relation, is_watched, can_lock),) = rows
     columns, loose = _columns(run, oid)

@@ -196,14 +196,14 @@ class SparkDialect(Dialect):
     def days(self, date: str) -> str:
         return f"CAST(unix_date({date}) AS BIGINT)"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"date_add({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' DAY)"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"date_add({time}, {amount})" if kind is Kind.DATE else f"({time} + INTERVAL '{amount}' DAY)"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"add_months({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' MONTH)"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"add_months({time}, {amount})" if kind is Kind.DATE else f"({time} + INTERVAL '{amount}' MONTH)"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + make_dt_interval(0, 0, 0, {by}))"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + make_dt_interval(0, 0, 0, {amount}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -283,13 +283,15 @@ class SparkDialect(Dialect):
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
         """Sum by a window, which reads the rows once."""
-        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
-        return f"SELECT *, {listed} FROM ({rows}) AS rows"
+        sum_columns = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT *, {sum_columns} FROM ({rows}) AS rows"
 
     def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
         lines = ", ".join(f"CAST({number} AS BIGINT)" for pair in pairs for number in pair)
-        listed = ", ".join([*columns, *names])
-        return f"SELECT {listed} FROM ({rows}) AS t LATERAL VIEW stack({len(pairs)}, {lines}) u AS {', '.join(names)}"
+        select_list = ", ".join([*columns, *names])
+        return (
+            f"SELECT {select_list} FROM ({rows}) AS t LATERAL VIEW stack({len(pairs)}, {lines}) u AS {', '.join(names)}"
+        )
 
 
 def _fixed(piece: str) -> str:

@@ -202,14 +202,14 @@ class SparkEngine(SQLEngine):
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
         """Make a view of a DataFrame in our own session; all sessions can see it for a moment."""
-        passing = f"giveortake_{uuid4().hex}"
+        global_view = f"giveortake_{uuid4().hex}"
         database = str(self._own.conf.get("spark.sql.globalTempDatabase"))
-        frame.createGlobalTempView(passing)
+        frame.createGlobalTempView(global_view)
         try:
-            return self._view(self._own.table(f"{database}.{passing}"))
+            return self._view(self._own.table(f"{database}.{global_view}"))
         finally:
             frame.sparkSession.sql(
-                f"DROP VIEW {database}.{passing}"
+                f"DROP VIEW {database}.{global_view}"
             )  # the catalog's own way would empty a user's cache
 
     def _view(self, frame: DataFrame, key_list: str | None = None) -> str:
@@ -305,11 +305,11 @@ class SparkEngine(SQLEngine):
             self._coded(question.keys, question.relation.schema) as coded,
             self._cached_frame(self._statement(question, coded)) as frame,
         ):
-            together = size * max(1, _AT_ONCE // size)
-            for first in range(0, max(question.keys.size, 1), together):
-                table = self._guarded(frame.where(f"code >= {first} AND code < {first + together}"), _taken)
+            chunk_size = size * max(1, _AT_ONCE // size)
+            for first in range(0, max(question.keys.size, 1), chunk_size):
+                table = self._guarded(frame.where(f"code >= {first} AND code < {first + chunk_size}"), _taken)
                 codes = table.column("code").to_numpy()
-                for start in range(first, min(first + together, max(question.keys.size, 1)), size):
+                for start in range(first, min(first + chunk_size, max(question.keys.size, 1)), size):
                     part = table.filter((codes >= start) & (codes < start + size))
                     rows = list(zip(*(column.to_pylist() for column in part.columns), strict=True))
                     yield Sensitive(_filled(question, rows, start, min(size, question.keys.size - start)))
@@ -352,9 +352,9 @@ class SparkEngine(SQLEngine):
             self._key_lists.forget(name)
             raise
 
-    def _forget(self, listed: str) -> None:
-        self._own.catalog.dropTempView(listed)
-        key_list = self._views.pop(listed)
+    def _forget(self, table: str) -> None:
+        self._own.catalog.dropTempView(table)
+        key_list = self._views.pop(table)
         if key_list is not None:
             self._key_lists.forget(key_list)
 

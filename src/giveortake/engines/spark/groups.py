@@ -190,8 +190,8 @@ def weighted_statement(
 
 def _lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
     """Rows (p, k0, k1 …): the keys of each person."""
-    listed = ", ".join(f"r.k{index} AS k{index}" for index in range(len(persons.keys.columns)))
-    return f"SELECT r.p AS p, {listed} FROM {statements.known_rows(printer, persons, declared)}"
+    key_columns = ", ".join(f"r.k{index} AS k{index}" for index in range(len(persons.keys.columns)))
+    return f"SELECT r.p AS p, {key_columns} FROM {statements.known_rows(printer, persons, declared)}"
 
 
 def _joined(how: str, lines: str, heavy: str) -> str:
@@ -206,8 +206,8 @@ def _weights_of_arrays(printer: Printer, persons: Persons, lines: str) -> str:
     """
     assert persons.weights is not None  # noqa: S101 (asked only then)
     kinds = _kinds(persons)
-    stored = ", ".join(f"{_plain(printer, f'k{i}', kind)} AS k{i}" for i, kind in enumerate(kinds))
-    sets = f"SELECT p, collect_set(struct({stored})) AS s FROM ({lines}) AS l GROUP BY p"
+    normalized_keys = ", ".join(f"{_plain(printer, f'k{i}', kind)} AS k{i}" for i, kind in enumerate(kinds))
+    sets = f"SELECT p, collect_set(struct({normalized_keys})) AS s FROM ({lines}) AS l GROUP BY p"
     weights = ", ".join(f"{weight}L" for weight in persons.weights)
     weight = f"element_at(array({weights}), least(size(s), {persons.groups}))"
     counting = f"CASE WHEN size(s) > {persons.groups} THEN {_first(printer, persons)} ELSE s END"

@@ -97,8 +97,8 @@ def _depends_on_peers(expression: Any) -> bool:
 
 def _orders_all(window: Any) -> bool:
     """Whether rows that a window's order does not tell apart are the same in all columns."""
-    by = [*_members(window.partitionSpec()), *(order.child() for order in _members(window.orderSpec()))]
-    ordered = {expression.exprId().id() for expression in by if _class(expression) == "AttributeReference"}
+    keys = [*_members(window.partitionSpec()), *(order.child() for order in _members(window.orderSpec()))]
+    ordered = {expression.exprId().id() for expression in keys if _class(expression) == "AttributeReference"}
     return all(
         column.exprId().id() in ordered
         and column.dataType().simpleString().partition("(")[0] in {*_TOLD_APART, "decimal"}

@@ -281,15 +281,15 @@ class Dialect(ABC):
         """The days from 1970-01-01 to a date."""
 
     @abstractmethod
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
         """A date or moment so many days later, which is known to be between the years 1 and 9999."""
 
     @abstractmethod
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
         """The same day so many months later, likewise; the last one of the month where that has no such day."""
 
     @abstractmethod
-    def add_seconds(self, moment: str, by: int) -> str:
+    def add_seconds(self, moment: str, amount: int) -> str:
         """A moment so many seconds later, likewise."""
 
     # -- choices and equality -----------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ class SQLEngine(ABC):
         """Make a table of many constants, which come in several lists; return how it is read."""
 
     @abstractmethod
-    def _forget(self, listed: str) -> None:
+    def _forget(self, table: str) -> None:
         """Drop a table of constants."""
 
     @abstractmethod
@@ -212,10 +212,10 @@ class SQLEngine(ABC):
             yield Sensitive((keys[part], counts[part]))
 
     def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        whole = self._remembered(question, lambda: self._answer(question))
+        answer = self._remembered(question, lambda: self._answer(question))
         for start in range(0, max(question.keys.size, 1), size):
             part = slice(start, start + size)
-            yield Sensitive([array[part] for array in whole] if isinstance(whole, list) else whole[part])
+            yield Sensitive([array[part] for array in answer] if isinstance(answer, list) else answer[part])
 
     # -- from statements to arrays ------------------------------------------------------------------------------
 
@@ -269,9 +269,9 @@ class SQLEngine(ABC):
 
     def _remembered(self, question: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock, self._time.counted():
-            known = self._results.get(question) if remember else None
-            if known is not None:
-                return known
+            remembered = self._results.get(question) if remember else None
+            if remembered is not None:
+                return remembered
             self._constant_tables.trim(self._forget)
             self._prepare(question.relation)
             answer = compute()
@@ -306,9 +306,9 @@ class SQLEngine(ABC):
         """A table of constants, made once for equal ones. It is there until the next question at least."""
         values = hashlib.sha256(repr(rows).encode(errors="surrogatepass")).digest()  # 1, 1.0 and True are three
         key = tuple(columns), values
-        known = self._constant_tables.get(key)
-        if known is not None:
-            return known
+        cached = self._constant_tables.get(key)
+        if cached is not None:
+            return cached
         return self._constant_tables.put(key, self._create_constants(columns, rows), len(rows) * len(columns))
 
     # -- keys as codes ------------------------------------------------------------------------------------------
@@ -326,8 +326,8 @@ class SQLEngine(ABC):
         """A table (m, w): how much each of m keys of a person weighs."""
         if weights is None:
             return None
-        whole = Domain(Kind.INTEGER)
-        return self._constants((("m", whole), ("w", whole)), list(enumerate(weights, 1)))
+        integers = Domain(Kind.INTEGER)
+        return self._constants((("m", integers), ("w", integers)), list(enumerate(weights, 1)))
 
     def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A table (value, code): each value and its place."""

@@ -82,9 +82,9 @@ def hash_of(*marks: str) -> str:
     Remainders modulo the prime 2³¹ − 1, multiplied. No product leaves 64 bits: remainders are below 2³¹ and the
     constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
     """
-    text, *others = (f"({mark})" for mark in marks)
-    for other in others:
-        text = f"((({text} + {_OF_PERSON}) * ({other} + {_OF_PART})) % {_PRIME})"
+    text, *other_marks = (f"({mark})" for mark in marks)
+    for other_mark in other_marks:
+        text = f"((({text} + {_OF_PERSON}) * ({other_mark} + {_OF_PART})) % {_PRIME})"
     return f"abs({text})"
 
 
@@ -547,15 +547,15 @@ class Printer:
         A table with few rows of each person has the types of their kinds already.
         """
         complete = [name for name, domain in scan.table.columns if not domain.nullable]
-        read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
+        columns = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
         if scan.most_rows_of_person is None:
-            text = f"SELECT {self.read_all(read, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
+            text = f"SELECT {self.read_all(columns, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
         else:
-            text = f"SELECT {self._names(name for name, _ in read)} FROM {self._sources[bounded_name(scan)]} AS t"
+            text = f"SELECT {self._names(name for name, _ in columns)} FROM {self._sources[bounded_name(scan)]} AS t"
         if not complete:
             return text
-        there = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
-        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {there}"
+        is_complete = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
+        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {is_complete}"
 
     def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
         """Stored columns, each cast to the one type of its kind."""
@@ -586,9 +586,9 @@ class Printer:
 
     def few_rows(self, scan: Scan) -> str:
         """A table with few rows of each person, chosen by their content; rows without a person are left out."""
-        named = [self.dialect.identifier(name) for name, _ in scan.table.columns]
-        columns, person = ", ".join(named), self.dialect.identifier(str(scan.table.person))
-        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])
+        identifiers = [self.dialect.identifier(name) for name, _ in scan.table.columns]
+        columns, person = ", ".join(identifiers), self.dialect.identifier(str(scan.table.person))
+        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])
         rank = unused("row_rank", (name for name, _ in scan.table.columns))
         ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
         ranked = f"SELECT {columns}, {ranks} FROM ({self.stored(scan)}) AS t WHERE {person} IS NOT NULL"
@@ -604,8 +604,8 @@ class Printer:
         """The number that orders a person's rows: a hash of their content, or the value of `first_by`."""
         if scan.first_by is not None:
             return self.expression(_order_number(scan.first_by, scan.table.schema), scan.table.schema)
-        named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
-        return hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
+        columns = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
+        return hash_of(*(mark(self.dialect, column, kind) for column, kind in columns))
 
     def _names(self, names: Iterable[str]) -> str:
         return ", ".join(self.dialect.identifier(name) for name in names)
@@ -613,14 +613,14 @@ class Printer:
     # -- columns ------------------------------------------------------------------------------------------------
 
     def _derive(self, derive: Derive, wanted: list[str]) -> str:
-        schema, named = derive.source.schema, dict(derive.named)
-        expressions = {name: named.get(name, ColumnReference(name)) for name in wanted}
+        schema, definitions = derive.source.schema, dict(derive.named)
+        expressions = {name: definitions.get(name, ColumnReference(name)) for name in wanted}
         columns = [
             f"{self.expression(expression, schema)} AS {self.dialect.identifier(name)}"
             for name, expression in expressions.items()
         ]
-        read = [column for expression in expressions.values() for column in expression.columns()]
-        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, read)}) AS t"
+        source_columns = [column for expression in expressions.values() for column in expression.columns()]
+        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, source_columns)}) AS t"
         return self.fenced(text, expressions.values())
 
     def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
@@ -632,8 +632,8 @@ class Printer:
     def _join_public(self, join: JoinPublic, wanted: list[str]) -> str:
         ours = self.expression(join.on, join.source.schema, table="ours")
         on = f"{ours} = theirs.{self.dialect.identifier(join.public_column)}"
-        used = {join.public_column, *(old for old, new in join.taken if new in wanted)}
-        columns = [(name, domain) for name, domain in join.public.columns if name in used]
+        used_columns = {join.public_column, *(old for old, new in join.taken if new in wanted)}
+        columns = [(name, domain) for name, domain in join.public.columns if name in used_columns]
         public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
         left = self.relation(join.source, {*_wanted(join.source, wanted), *join.on.columns()})
         return self._joined(join, wanted, left, public, on)
@@ -641,16 +641,16 @@ class Printer:
     def _semi_join(self, join: SemiJoin, wanted: list[str]) -> str:
         """IN or NOT IN with public rows, cast to their types first; missing values are treated as in SQL."""
         name = self.dialect.identifier
-        used = {join.public_column, *(() if join.condition is None else join.condition.columns())}
-        columns = [(column, domain) for column, domain in join.public.columns if column in used]
+        used_columns = {join.public_column, *(() if join.condition is None else join.condition.columns())}
+        columns = [(column, domain) for column, domain in join.public.columns if column in used_columns]
         public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
-        listed = f"SELECT theirs.{name(join.public_column)} FROM ({public}) AS theirs"
+        public_values = f"SELECT theirs.{name(join.public_column)} FROM ({public}) AS theirs"
         if join.condition is not None:
-            listed += f" WHERE {self.expression(join.condition, join.public.schema, table='theirs')}"
+            public_values += f" WHERE {self.expression(join.condition, join.public.schema, table='theirs')}"
         inner = self.relation(join.source, {*wanted, *join.on.columns()})
-        among = "NOT IN" if join.negated else "IN"
+        operator = "NOT IN" if join.negated else "IN"
         on = self.expression(join.on, join.source.schema, table="ours")
-        return f"SELECT {self._names(wanted)} FROM ({inner}) AS ours WHERE {on} {among} ({listed})"
+        return f"SELECT {self._names(wanted)} FROM ({inner}) AS ours WHERE {on} {operator} ({public_values})"
 
     def _join_persons(self, join: JoinPersons, wanted: list[str]) -> str:
         left, right = str(join.left.person), str(join.right.person)
@@ -684,12 +684,19 @@ class Printer:
     def _per_person(self, relation: PerPerson, wanted: list[str]) -> str:
         """One row for each person and their keys, whichever columns are wanted."""
         schema, name = relation.source.schema, self.dialect.identifier
-        used = [(named, feature) for named, feature in relation.features if named in wanted]
+        used_features = [
+            (feature_name, feature) for feature_name, feature in relation.features if feature_name in wanted
+        ]
         keys = [str(relation.person), *relation.keys]
-        read = [*keys, *(column for _, feature in used if feature.of is not None for column in feature.of.columns())]
+        source_columns = [
+            *keys,
+            *(column for _, feature in used_features if feature.of is not None for column in feature.of.columns()),
+        ]
         groups = [name(key) for key in keys]
-        features = [f"{self.feature(feature, schema)} AS {name(named)}" for named, feature in used]
-        inner = self.relation(relation.source, read)
+        features = [
+            f"{self.feature(feature, schema)} AS {name(feature_name)}" for feature_name, feature in used_features
+        ]
+        inner = self.relation(relation.source, source_columns)
         return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
 
     def feature(self, feature: Aggregate, schema: Schema) -> str:
@@ -730,8 +737,8 @@ class Printer:
 
 def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
     """The columns of a relation that are needed, in their order; the first if none is, as a SELECT has at least one."""
-    chosen, schema = set(needed), relation.schema
-    return [name for name in schema if name in chosen] or list(schema)[:1]
+    names, schema = set(needed), relation.schema
+    return [name for name in schema if name in names] or list(schema)[:1]
 
 
 def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
@@ -747,10 +754,10 @@ def _order_number(name: str, schema: Mapping[str, Domain]) -> Expression:
     return Call("coalesce", (column, Literal(_LAST)))
 
 
-def unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, columns: Iterable[str]) -> str:
     """A name that no column has, in whatever case."""
-    known = {column.casefold() for column in taken}
-    while name in known:
+    taken = {column.casefold() for column in columns}
+    while name in taken:
         name += "_"
     return name
 

@@ -122,9 +122,9 @@ class Coded:
         return text
 
 
-def equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+def equal(printer: Printer, column: str, value: str, nullable: bool) -> str:
     """Whether a column equals a known value, which may be missing."""
-    return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+    return printer.dialect.same(column, value) if nullable else f"{column} = {value}"
 
 
 def statement_of(printer: Printer, question: Tally | Bins | Distinct, coded: Coded) -> str:
@@ -195,8 +195,8 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
     lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
     few = tally.keys.size <= bounding.groups
-    together = lines if few else printer.dialect.by_person(lines)
-    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({together}) AS l GROUP BY p, code"
+    person_lines = lines if few else printer.dialect.by_person(lines)
+    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({person_lines}) AS l GROUP BY p, code"
     parts = ", ".join(
         f"{printer.dialect.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
         for i, summand in enumerate(tally.summands)
@@ -372,10 +372,10 @@ def select_rows(
         name = printer.dialect.identifier(relation.person)
         columns.append(f"{person(printer.dialect, name, schema[relation.person].kind)} AS p")
     computed = [*(column.expression for column in keys.columns), *(value for value in values if value is not None)]
-    read = {column for expression in computed for column in expression.columns()}
+    source_columns = {column for expression in computed for column in expression.columns()}
     if person is not None and relation.person is not None:
-        read.add(relation.person)
-    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
+        source_columns.add(relation.person)
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, source_columns)}) AS t"
     return printer.fenced(text, computed)
 
 

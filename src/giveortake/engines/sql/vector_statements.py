@@ -68,14 +68,14 @@ def _steps(printer: Printer, vector_sum: VectorSum, dictionaries: Sequence[str],
     values = [
         f"{_in_steps(printer, vector_sum, i, in_doubles=in_doubles)} AS q{i}" for i in range(len(vector_sum.values))
     ]
-    counted = [_code_of_integer(vector_sum, i) for i in range(len(dictionaries))]
-    codes = [f"{code or f'd{i}.code'} AS c{i}" for i, code in enumerate(counted)]
+    integer_codes = [_code_of_integer(vector_sum, i) for i in range(len(dictionaries))]
+    codes = [f"{code or f'd{i}.code'} AS c{i}" for i, code in enumerate(integer_codes)]
     person = [] if vector_sum.by_row else ["r.p AS p"]
     text = (
         f"SELECT {', '.join([*person, *values, *codes]) or '1 AS one'} FROM ({vector_rows(printer, vector_sum)}) AS r"
     )
     for i, table in enumerate(dictionaries):
-        if counted[i] is not None:
+        if integer_codes[i] is not None:
             continue
         nullable = None in (vector_sum.columns[i].values or ())
         text += f" LEFT JOIN {table} AS d{i} ON {equal(printer, f'r.k{i}', f'd{i}.value', nullable)}"
