@@ -163,7 +163,7 @@ _BOUNDING = (
     _mutant(
         "which rows of a person are kept depends on their order in the table",
         "engines/sql/printer.py",
-        'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])',
+        'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])',
         "order = person",
         _STATEMENTS,
         _CONFORMANCE,
@@ -205,8 +205,8 @@ _BOUNDING = (
     _mutant(
         "hashes in memory are others than those in the engine",
         "engines/sql/printer.py",
-        "np.fmod((found + _OF_PERSON) * (each + _OF_PART), _PRIME)",
-        "np.fmod((found + _OF_PART) * (each + _OF_PERSON), _PRIME)",
+        "np.fmod((hashes + _OF_PERSON) * (column_marks + _OF_PART), _PRIME)",
+        "np.fmod((hashes + _OF_PART) * (column_marks + _OF_PERSON), _PRIME)",
         "engines/test_sorted_tallies",
         "engines/test_found_keys",
     ),

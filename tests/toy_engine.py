@@ -82,8 +82,8 @@ class SQLiteEngine:
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def require_runnable(self, asked: Iterable[Asked]) -> None:
-        for each in asked:
+    def require_runnable(self, questions: Iterable[Asked]) -> None:
+        for each in questions:
             if not (
                 isinstance(each, Tally)
                 and isinstance(each.relation, Scan)
@@ -96,17 +96,17 @@ class SQLiteEngine:
     def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
         return Sensitive(self._counts(tally))
 
-    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        if not isinstance(asked, Tally):
+    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        if not isinstance(question, Tally):
             raise _refusal()
-        whole = self._counts(asked)
-        for start in range(0, max(asked.keys.size, 1), size):
+        whole = self._counts(question)
+        for start in range(0, max(question.keys.size, 1), size):
             yield Sensitive([array[start : start + size] for array in whole])
 
     def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
         raise _refusal()
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
+    def vectors(self, vector_sum: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
         raise _refusal()
 
     def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:

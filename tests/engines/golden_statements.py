@@ -195,7 +195,7 @@ def _weights(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:
         yield "persons of many keys", of_spark.heavy_statement(printer, asked, known)
         yield "weights of keys", of_spark.weighted_statement(printer, asked, known, "weights", "persons_of_many_keys")
     else:
-        yield "weights of keys", statements.found_statement(printer, asked, known, "weights")
+        yield "weights of keys", statements.discovery_statement(printer, asked, known, "weights")
 
 
 def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:
@@ -210,7 +210,7 @@ def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]
         match asked:
             case Persons():
                 known = {i: f"values_of_key_{i}" for i, column in enumerate(columns) if column.values is not None}
-                yield "units of keys", statements.found_statement(printer, asked, known)
+                yield "units of keys", statements.discovery_statement(printer, asked, known)
                 if isinstance(printer.dialect, DuckDBDialect):
                     yield "units of keys, by codes", of_duckdb.persons_statement(printer, asked, coded)
             case Tally() if isinstance(printer.dialect, DuckDBDialect) and asked.bounding is None:

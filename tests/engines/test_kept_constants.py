@@ -9,7 +9,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, place
-from giveortake.engines.sql.engine import Kept
+from giveortake.engines.sql.engine import Cache
 from inside import engine_of
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 1, 2)
@@ -39,7 +39,7 @@ def test_constants_do_not_pile_up_and_public_tables_stay(where: str, request: py
         public={"rooms": ROOMS},
     ) as session:
         engine = engine_of(session)
-        engine._constant_tables = Kept(FEW)
+        engine._constant_tables = Cache(FEW)
         before = len(kept_on(engine, where))
         most = 0
         for width in WIDTHS if where != "spark" else WIDTHS[::2]:  # 1, 3, 5, 1
@@ -53,7 +53,7 @@ def test_constants_do_not_pile_up_and_public_tables_stay(where: str, request: py
 
 
 def test_what_was_used_last_is_kept() -> None:
-    kept, gone = Kept[str, int](10), list[int]()
+    kept, gone = Cache[str, int](10), list[int]()
     for number, name in enumerate("abc"):
         kept.put(name, number, 4)
     assert kept.get("a") == 0

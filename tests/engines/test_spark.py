@@ -232,7 +232,7 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
     rows = [random_row(LUCK, LUCK.randrange(40)) for _ in range(300)]
     with both(spark, stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
         if not here:
-            other._key_lists = KeysInDriver(other._made)
+            other._key_lists = KeysInDriver(other._to_frame)
         every = (("b", "c", "d"), ("w", "r"), ("q", "t"), ("x",))
         cases: Any = tiered((("x", "t", "q", "r", "w", "b", "d", "c"),), every)
         for names in cases:

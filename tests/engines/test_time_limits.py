@@ -177,7 +177,7 @@ def test_sorting_stops_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fast_paths, "ThreadPoolExecutor", Pool)
     with pytest.raises(QueryFailed, match="in time"):
-        list(fast_paths.of_each(iter([np.zeros(1, dtype=np.int64)] * 99), work, 1, check))
+        list(fast_paths.map_blocks(iter([np.zeros(1, dtype=np.int64)] * 99), work, 1, check))
     assert len(done) <= 2
 
 

@@ -107,7 +107,7 @@ class Engine(Protocol):
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def require_runnable(self, asked: Iterable[Asked]) -> None:
+    def require_runnable(self, questions: Iterable[Asked]) -> None:
         """Refuse what this engine could not run, by what the questions say alone: no row is looked at.
 
         It is asked before anything is charged. Keys that are still to be found have no values yet.
@@ -125,14 +125,14 @@ class Engine(Protocol):
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         """Yield the keys that occur and the number of units of each: some at a time, each once, in any order."""
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
+    def vectors(self, vector_sum: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
         """The sum of vectors: an array of all cells, in their order.
 
         Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where
         a question depends on rows, what an engine remembers of it would, too.
         """
 
-    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         """The result of `tally`, `bins` or `distinct` for `size` keys at a time, in the order of the keys."""
 
 
@@ -140,7 +140,7 @@ class Engine(Protocol):
 class HandsOverRows(Protocol):
     """An engine in this process, which can hand rows to code that the custodian trusts. No other engine has to."""
 
-    def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
+    def rows_of_units(self, vector_sum: VectorSum) -> Sensitive[list[list[list[int]]]]:
         """The values of every row of each unit, in steps; nothing is cut, named or remembered."""
 
 
@@ -196,10 +196,10 @@ def read_public_table(name: str, source: object) -> PublicRows:
     """Read a public table here: a file or a table in memory. DuckDB reads it, in a database of its own."""
     from giveortake.engines.duckdb.tables import read_here  # noqa: PLC0415 (brings DuckDB)
 
-    found = read_here(name, source, MOST_ROWS_SENT + 1)
-    if len(found.rows) > MOST_ROWS_SENT:
+    public_rows = read_here(name, source, MOST_ROWS_SENT + 1)
+    if len(public_rows.rows) > MOST_ROWS_SENT:
         raise InvalidParameter("public", name, f"has more than {MOST_ROWS_SENT:,} rows")
-    return found
+    return public_rows
 
 
 GROUP = "giveortake.engines"  # of entry points, by which other packages register a `Backend`
@@ -212,21 +212,25 @@ def open_engine(
 ) -> Engine:
     """Open an engine for a source, or for a dictionary of sources, which have to be in one place."""
     sources = list(source.values()) if isinstance(source, Mapping) else [source]
-    found = {backend.name: backend for backend in map(backend_of, sources or [None])}
-    if len(found) > 1:
+    backends = {backend.name: backend for backend in map(backend_of, sources or [None])}
+    if len(backends) > 1:
         raise InvalidParameter(
-            "source", sorted(found), "are different places: tables that are asked together lie together"
+            "source", sorted(backends), "are different places: tables that are asked together lie together"
         )
-    (backend,) = found.values()
+    (backend,) = backends.values()
     return backend.open(sources[0] if sources else None, Limits(memory, threads, seconds, cache))
 
 
 def require_tables(source: object) -> None:
     """Refuse rows in Python's own lists before anything looks for files among their texts."""
-    for each in source.values() if isinstance(source, Mapping) else [source]:
-        files = isinstance(each, list | tuple) and each and all(isinstance(part, str | Path) for part in each)
-        if isinstance(each, list | tuple | Set | Mapping) and not files:
-            raise not_a_table(each)
+    for table_source in source.values() if isinstance(source, Mapping) else [source]:
+        files = (
+            isinstance(table_source, list | tuple)
+            and table_source
+            and all(isinstance(path, str | Path) for path in table_source)
+        )
+        if isinstance(table_source, list | tuple | Set | Mapping) and not files:
+            raise not_a_table(table_source)
 
 
 def not_a_table(source: object) -> InvalidParameter:
@@ -247,27 +251,27 @@ def place_of(source: object) -> str:
 
 def backend_of(source: object) -> Backend:
     """The backend of a source: one of our own if it knows it, or else the one other package that does."""
-    *others, here = BUILT_IN
-    for backend in (*others, here):
+    *remote_backends, local_backend = BUILT_IN
+    for backend in (*remote_backends, local_backend):
         if _knows(backend, source):
             return backend
-    found = [backend for backend in _registered() if _knows(backend, source)]
-    if len(found) > 1:
-        names = ", ".join(backend.name for backend in found)
+    claimants = [backend for backend in _registered() if _knows(backend, source)]
+    if len(claimants) > 1:
+        names = ", ".join(backend.name for backend in claimants)
         raise InvalidParameter(
             "source", HIDDEN, f"is claimed by several engines: {names}", hint="uninstall all but one"
         )
-    if found:
-        return found[0]
+    if claimants:
+        return claimants[0]
     if is_address(source):
-        known = [scheme for backend in (*others, *_registered()) for scheme in backend.schemes]
+        schemes = [scheme for backend in (*remote_backends, *_registered()) for scheme in backend.schemes]
         raise InvalidParameter(
             "source",
             HIDDEN,
             "is an address of a kind that is not known",
-            hint=f"{', '.join(f'{each}://' for each in known)}, or the path of a file",
+            hint=f"{', '.join(f'{scheme}://' for scheme in schemes)}, or the path of a file",
         )
-    return here  # which says what can be read here
+    return local_backend  # which says what can be read here
 
 
 def is_address(source: object) -> bool:
@@ -277,8 +281,8 @@ def is_address(source: object) -> bool:
 
 def table_in(source: str) -> str | None:
     """The table that a URL names, without its schema."""
-    named = parse_qs(source.partition("?")[2]).get("table")
-    return named[-1].rpartition(".")[2] if named else None
+    tables = parse_qs(source.partition("?")[2]).get("table")
+    return tables[-1].rpartition(".")[2] if tables else None
 
 
 def _knows(backend: Backend, source: object) -> bool:
@@ -291,7 +295,7 @@ def _registered() -> Iterator[Backend]:
     """What other packages register, loaded only when no engine of our own knows a source."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
 
-    for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry_point: entry_point.name):
         try:
             backend: Backend = entry.load()
         except Exception:  # noqa: BLE001 (whatever the other package raises)

@@ -185,15 +185,15 @@ class Keys:
         values = [column.values or () for column in self.columns]
         if self.wanted is None:
             return list(itertools.product(*values))
-        listed = []
+        keys = []
         for code in self.wanted:
             row: list[Value] = []
-            rest = code
-            for each in reversed(values):
-                rest, place = divmod(rest, len(each))
-                row.append(each[place])
-            listed.append(tuple(reversed(row)))
-        return listed
+            remaining = code
+            for column_values in reversed(values):
+                remaining, index = divmod(remaining, len(column_values))
+                row.append(column_values[index])
+            keys.append(tuple(reversed(row)))
+        return keys
 
 
 @final
@@ -343,7 +343,9 @@ class VectorSum:
     def sizes(self) -> tuple[int, ...]:
         """How many cells each component has."""
         lengths = [len(column.values or ()) for column in self.columns]
-        return tuple(math.prod(lengths[place] for place in component.keys) for component in self.components)
+        return tuple(
+            math.prod(lengths[column_index] for column_index in component.keys) for component in self.components
+        )
 
     @property
     def size(self) -> int:
@@ -356,12 +358,12 @@ class VectorSum:
 
     def reach(self, component: Component) -> int:
         """How far from zero one row can move a cell of a component, at most."""
-        return math.prod(self._reaches[place] for place in component.factors)
+        return math.prod(self._reaches[value_index] for value_index in component.factors)
 
     @cached_property
     def _reaches(self) -> tuple[int, ...]:
         """How far from zero each value can be."""
-        quanta = [each.quantum for each in self.values]
+        quanta = [summand.quantum for summand in self.values]
         assert None not in quanta  # noqa: S101 (values have one)
         return tuple(quantum.reach for quantum in quanta if quantum is not None)
 
@@ -375,12 +377,12 @@ class VectorSum:
         """Whether the components are all products of two values, with weight 2 off the diagonal."""
         count = len(self.values)
         pairs = [((one, other), 1 if one == other else 2) for one in range(count) for other in range(one, count)]
-        return self.is_dense and [(each.factors, each.weight) for each in self.components] == pairs
+        return self.is_dense and [(component.factors, component.weight) for component in self.components] == pairs
 
     @property
     def longest_row(self) -> int:
         """The greatest squared length of a row's vector, before anything is cut."""
-        return sum(each.weight * self.reach(each) ** 2 for each in self.components)
+        return sum(component.weight * self.reach(component) ** 2 for component in self.components)
 
     @property
     def most(self) -> int:
@@ -397,9 +399,9 @@ class VectorSum:
         """Whether no inner product of two units' vectors is negative, before they are cut."""
         grams = self.is_gram
         counts = all(
-            (quantum := self.values[place].quantum) is not None and quantum.least >= 0
+            (quantum := self.values[value_index].quantum) is not None and quantum.least >= 0
             for component in self.components
-            for place in component.factors
+            for value_index in component.factors
         )
         return grams or counts
 
@@ -419,7 +421,7 @@ class VectorSum:
             return square * rows**2
         if not self.keeps_order:
             return 4 * square * rows**2
-        slack = 4 * sum(each.weight * size for each, size in zip(self.components, self.sizes, strict=True))
+        slack = 4 * sum(component.weight * size for component, size in zip(self.components, self.sizes, strict=True))
         if self.by_row and (self.is_gram or self.is_uncut):
             slack = 0
         length = math.isqrt(slack - 1) + 1 if slack else 0

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("giveortake")
 _log.addHandler(logging.NullHandler())  # without it Python would print warnings to the asker
-_TOLD: dict[FailureCause, tuple[str, str]] = {
+_MESSAGES: dict[FailureCause, tuple[str, str]] = {
     "memory": (
         "the engine could not finish the question in the memory that it has",
         "ask for fewer groups, or for less at once; the custodian can raise memory=",
@@ -74,7 +74,7 @@ def failure(cause: FailureCause, error: type[BaseException] | None = None, line:
     kind = "no error" if error is None else error.__name__
     level = logging.ERROR if cause == "defect" else logging.WARNING
     _log.log(level, "a question failed: %s (%s)", cause, kind if line is None else f"{kind} at {line}")
-    message, hint = _TOLD[cause]
+    message, hint = _MESSAGES[cause]
     return QueryFailed(f"{message}; what it was charged stands", cause=cause, hint=hint)
 
 
@@ -85,7 +85,7 @@ def out_of_time(error: type[BaseException] | None = None) -> QueryFailed:
 
 Item = TypeVar("Item")
 
-_AGAIN = 0.1  # seconds between two interruptions: one that comes between two statements is lost
+_INTERRUPTION_INTERVAL = 0.1  # seconds between two interruptions: one that comes between two statements is lost
 
 
 @final
@@ -94,7 +94,7 @@ class _Clock:
     """The time spent on a question so far, and since when it is being worked on again."""
 
     used: float = 0.0
-    since: float | None = None
+    started: float | None = None
     is_limited: bool = True
     seconds: float | None = None  # that there are, as soon as an engine was asked
 
@@ -142,11 +142,11 @@ def own_work() -> Iterator[None]:
 
 def in_own_time(items: Iterable[Item]) -> Iterator[Item]:
     """The same items; each is made in the time of the question, and none once that is over."""
-    found = iter(items)
+    iterator = iter(items)
     while True:
         with own_work():
             try:
-                item = next(found)
+                item = next(iterator)
             except StopIteration:
                 return
         yield item
@@ -173,7 +173,7 @@ class TimeLimit:
         clock = _clock.get() or _Clock()
         if not clock.is_limited:
             return None
-        return self._seconds - clock.used - (0.0 if clock.since is None else time.monotonic() - clock.since)
+        return self._seconds - clock.used - (0.0 if clock.started is None else time.monotonic() - clock.started)
 
     @property
     def is_over(self) -> bool:
@@ -187,20 +187,20 @@ class TimeLimit:
             clock = _clock.get()
             if clock is not None:
                 clock.seconds = self._seconds
-            if clock is None or clock.since is not None:
+            if clock is None or clock.started is not None:
                 yield
                 return
-            clock.since = time.monotonic()
+            clock.started = time.monotonic()
             try:
                 yield
             finally:
-                clock.used += time.monotonic() - clock.since
-                clock.since = None
+                clock.used += time.monotonic() - clock.started
+                clock.started = None
 
     def check(self) -> Callable[[], None]:
         """A function that raises once the time is over, in any thread; call it between uninterruptible steps."""
-        left = self.left
-        end = None if left is None else time.monotonic() + left
+        seconds_left = self.left
+        end = None if seconds_left is None else time.monotonic() + seconds_left
 
         def require_time() -> None:
             if end is not None and time.monotonic() >= end:
@@ -213,12 +213,12 @@ class TimeLimit:
         """Interrupt the block once the time (and a grace) is over, again and again until it has ended."""
         with self.counted():
             self.check()()
-            left = self.left
-            if left is None:
+            seconds_left = self.left
+            if seconds_left is None:
                 yield
                 return
             ended = threading.Event()
-            watch = threading.Thread(target=_watch, args=(ended, left + grace, interrupt), daemon=True)
+            watch = threading.Thread(target=_watch, args=(ended, seconds_left + grace, interrupt), daemon=True)
             watch.start()
             try:
                 yield
@@ -230,7 +230,7 @@ class TimeLimit:
 def _watch(ended: threading.Event, seconds: float, interrupt: Callable[[], object]) -> None:
     while not ended.wait(seconds):
         interrupt()
-        seconds = _AGAIN
+        seconds = _INTERRUPTION_INTERVAL
 
 
 _PREFIX, _LOCK = "giveortake-rows-", "lock"
@@ -249,10 +249,12 @@ class ScratchFolder:
 
         if sweep:
             remove_abandoned()
-        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
-        self.lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        folder = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        self.lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
-        self.path = made.rename(made.with_name(made.name.removeprefix(".")))  # nobody finds it before it is locked
+        self.path = folder.rename(
+            folder.with_name(folder.name.removeprefix("."))
+        )  # nobody finds it before it is locked
         self._removal = weakref.finalize(self, _remove, self.path, os.getpid())  # at the latest when the process ends
 
     def remove(self) -> None:
@@ -272,12 +274,12 @@ def remove_abandoned() -> None:
     """Remove the folders of processes that are gone."""
     import fcntl  # noqa: PLC0415 (not on every platform)
 
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # somebody else's, or somebody else was faster
-            lock = os.open(left / _LOCK, os.O_RDWR)
+            lock = os.open(folder / _LOCK, os.O_RDWR)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
 
@@ -313,11 +315,11 @@ class CacheFolder:
 
     def secret(self) -> bytes:
         """The secret of the folder; OSError if there is none, or if others may read it."""
-        place = self.path / _SECRET
-        found = place.read_bytes()
-        if not is_own(place) or len(found) != _SECRET_SIZE:
+        path = self.path / _SECRET
+        secret_bytes = path.read_bytes()
+        if not is_own(path) or len(secret_bytes) != _SECRET_SIZE:
             raise PermissionError
-        return found
+        return secret_bytes
 
     def name_of(self, text: str) -> str:
         """A keyed hash of a text, for a file name: nobody without the secret can tell which text it is."""
@@ -326,7 +328,7 @@ class CacheFolder:
     def unused(self, ending: str) -> list[Path]:
         """Files that were not used for long, and abandoned drafts."""
         now = time.time()
-        old = [each for each in self.path.glob(f"*{ending}") if now - each.lstat().st_mtime > _UNUSED_DAYS * _DAY]
+        old = [path for path in self.path.glob(f"*{ending}") if now - path.lstat().st_mtime > _UNUSED_DAYS * _DAY]
         return old + [
             draft for draft in self.path.glob("*.draft*") if now - draft.lstat().st_mtime > _HALF_WRITTEN_DAYS * _DAY
         ]
@@ -334,5 +336,5 @@ class CacheFolder:
 
 def is_own(path: Path) -> bool:
     """Whether a path is a file of this user to which nobody else has access."""
-    found = path.lstat()
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077

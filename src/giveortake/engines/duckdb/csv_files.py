@@ -71,10 +71,12 @@ def separator_of(path: Path) -> str | None:
         case ".tsv":
             return "\t"
         case ".csv" | ".txt":
-            read = {each: _first_line(path, each) for each in _SEPARATORS}
-            several = [each for each, cells in read.items() if len(cells) > 1]
-            whole = [each for each in several if not any('"' in cell for cell in read[each])]  # no quoted cell is cut
-            return next(iter([*whole, *several, _SEPARATORS[0]]))
+            first_cells = {separator: _first_line(path, separator) for separator in _SEPARATORS}
+            several = [separator for separator, cells in first_cells.items() if len(cells) > 1]
+            unquoted = [
+                separator for separator in several if not any('"' in cell for cell in first_cells[separator])
+            ]  # no quoted cell is cut
+            return next(iter([*unquoted, *several, _SEPARATORS[0]]))
     return None
 
 
@@ -106,12 +108,12 @@ def load_csv(
 
 def cast_text(column: str, kind: Kind, separator: str = ",") -> str:
     """A column of texts as one of a kind, cell by cell: what a cell is not is missing, as a fraction is no integer."""
-    read = f"TRY_CAST({column} AS {_TYPES[kind]})"
+    cast = f"TRY_CAST({column} AS {_TYPES[kind]})"
     if kind is Kind.INTEGER:  # the cast would round
-        read = f"CASE WHEN TRY_CAST({column} AS {_EXACT}) = {read} THEN {read} END"
+        cast = f"CASE WHEN TRY_CAST({column} AS {_EXACT}) = {cast} THEN {cast} END"
     if separator == ";" and kind in {Kind.REAL, Kind.DECIMAL}:
-        read = f"COALESCE({read}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"
-    return f"{read} AS {column}"
+        cast = f"COALESCE({cast}, TRY_CAST(replace({column}, ',', '.') AS {_TYPES[kind]}))"
+    return f"{cast} AS {column}"
 
 
 # -- by DuckDB --------------------------------------------------------------------------------------------------------
@@ -131,33 +133,33 @@ def _is_plain(path: Path, separator: str) -> bool:
     quotes, kinds_of_ends, unfinished = 0, set[bool](), 0
     for start in range(0, content.size, _CHUNK):
         chunk = content[start : start + _CHUNK]
-        places = {sign: start + np.flatnonzero(chunk == ord(sign)) for sign in '\0\r\n"'}
-        kinds_of_ends |= set((_at(content, places["\n"] - 1) == ord("\r")).tolist())
-        opening, closing = places['"'][quotes % 2 :: 2], places['"'][1 - quotes % 2 :: 2]
-        quotes += places['"'].size
+        positions = {sign: start + np.flatnonzero(chunk == ord(sign)) for sign in '\0\r\n"'}
+        kinds_of_ends |= set((_bytes_at(content, positions["\n"] - 1) == ord("\r")).tolist())
+        opening, closing = positions['"'][quotes % 2 :: 2], positions['"'][1 - quotes % 2 :: 2]
+        quotes += positions['"'].size
         before = np.searchsorted(
-            start + np.flatnonzero(chunk == ord(separator)), [start, *places["\n"], start + _CHUNK]
+            start + np.flatnonzero(chunk == ord(separator)), [start, *positions["\n"], start + _CHUNK]
         )
         cells = np.diff(before)
         cells[0] += unfinished
         unfinished = int(cells[-1])
         plain = (
-            not places["\0"].size,
+            not positions["\0"].size,
             len(kinds_of_ends) < 2,
             cells.max() < _MOST_CELLS,  # DuckDB's time grows with their square
-            (_at(content, places["\r"] + 1) == ord("\n")).all(),
-            np.isin(_at(content, opening - 1), borders).all(),
-            np.isin(_at(content, closing + 1), borders).all(),
+            (_bytes_at(content, positions["\r"] + 1) == ord("\n")).all(),
+            np.isin(_bytes_at(content, opening - 1), borders).all(),
+            np.isin(_bytes_at(content, closing + 1), borders).all(),
         )
         if not all(plain):
             return False
     return quotes % 2 == 0
 
 
-def _at(content: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def _bytes_at(content: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """The bytes at places; beyond both ends there is a line end."""
-    inside = (places >= 0) & (places < content.size)
-    return np.where(inside, content[np.where(inside, places, 0)], ord("\n")).astype(np.uint8)
+    inside = (positions >= 0) & (positions < content.size)
+    return np.where(inside, content[np.where(inside, positions, 0)], ord("\n")).astype(np.uint8)
 
 
 def _read_by_duckdb(
@@ -166,21 +168,21 @@ def _read_by_duckdb(
     """Let DuckDB read the file, and return whether it took every record. Quotes need a single thread."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in columns)
+    column_types = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in columns)
     reader = (
         f"read_csv({_text(str(path.resolve()))}, all_varchar = true, header = true, delim = {_text(separator)}, "
         "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, "
         f"parallel = {'false' if _has_quotes(path) else 'true'}, ignore_errors = true, store_rejects = true, "
         f"rejects_table = '{table}_errors', rejects_scan = '{table}_scans', rejects_limit = 1, "
-        f"columns = {{{listed}}})"
+        f"columns = {{{column_types}}})"
     )
     try:
         connection.execute(f"CREATE TABLE {table} AS SELECT * FROM {reader}")
         ((errors,),) = connection.execute(f"SELECT count(*) FROM {table}_errors").fetchall()
     except library.Error:
         errors = 1
-    for left in (f"{table}_errors", f"{table}_scans", *([table] if errors else [])):
-        connection.execute(f"DROP TABLE IF EXISTS {left}")
+    for leftover in (f"{table}_errors", f"{table}_scans", *([table] if errors else [])):
+        connection.execute(f"DROP TABLE IF EXISTS {leftover}")
     return not errors
 
 
@@ -198,18 +200,19 @@ def _has_quotes(path: Path) -> bool:
 def _read_here(
     connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, columns: list[str]
 ) -> None:
-    named = ", ".join(f"{_name(column)} VARCHAR" for column in columns)
-    connection.execute(f"CREATE TABLE {table} ({named})")
-    places = ", ".join("unnest(?::VARCHAR[])" for _ in columns)
+    column_definitions = ", ".join(f"{_name(column)} VARCHAR" for column in columns)
+    connection.execute(f"CREATE TABLE {table} ({column_definitions})")
+    placeholders = ", ".join("unnest(?::VARCHAR[])" for _ in columns)
     with _opened(path) as file:
-        found = records(file, path, separator)
-        next(found)  # the header
-        while some := list(islice(found, _AT_ONCE)):
-            padded = ((cells + [""] * len(columns))[: len(columns)] for cells in some if cells or len(columns) == 1)
+        rows = records(file, path, separator)
+        next(rows)  # the header
+        while batch := list(islice(rows, _AT_ONCE)):
+            padded = ((cells + [""] * len(columns))[: len(columns)] for cells in batch if cells or len(columns) == 1)
             cut = [[cell[: MOST_CHARACTERS + 1] or None for cell in cells] for cells in padded]
             if cut:
                 connection.execute(
-                    f"INSERT INTO {table} SELECT {places}", [list(each) for each in zip(*cut, strict=True)]
+                    f"INSERT INTO {table} SELECT {placeholders}",
+                    [list(column_cells) for column_cells in zip(*cut, strict=True)],
                 )
 
 
@@ -220,45 +223,45 @@ def records(lines: Iterator[str], path: Path | None, separator: str) -> Iterator
     [['a', 'b'], ['1', 'x\ny']]
     """
     for line in lines:
-        cells, at, rest = [], 0, line
+        cells, position, text = [], 0, line
         while True:
-            start = _after_spaces(rest, at)
-            if rest[start : start + 1] == '"':
-                cell, rest, at = _quoted(rest, start + 1, lines, path)
-                at = _after_spaces(rest, at)
+            start = _after_spaces(text, position)
+            if text[start : start + 1] == '"':
+                cell, text, position = _quoted(text, start + 1, lines, path)
+                position = _after_spaces(text, position)
             else:
-                end = rest.find(separator, at)
-                stop = len(rest.rstrip("\r\n")) if end < 0 else end
-                cell, at = rest[at:stop], stop
+                end = text.find(separator, position)
+                stop = len(text.rstrip("\r\n")) if end < 0 else end
+                cell, position = text[position:stop], stop
             cells.append(cell)
-            if rest[at : at + 1] != separator:
+            if text[position : position + 1] != separator:
                 break
-            at += 1
-        if rest[at : at + 1] not in {"", "\r", "\n"}:
+            position += 1
+        if text[position : position + 1] not in {"", "\r", "\n"}:
             _refuse_quotes(path)
         yield [] if cells == [""] and '"' not in line else cells
 
 
-def _after_spaces(line: str, at: int) -> int:
-    found = _SPACES.match(line, at)
-    return at if found is None else found.end()
+def _after_spaces(line: str, position: int) -> int:
+    match = _SPACES.match(line, position)
+    return position if match is None else match.end()
 
 
-def _quoted(line: str, at: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
+def _quoted(line: str, position: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
     """A quoted cell, the line in which it ends, and the place behind its closing quote."""
     parts = []
     while True:
-        close = line.find('"', at)
+        close = line.find('"', position)
         if close < 0:
-            parts.append(line[at:])
-            line, at = next(lines, ""), 0
+            parts.append(line[position:])
+            line, position = next(lines, ""), 0
             if not line:
                 _refuse_quotes(path)
         elif line[close + 1 : close + 2] == '"':
-            parts.append(line[at : close + 1])
-            at = close + 2
+            parts.append(line[position : close + 1])
+            position = close + 2
         else:
-            parts.append(line[at:close])
+            parts.append(line[position:close])
             return "".join(parts), line, close + 1
 
 
@@ -310,10 +313,10 @@ def require_distinct(names: Iterable[str], source: object) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterator[str]]:
     """Open a file as text, with its line ends as they are."""
-    with path.open("rb") as stored:
-        packed = stored.read(len(_GZIP)) == _GZIP
-        stored.seek(0)
-        plain: IO[bytes] = io.BufferedReader(gzip.GzipFile(fileobj=stored)) if packed else stored
+    with path.open("rb") as raw:
+        packed = raw.read(len(_GZIP)) == _GZIP
+        raw.seek(0)
+        plain: IO[bytes] = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if packed else raw
         start = plain.read(4)
         plain.seek(0)
         encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")

@@ -135,8 +135,8 @@ class DuckDBDialect(Dialect):
     def trim(self, text: str) -> str:
         return f"trim({text}, ' ')"
 
-    def substring(self, text: str, *places: str) -> str:
-        return f"substring({', '.join([text, *places])})"
+    def substring(self, text: str, *positions: str) -> str:
+        return f"substring({', '.join([text, *positions])})"
 
     def length(self, text: str) -> str:
         return f"CAST(length({text}) AS BIGINT)"
@@ -177,14 +177,14 @@ class DuckDBDialect(Dialect):
     def days(self, date: str) -> str:
         return f"date_diff('day', DATE '1970-01-01', {date})"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"({time} + {by})" if kind is Kind.DATE else f"({time} + to_days({by}))"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"({time} + {amount})" if kind is Kind.DATE else f"({time} + to_days({amount}))"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"CAST({time} + to_months({by}) AS {_TYPES[kind]})"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"CAST({time} + to_months({amount}) AS {_TYPES[kind]})"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + to_seconds({by}))"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + to_seconds({amount}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -253,16 +253,16 @@ class DuckDBDialect(Dialect):
         )
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        listed = ", ".join(f"sum({text}) AS {name}" for text, name in sums)
-        totals = f"SELECT p, {listed} FROM rows GROUP BY p"
+        sum_columns = ", ".join(f"sum({text}) AS {name}" for text, name in sums)
+        totals = f"SELECT p, {sum_columns} FROM rows GROUP BY p"
         return f"WITH rows AS MATERIALIZED ({rows}), totals AS ({totals}) SELECT * FROM rows JOIN totals USING (p)"
 
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
         lists = [
-            f"unnest([{', '.join(f'CAST({pair[place]} AS BIGINT)' for pair in pairs)}]) AS {name}"
-            for place, name in enumerate(names)
+            f"unnest([{', '.join(f'CAST({pair[index]} AS BIGINT)' for pair in pairs)}]) AS {name}"
+            for index, name in enumerate(names)
         ]
-        return f"SELECT {', '.join([*kept, *lists])} FROM ({rows}) AS t"
+        return f"SELECT {', '.join([*columns, *lists])} FROM ({rows}) AS t"
 
 
 _BUCKET_DIGITS = 9  # of the edges of buckets

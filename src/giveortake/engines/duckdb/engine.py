@@ -21,9 +21,9 @@ from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, l
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_of_time
 from giveortake.engines.sql.dialect import single_quoted
-from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
+from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, indexes_of
 from giveortake.engines.sql.printer import bounded_name, hash_of, mark
-from giveortake.engines.sql.statements import Coded, rows_of, steps_of, total_weight, weights_given
+from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
@@ -76,13 +76,14 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
     ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
     pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
     if weights is not None:
-        given = weights_given(printer, persons, pairs, names="ordered", order="ordered", table=weights)
-        place = f"CAST(ordered & {2**bits - 1} AS BIGINT)"
-        return f"SELECT {place} AS code, {total_weight(printer, persons)} FROM ({given}) AS g GROUP BY {place}"
+        weight_rows = key_weights_statement(printer, persons, pairs, names="ordered", order="ordered", table=weights)
+        code_bits = f"CAST(ordered & {2**bits - 1} AS BIGINT)"
+        total = total_weight(printer, persons)
+        return f"SELECT {code_bits} AS code, {total} FROM ({weight_rows}) AS g GROUP BY {code_bits}"
     first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
-    kept = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
-    chosen = f"SELECT unnest({kept}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
-    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
+    counted_keys = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
+    codes = f"SELECT unnest({counted_keys}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({codes}) AS t GROUP BY code"
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
@@ -91,9 +92,9 @@ def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> 
     return f"SELECT r.p AS p, {coded.code()} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
-def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
+def values_statement(printer: Printer, relation: Relation, expression: Expression) -> str:
     """The values of a key column that occur, in order."""
-    value, rows = printer.expression(of, relation.schema), printer.relation(relation, of.columns())
+    value, rows = printer.expression(expression, relation.schema), printer.relation(relation, expression.columns())
     return f"SELECT DISTINCT {value} AS value FROM ({rows}) AS t ORDER BY value NULLS LAST"
 
 
@@ -139,7 +140,7 @@ class DuckDBEngine(SQLEngine):
         self._loaded: dict[str, Loaded] = {}
         self._numbers = count()
         self._bounded: list[str] = []
-        self._made: list[Relation] = []
+        self._temporary_relations: list[Relation] = []
         self._wide = WideRows(
             self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
         )
@@ -193,7 +194,7 @@ class DuckDBEngine(SQLEngine):
         sums = self._sorted(tally)
         if sums is None:
             return super()._tally(tally)
-        return [BoundedIntegers.of(each, summand.most) for each, summand in zip(sums, tally.summands, strict=True)]
+        return [BoundedIntegers.of(totals, summand.most) for totals, summand in zip(sums, tally.summands, strict=True)]
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
@@ -215,24 +216,24 @@ class DuckDBEngine(SQLEngine):
             return row_tally_statement(self._printer, tally, coded)
         return super()._tally_statement(tally, coded)
 
-    def _vectors(self, asked: VectorSum) -> BoundedIntegers:
+    def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
         """The same integers in less time: summed in doubles, or here by sorting or counting, where that is exact."""
-        if fast_paths.suits_sorted_vectors(asked) and self._names_persons_by_number(asked.relation):
-            text = fast_paths.lines_statement(self._printer, asked)
+        if fast_paths.suits_sorted_vectors(vector_sum) and self._names_persons_by_number(vector_sum.relation):
+            text = fast_paths.lines_statement(self._printer, vector_sum)
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
-            made = fast_paths.person_sums(asked, rows, threads=self._threads, check=self._time.check())
-            if made is not None:
-                return BoundedIntegers.of(made, asked.most)
-        if fits_doubles(asked):
-            (cells,) = self._rows(vector_statement(self._printer, asked, (), in_doubles=True))
+            totals = fast_paths.person_sums(vector_sum, rows, threads=self._threads, check=self._time.check())
+            if totals is not None:
+                return BoundedIntegers.of(totals, vector_sum.most)
+        if fits_doubles(vector_sum):
+            (cells,) = self._rows(vector_statement(self._printer, vector_sum, (), in_doubles=True))
             if None not in cells:
-                return BoundedIntegers.of([int(value) for value in cells], asked.most)
-        if fast_paths.suits_counted_cells(asked):
-            text = fast_paths.cells_statement(self._printer, asked, self._dictionaries(asked))
+                return BoundedIntegers.of([int(value) for value in cells], vector_sum.most)
+        if fast_paths.suits_counted_cells(vector_sum):
+            text = fast_paths.cells_statement(self._printer, vector_sum, self._dictionaries(vector_sum))
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
-            if len(rows["c0"]) <= fast_paths.most_cell_rows(asked):
-                return BoundedIntegers.of(fast_paths.cell_sums(asked, rows, self._time.check()), asked.most)
-        return super()._vectors(asked)
+            if len(rows["c0"]) <= fast_paths.most_cell_rows(vector_sum):
+                return BoundedIntegers.of(fast_paths.cell_sums(vector_sum, rows, self._time.check()), vector_sum.most)
+        return super()._vectors(vector_sum)
 
     @staticmethod
     def _names_persons_by_number(relation: Relation) -> bool:
@@ -254,12 +255,15 @@ class DuckDBEngine(SQLEngine):
             self._occurring(persons.relation, column.expression) if column.values is None else _in_order(column.values)
             for column in persons.keys.columns
         ]
-        if math.prod(len(each) for each in values) >= WIDEST:
+        if math.prod(len(column_values) for column_values in values) >= WIDEST:
             return super()._persons(persons)
         coded = Coded(
-            tuple(self._marked_dictionary(tuple(each), domain) for each, domain in zip(values, domains, strict=True)),
-            tuple(None in each for each in values),
-            tuple(len(each) for each in values),
+            tuple(
+                self._marked_dictionary(tuple(column_values), domain)
+                for column_values, domain in zip(values, domains, strict=True)
+            ),
+            tuple(None in column_values for column_values in values),
+            tuple(len(column_values) for column_values in values),
         )
         sorted_out = self._sorted_persons(persons, coded)
         codes, counts = sorted_out or self._columns(
@@ -281,7 +285,7 @@ class DuckDBEngine(SQLEngine):
             rows = list(self._wide.numbers(distinct, coded))
         codes = np.array([code for code, _ in rows], dtype=np.int64)
         numbers = BoundedIntegers.of([int(number) for _, number in rows], distinct.most)
-        return numbers.placed(places_of(distinct.keys, codes), (distinct.keys.size,))
+        return numbers.placed(indexes_of(distinct.keys, codes), (distinct.keys.size,))
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         if not self._names_persons_by_number(persons.relation):
@@ -293,7 +297,7 @@ class DuckDBEngine(SQLEngine):
         numbers, codes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
-        marks = [self._columns(f"SELECT mark FROM {each} ORDER BY code")[0] for each in coded.dictionaries]
+        marks = [self._columns(f"SELECT mark FROM {dictionary} ORDER BY code")[0] for dictionary in coded.dictionaries]
         return fast_paths.key_totals(persons, numbers, codes, marks, threads=self._threads, check=self._time.check())
 
     # -- inside -------------------------------------------------------------------------------------------------
@@ -302,8 +306,11 @@ class DuckDBEngine(SQLEngine):
         rows = self._rows(values_statement(self._printer, relation, expression))
         return [row[0] for row in rows]
 
-    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
+    def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        typed = [
+            (name, sql_type(domain, [row[column_index] for row in rows]))
+            for column_index, (name, domain) in enumerate(columns)
+        ]
         lists = (parameters(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE))
         table = f"key_table_{next(self._numbers)}"
         self._fill(table, f"SELECT {self._unnested(typed)}", lists)
@@ -324,9 +331,9 @@ class DuckDBEngine(SQLEngine):
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which, unlike a code, depends on that value alone."""
         plain = self._dictionary(values, domain)
-        known = self._constant_tables.get(("marked", plain))
-        if known is not None:
-            return known
+        cached = self._constant_tables.get(("marked", plain))
+        if cached is not None:
+            return cached
         marked = mark(self._printer.dialect, "value", domain.kind)
         table = f"key_table_{next(self._numbers)}"
         self._make(table, f"SELECT value, code, {marked} AS mark FROM {plain}")
@@ -334,23 +341,23 @@ class DuckDBEngine(SQLEngine):
 
     def _fill(self, table: str, select: str, lists: Iterable[list[Any] | None]) -> None:
         """Make a table by a SELECT with each of some parameters; nothing is left behind if that fails."""
-        made = False
+        is_created = False
         try:
             for parameters in lists:
                 self._execute(
-                    f"INSERT INTO {table} {select}" if made else f"CREATE TABLE {table} AS {select}", parameters
+                    f"INSERT INTO {table} {select}" if is_created else f"CREATE TABLE {table} AS {select}", parameters
                 )
-                made = True
+                is_created = True
         except BaseException:
-            if made:
+            if is_created:
                 self._forget(table)
             raise
 
     def _make(self, table: str, select: str) -> None:
         self._fill(table, select, [None])
 
-    def _forget(self, listed: str) -> None:
-        self._run(f"DROP TABLE {listed}")  # also when the time is over
+    def _forget(self, table: str) -> None:
+        self._run(f"DROP TABLE {table}")  # also when the time is over
 
     def _few_rows(self, scan: Scan) -> str:
         return f"bounded_{next(self._numbers)}"
@@ -367,41 +374,45 @@ class DuckDBEngine(SQLEngine):
     def _prepare(self, relation: Relation) -> None:
         super()._prepare(relation)
         needed = {self._sources.get(bounded_name(scan)) for scan in relation.scans()}
-        for table in [each for each in self._bounded if each not in needed][:-_FEW_TABLES]:
+        for table in [bounded for bounded in self._bounded if bounded not in needed][:-_FEW_TABLES]:
             self._forget(table)
             self._bounded.remove(table)
         self._make_wide_relations(relation)
 
-    def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
+    def rows_of_units(self, vector_sum: VectorSum) -> Sensitive[list[list[list[int]]]]:
         """The rows of each unit, which are in this process, for code that the custodian trusts."""
 
         def read() -> list[list[list[int]]]:
-            rows = steps_statement(self._printer, asked)
-            row = f"[{', '.join(f'q{place}' for place in range(len(asked.values)))}]"
-            text = f"SELECT {f'[{row}]' if asked.by_row else f'list({row})'} FROM ({rows}) AS q"
-            return [unit for (unit,) in self._rows(text if asked.by_row else f"{text} GROUP BY p")]
+            rows = steps_statement(self._printer, vector_sum)
+            row = f"[{', '.join(f'q{value_index}' for value_index in range(len(vector_sum.values)))}]"
+            text = f"SELECT {f'[{row}]' if vector_sum.by_row else f'list({row})'} FROM ({rows}) AS q"
+            return [unit for (unit,) in self._rows(text if vector_sum.by_row else f"{text} GROUP BY p")]
 
-        return Sensitive(self._remembered(asked, read, remember=False))
+        return Sensitive(self._remembered(vector_sum, read, remember=False))
 
-    def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
+    def _remembered(self, question: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock:
             try:
-                return super()._remembered(asked, compute, remember=remember)
+                return super()._remembered(question, compute, remember=remember)
             finally:
-                for relation in self._made:
+                for relation in self._temporary_relations:
                     self._forget(self._sources.pop(relation))
-                self._made.clear()
+                self._temporary_relations.clear()
 
     def _make_wide_relations(self, relation: Relation) -> None:
         """Make tables, for one question, of relations too wide for DuckDB to group or rank."""
-        for each in ranked_or_grouped(relation):
-            if isinstance(each, KeepParts | PerPerson) and each not in self._sources and self._wide.is_wide(each):
-                made = f"made_{next(self._numbers)}"
-                self._wide.make_relation(each, made)
-                self._sources[each] = made
-                self._made.append(each)
+        for subrelation in ranked_or_grouped(relation):
+            if (
+                isinstance(subrelation, KeepParts | PerPerson)
+                and subrelation not in self._sources
+                and self._wide.is_wide(subrelation)
+            ):
+                table = f"made_{next(self._numbers)}"
+                self._wide.make_relation(subrelation, table)
+                self._sources[subrelation] = table
+                self._temporary_relations.append(subrelation)
 
-    def _require_own_limits(self, asked: Asked) -> None:
+    def _require_own_limits(self, question: Asked) -> None:
         """Do nothing: DuckDB has no limit that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
@@ -411,8 +422,8 @@ class DuckDBEngine(SQLEngine):
     def _fetched(self, cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
         """Fetch all rows, some at a time, and check the time between: fetching cannot be interrupted."""
         rows: list[tuple[Any, ...]] = []
-        while some := cursor.fetchmany(_AT_ONCE):
-            rows += some
+        while batch := cursor.fetchmany(_AT_ONCE):
+            rows += batch
             if self._time.is_over:
                 raise TimeoutError
         return rows
@@ -421,16 +432,16 @@ class DuckDBEngine(SQLEngine):
         """Pass long rows to `take` one by one, so that few are held at a time."""
 
         def read(cursor: duckdb.DuckDBPyConnection) -> Iterator[Any]:
-            while some := cursor.fetchmany(_WIDE_AT_ONCE):
-                yield from some
+            while batch := cursor.fetchmany(_WIDE_AT_ONCE):
+                yield from batch
                 if self._time.is_over:
                     raise TimeoutError
 
         return self._guarded(text, None, lambda cursor: take(read(cursor)))
 
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
-        found = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())
-        return [np.asarray(column).astype(np.int64) for column in found.values()]
+        arrays = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())
+        return [np.asarray(column).astype(np.int64) for column in arrays.values()]
 
     def _execute(self, text: str, parameters: list[Any] | None = None) -> None:
         self._guarded(text, parameters, lambda _cursor: None)
@@ -461,10 +472,10 @@ def _in_order(values: Iterable[Value]) -> list[Value]:
 def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
     """Combinations of values from their positions in the product."""
     columns: list[list[Value]] = []
-    for each in reversed(values):
-        held = np.empty(len(each), dtype=object)
-        held[:] = each
-        rest = codes // max(held.size, 1)
-        columns.append(held[codes - rest * held.size].tolist())
-        codes = rest
+    for column_values in reversed(values):
+        lookup = np.empty(len(column_values), dtype=object)
+        lookup[:] = column_values
+        quotients = codes // max(lookup.size, 1)
+        columns.append(lookup[codes - quotients * lookup.size].tolist())
+        codes = quotients
     return list(zip(*reversed(columns), strict=True))

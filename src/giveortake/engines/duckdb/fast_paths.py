@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 import numpy as np
 
 from giveortake.engines.sql.printer import hashes_of
-from giveortake.engines.sql.statements import LESS, select_rows, told_apart
+from giveortake.engines.sql.statements import LESS, comparable, select_rows
 from giveortake.engines.sql.vector_statements import SMALL, fits_doubles, steps_statement
 from giveortake.plan import Call, Kind, Literal
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = npt.NDArray[Any]
 
 
-Made = TypeVar("Made")
+BlockResult = TypeVar("BlockResult")
 FEWEST_ROWS, MOST_ROWS = 1 << 17, 1 << 24  # fewer are not worth it; more would take too much memory
 MOST_BYTES = 1 << 29
 BLOCK = 1 << 16
@@ -77,7 +77,8 @@ def suits_sorted_tally(tally: Tally, rows: int) -> bool:
     if rows * (12 + 8 * len(tally.summands)) > MOST_BYTES:
         return False
     return all(
-        rows * _reach(each) * each.fineness < 1 << 62 and rows**2 * each.fineness < 1 << 63 for each in tally.summands
+        rows * _reach(summand) * summand.fineness < 1 << 62 and rows**2 * summand.fineness < 1 << 63
+        for summand in tally.summands
     )
 
 
@@ -100,33 +101,33 @@ def bounded_sums(
     called between steps, and raises once the time is over.
     """
     assert tally.bounding is not None  # noqa: S101 (asked only then)
-    found_order = packed(persons, codes, tally.keys.product)
+    packed_order = packed(persons, codes, tally.keys.product)
     check()
-    if found_order is None:
+    if packed_order is None:
         return None
-    order, shift = found_order
-    found = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
+    order, shift = packed_order
+    totals = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
     wanted = None if tally.keys.wanted is None else np.array(tally.keys.wanted, dtype=np.int64)
     blocks = person_blocks(order, shift, tally.keys.product, max(BLOCK, tally.keys.size))
     work = partial(_block_sums, tally=tally, bounding=tally.bounding, shift=shift, steps=steps, wanted=wanted)
-    for sums in of_each(blocks, work, threads, check):
-        for index, each in enumerate(sums):
-            found[index] += each
-    return found
+    for sums in map_blocks(blocks, work, threads, check):
+        for index, summand_sums in enumerate(sums):
+            totals[index] += summand_sums
+    return totals
 
 
-def of_each(
+def map_blocks(
     blocks: Iterator[npt.NDArray[np.int64]],
-    work: Callable[[npt.NDArray[np.int64]], Made],
+    work: Callable[[npt.NDArray[np.int64]], BlockResult],
     threads: int | None,
     check: Callable[[], None],
-) -> Iterator[Made]:
+) -> Iterator[BlockResult]:
     """Yield the result of each block, in order; work that has not begun when the time is over never begins."""
     with ThreadPoolExecutor(threads) as pool:  # numpy lets other threads run while it computes
         try:
-            for made in pool.map(work, blocks):
+            for block_result in pool.map(work, blocks):
                 check()
-                yield made
+                yield block_result
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -149,13 +150,13 @@ def _block_sums(
     c = lengths_of(starts, key.size)
     few = tally.keys.size <= bounding.groups
     m = np.ones_like(c) if few else _repeated(lengths_of(starts_of(person), person.size))
-    places = code if wanted is None else np.searchsorted(wanted, code)
+    indexes = code if wanted is None else np.searchsorted(wanted, code)
     lines = block & ((1 << shift) - 1)
-    found = []
+    totals = []
     for index, summand in enumerate(tally.summands):
         a = np.add.reduceat(steps[index][lines], starts, dtype=np.int64) if index in steps else None
-        found.append(_summed(places, _part(summand, a, c, m, bounding), tally.keys.size))
-    return found
+        totals.append(_summed(indexes, _part(summand, a, c, m, bounding), tally.keys.size))
+    return totals
 
 
 def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
@@ -223,12 +224,12 @@ def _part(
     return np.where(within, whole, np.trunc(part).astype(np.int64))
 
 
-def _summed(places: npt.NDArray[np.int64], parts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def _summed(indexes: npt.NDArray[np.int64], parts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     """Sums of parts by place; doubles add integers exactly below 2^53."""
     if int(np.abs(parts).max()) * parts.size < _EXACT:
-        return np.bincount(places, weights=parts, minlength=size).astype(np.int64)
+        return np.bincount(indexes, weights=parts, minlength=size).astype(np.int64)
     total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, places, parts)
+    np.add.at(total, indexes, parts)
     return total
 
 
@@ -238,14 +239,14 @@ def _reach(summand: Summand) -> int:
 
 def counted(summands: Sequence[Summand]) -> list[int]:
     """The indexes of summands that need a number from every row."""
-    return [index for index, each in enumerate(summands) if each.reads_values]
+    return [index for index, summand in enumerate(summands) if summand.reads_values]
 
 
 _DENSE = 1 << 22  # codes that are added up as an array of all of them
 
 
 def key_totals(
-    asked: Persons,
+    question: Persons,
     persons: Integers,
     codes: Integers,
     marks: Sequence[npt.NDArray[np.int64]],
@@ -262,13 +263,13 @@ def key_totals(
     check()
     if pairs is None:
         return None
-    given = np.array(asked.weights or [1], dtype=np.float64)  # doubles add integers exactly below 2^53
-    keep = partial(_weights_of_block, groups=asked.groups, given=given, least=least, marks=marks)
+    key_weights = np.array(question.weights or [1], dtype=np.float64)  # doubles add integers exactly below 2^53
+    keep = partial(_weights_of_block, groups=question.groups, key_weights=key_weights, least=least, marks=marks)
     if product > _DENSE:
         blocks = person_blocks(pairs, 0, product, BLOCK // 2)
-        return _sparse_total(list(of_each(blocks, keep, threads, check)))
+        return _sparse_total(list(map_blocks(blocks, keep, threads, check)))
     blocks = person_blocks(pairs, 0, product, max(BLOCK // 2, product))
-    return _dense_total(of_each(blocks, partial(_dense_of_block, keep, product), threads, check), product)
+    return _dense_total(map_blocks(blocks, partial(_dense_of_block, keep, product), threads, check), product)
 
 
 def _sorted_pairs(persons: Integers, codes: Integers, least: int, product: int) -> npt.NDArray[np.int64] | None:
@@ -289,7 +290,7 @@ def _dense_of_block(
 ) -> npt.NDArray[np.int64]:
     """The sum of weights of each code up to `product`."""
     parts = [keep(part) for part in person_blocks(block, 0, product, BLOCK // 2)]
-    code, weights = (np.concatenate([part[place] for part in parts]) for place in range(2))
+    code, weights = (np.concatenate([part[index] for part in parts]) for index in range(2))
     return np.bincount(code, weights=weights, minlength=product).astype(np.int64)
 
 
@@ -302,7 +303,7 @@ def _dense_total(sums: Iterable[npt.NDArray[np.int64]], product: int) -> Totals:
 
 
 def _sparse_total(parts: Sequence[Weights]) -> Totals:
-    code, weights = (np.concatenate([part[place] for part in parts]) for place in range(2))
+    code, weights = (np.concatenate([part[index] for part in parts]) for index in range(2))
     order = np.argsort(code, kind="stable")
     starts = starts_of(code[order])
     totals = np.add.reduceat(weights[order], starts).astype(np.int64)
@@ -313,7 +314,7 @@ def _weights_of_block(
     block: npt.NDArray[np.int64],
     *,
     groups: int,
-    given: npt.NDArray[np.float64],
+    key_weights: npt.NDArray[np.float64],
     least: int,
     marks: Sequence[npt.NDArray[np.int64]],
 ) -> Weights:
@@ -325,7 +326,7 @@ def _weights_of_block(
     person = pairs // product
     code = pairs - person * product
     lengths = lengths_of(starts_of(person), person.size)
-    weights = np.repeat(given[np.minimum(lengths, given.size) - 1], lengths)
+    weights = np.repeat(key_weights[np.minimum(lengths, key_weights.size) - 1], lengths)
     if int(lengths.max()) > groups:
         many = np.flatnonzero(np.repeat(lengths > groups, lengths))
         hashes = hashes_of(person[many] + least, _marks_of(code[many], marks))
@@ -335,58 +336,58 @@ def _weights_of_block(
 
 def _product(marks: Sequence[npt.NDArray[np.int64]]) -> int:
     """How many codes there are."""
-    return math.prod(each.size for each in marks)
+    return math.prod(column_marks.size for column_marks in marks)
 
 
 def _marks_of(code: npt.NDArray[np.int64], marks: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
     """The marks of the values behind codes, column by column; the last column's place varies fastest."""
-    found: list[npt.NDArray[np.int64]] = []
-    for each in reversed(marks):
-        rest = code // each.size
-        found.append(each[code - rest * each.size])
-        code = rest
-    return found[::-1]
+    code_marks: list[npt.NDArray[np.int64]] = []
+    for column_marks in reversed(marks):
+        quotients = code // column_marks.size
+        code_marks.append(column_marks[code - quotients * column_marks.size])
+        code = quotients
+    return code_marks[::-1]
 
 
 def _first(groups: int, lengths: npt.NDArray[np.int64], hashes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The places of each person's first `groups` keys, by hash and then by code."""
     number = np.repeat(np.arange(lengths.size), lengths)
     if hashes.size <= 1 << 16:  # person, hash and place in one number
-        places = ((number << 47) + (hashes.astype(np.int64) << 16) + np.arange(hashes.size)).copy()
-        places.sort()
-        places &= (1 << 16) - 1
+        indexes = ((number << 47) + (hashes.astype(np.int64) << 16) + np.arange(hashes.size)).copy()
+        indexes.sort()
+        indexes &= (1 << 16) - 1
     else:
-        places = np.lexsort((hashes, number))
+        indexes = np.lexsort((hashes, number))
     rank = np.arange(hashes.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    found: npt.NDArray[np.int64] = places[rank < groups]
-    return found
+    first_indexes: npt.NDArray[np.int64] = indexes[rank < groups]
+    return first_indexes
 
 
-def suits_sorted_vectors(asked: VectorSum) -> bool:
+def suits_sorted_vectors(vector_sum: VectorSum) -> bool:
     """Whether this module can answer: dense vectors of persons, with small steps (a product has 20 bits at most)."""
-    return fits_doubles(asked) and not asked.by_row
+    return fits_doubles(vector_sum) and not vector_sum.by_row
 
 
-def most_vector_rows(asked: VectorSum) -> int:
+def most_vector_rows(vector_sum: VectorSum) -> int:
     """How many rows are sorted here; more would take too much memory."""
-    return min(MOST_ROWS, MOST_BYTES // (24 + sum(width for _, width in _types(asked))))
+    return min(MOST_ROWS, MOST_BYTES // (24 + sum(width for _, width in _types(vector_sum))))
 
 
-def lines_statement(printer: Printer, asked: VectorSum) -> str:
+def lines_statement(printer: Printer, vector_sum: VectorSum) -> str:
     """Persons p and steps q0, q1 … of rows, at most one row more than `most_rows`."""
-    steps = [f"CAST(q{place} AS {name}) AS q{place}" for place, (name, _) in enumerate(_types(asked))]
-    rows = f"({steps_statement(printer, asked)}) AS q LIMIT {most_vector_rows(asked) + 1}"
+    steps = [f"CAST(q{index} AS {name}) AS q{index}" for index, (name, _) in enumerate(_types(vector_sum))]
+    rows = f"({steps_statement(printer, vector_sum)}) AS q LIMIT {most_vector_rows(vector_sum) + 1}"
     return f"SELECT {', '.join(['p', *steps])} FROM {rows}"
 
 
-def _types(asked: VectorSum) -> list[tuple[str, int]]:
+def _types(vector_sum: VectorSum) -> list[tuple[str, int]]:
     """The narrowest integer type for each value's steps, and its bytes."""
-    quanta = [each.quantum for each in asked.values]
+    quanta = [summand.quantum for summand in vector_sum.values]
     return [("SMALLINT", 2) if quantum and quantum.reach < 1 << 15 else ("INTEGER", 4) for quantum in quanta]
 
 
 def person_sums(
-    asked: VectorSum, rows: Mapping[str, Integers], *, threads: int | None, check: Callable[[], None]
+    vector_sum: VectorSum, rows: Mapping[str, Integers], *, threads: int | None, check: Callable[[], None]
 ) -> npt.NDArray[Any] | None:
     """One integer for each component; None if there are too many rows, or persons cannot be packed.
 
@@ -394,78 +395,80 @@ def person_sums(
     """
     persons, *steps = rows.values()
     if (
-        not 2 <= persons.size <= most_vector_rows(asked)
+        not 2 <= persons.size <= most_vector_rows(vector_sum)
         or persons.dtype.kind not in "iu"
         or np.ma.isMaskedArray(persons)
     ):
         return None
-    found = packed(persons, np.zeros(1, dtype=np.int64), 1)
+    packed_order = packed(persons, np.zeros(1, dtype=np.int64), 1)
     check()
-    if found is None:
+    if packed_order is None:
         return None
-    order, shift = found
-    total = np.zeros(len(asked.components), dtype=object)
-    work = partial(_vector_block_sums, asked=asked, shift=shift, steps=steps)
-    for sums in of_each(person_blocks(order, shift, 1, BLOCK), work, threads, check):
+    order, shift = packed_order
+    total = np.zeros(len(vector_sum.components), dtype=object)
+    work = partial(_vector_block_sums, vector_sum=vector_sum, shift=shift, steps=steps)
+    for sums in map_blocks(person_blocks(order, shift, 1, BLOCK), work, threads, check):
         total += sums
     return total
 
 
 def _vector_block_sums(
-    block: npt.NDArray[np.int64], *, asked: VectorSum, shift: int, steps: Sequence[Integers]
+    block: npt.NDArray[np.int64], *, vector_sum: VectorSum, shift: int, steps: Sequence[Integers]
 ) -> npt.NDArray[np.int64]:
     """What the persons of a block add to each component: vectors, shortened where too long, and checked."""
     starts, lines = starts_of(block >> shift), block & ((1 << shift) - 1)
-    values = [each[lines] for each in steps]
-    vectors = np.empty((len(asked.components), starts.size))
-    for place, component in enumerate(asked.components):
+    values = [value_steps[lines] for value_steps in steps]
+    vectors = np.empty((len(vector_sum.components), starts.size))
+    for index, component in enumerate(vector_sum.components):
         product: Any = np.ones(1, dtype=np.int32)
         for factor in component.factors:
             product = product * values[factor]
-        vectors[place] = np.add.reduceat(np.broadcast_to(product, lines.shape), starts, dtype=np.int64)
-    weights = [each.weight for each in asked.components]
-    length = sum(each * each * weight for each, weight in zip(vectors, weights, strict=True))
-    short = length * (1 + 2.0**-40) <= float(asked.bound**2)
+        vectors[index] = np.add.reduceat(np.broadcast_to(product, lines.shape), starts, dtype=np.int64)
+    weights = [component.weight for component in vector_sum.components]
+    length = sum(vector * vector * weight for vector, weight in zip(vectors, weights, strict=True))
+    short = length * (1 + 2.0**-40) <= float(vector_sum.bound**2)
     with np.errstate(divide="ignore"):  # a vector of length 0 is short
-        shortening = np.where(short, 1.0, asked.bound * LESS / np.sqrt(length))
+        shortening = np.where(short, 1.0, vector_sum.bound * LESS / np.sqrt(length))
     cut = np.trunc(vectors * shortening).astype(np.int64)
-    is_short = (cut * cut * np.array(weights)[:, None]).sum(axis=0) <= asked.bound**2
+    is_short = (cut * cut * np.array(weights)[:, None]).sum(axis=0) <= vector_sum.bound**2
     return np.asarray(cut[:, is_short].sum(axis=1))
 
 
 _UNKNOWN = -1
 
 
-def suits_counted_cells(asked: VectorSum) -> bool:
+def suits_counted_cells(vector_sum: VectorSum) -> bool:
     """Whether this module can answer: rows are not cut, they have keys, and their steps are small."""
-    return asked.is_uncut and not asked.is_dense and max(map(asked.reach, asked.components)) <= SMALL
+    return (
+        vector_sum.is_uncut and not vector_sum.is_dense and max(map(vector_sum.reach, vector_sum.components)) <= SMALL
+    )
 
 
-def most_cell_rows(asked: VectorSum) -> int:
+def most_cell_rows(vector_sum: VectorSum) -> int:
     """How many rows are added up here; more would take too much memory."""
-    return min(MOST_ROWS, MOST_BYTES // (8 * (len(asked.values) + len(asked.columns))))
+    return min(MOST_ROWS, MOST_BYTES // (8 * (len(vector_sum.values) + len(vector_sum.columns))))
 
 
-def cells_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
+def cells_statement(printer: Printer, vector_sum: VectorSum, dictionaries: Sequence[str]) -> str:
     """Steps q0, q1 … and codes c0, c1 … of rows, at most one row more than `most_rows`."""
-    steps = [f"q{place}" for place in range(len(asked.values))]
-    codes = [f"CAST(coalesce(c{place}, {_UNKNOWN}) AS INTEGER) AS c{place}" for place in range(len(asked.columns))]
-    rows = steps_statement(printer, asked, dictionaries)
-    return f"SELECT {', '.join([*steps, *codes])} FROM ({rows}) AS q LIMIT {most_cell_rows(asked) + 1}"
+    steps = [f"q{index}" for index in range(len(vector_sum.values))]
+    codes = [f"CAST(coalesce(c{index}, {_UNKNOWN}) AS INTEGER) AS c{index}" for index in range(len(vector_sum.columns))]
+    rows = steps_statement(printer, vector_sum, dictionaries)
+    return f"SELECT {', '.join([*steps, *codes])} FROM ({rows}) AS q LIMIT {most_cell_rows(vector_sum) + 1}"
 
 
-def cell_sums(asked: VectorSum, rows: Mapping[str, Array], check: Callable[[], None]) -> npt.NDArray[Any]:
+def cell_sums(vector_sum: VectorSum, rows: Mapping[str, Array], check: Callable[[], None]) -> npt.NDArray[Any]:
     """One integer for each cell. `check` is called between components, and raises once the time is over."""
-    sizes = [len(column.values or ()) for column in asked.columns]
-    found = []
-    for component, size in zip(asked.components, asked.sizes, strict=True):
+    sizes = [len(column.values or ()) for column in vector_sum.columns]
+    sums = []
+    for component, size in zip(vector_sum.components, vector_sum.sizes, strict=True):
         check()
         code, known = _codes(component, rows, sizes)
         steps = _steps(component, rows, len(code))
         if not known.all():
             code, steps = code[known], steps[known]
-        found.append(np.bincount(code, weights=steps, minlength=size).astype(np.int64))
-    return np.concatenate(found).astype(object)
+        sums.append(np.bincount(code, weights=steps, minlength=size).astype(np.int64))
+    return np.concatenate(sums).astype(object)
 
 
 def _codes(component: Component, rows: Mapping[str, Array], sizes: Sequence[int]) -> tuple[Array, Array]:
@@ -473,26 +476,26 @@ def _codes(component: Component, rows: Mapping[str, Array], sizes: Sequence[int]
     length = len(next(iter(rows.values())))
     code, known = np.zeros(length, dtype=np.int64), np.ones(length, dtype=np.bool_)
     for key in component.keys:
-        each = rows[f"c{key}"]
-        known &= each != _UNKNOWN
+        column_codes = rows[f"c{key}"]
+        known &= column_codes != _UNKNOWN
         code *= sizes[key]
-        code += each
+        code += column_codes
     return code, known
 
 
 def _steps(component: Component, rows: Mapping[str, Array], length: int) -> npt.NDArray[np.float64]:
     steps = np.ones(length)
-    for place in component.factors:
-        steps *= rows[f"q{place}"]
+    for factor in component.factors:
+        steps *= rows[f"q{factor}"]
     return steps
 
 
 def row_tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     """One row for each key that occurs: its code and its integers, of rows that all count in full."""
     wanted = _Aggregates(printer, tally)
-    answers = [f"{wanted.answer(each)} AS a{index}" for index, each in enumerate(tally.summands)]
+    answers = [f"{wanted.answer(summand)} AS a{index}" for index, summand in enumerate(tally.summands)]
     keys = coded.names()
-    person = told_apart if any(each.counts_persons for each in tally.summands) else None
+    person = comparable if any(summand.counts_persons for summand in tally.summands) else None
     rows = select_rows(printer, tally.relation, tally.keys, list(wanted.values.values()), person)
     names = [*keys, *(["p"] if person is not None else []), *wanted.values_counted()]
     computed = [*names, *(f"{text} AS {name}" for text, name in wanted.steps.items())]
@@ -517,9 +520,9 @@ class _Aggregates:
         self.steps: dict[str, str] = {}
         self.aggregates: dict[str, str] = {}
         self._counted: dict[str, str] = {}  # a column that is missing where a value is
-        for each in tally.summands:
-            if each.quantum is not None:
-                self._steps(each, each.quantum)
+        for summand in tally.summands:
+            if summand.quantum is not None:
+                self._steps(summand, summand.quantum)
 
     def values_counted(self) -> list[str]:
         """The values that are aggregated themselves."""
@@ -546,64 +549,66 @@ class _Aggregates:
                     return total
                 return f"{total} - CAST({self._aggregate(f'count({steps})')} AS HUGEINT) * ({shift})"
 
-    def _count(self, of: Expression) -> str:
+    def _count(self, expression: Expression) -> str:
         """How many rows have a value, by steps that are made of it, if there are some."""
-        of = _never_moved(of)
-        text = self._text(of)
+        expression = _never_moved(expression)
+        text = self._text(expression)
         if text not in self._counted:
-            self._counted[text] = self._value(of)
+            self._counted[text] = self._value(expression)
         return self._aggregate(f"count({self._counted[text]})")
 
     def _steps(self, summand: Summand, quantum: Quantum) -> str:
         assert summand.of is not None  # noqa: S101 (sums have it)
-        of = _moved_once(summand.of, quantum, self._schema)
-        text = steps_before_shift(self._printer.dialect, self._value(of), of.domain(self._schema).kind, quantum)
+        expression = _moved_once(summand.of, quantum, self._schema)
+        text = steps_before_shift(
+            self._printer.dialect, self._value(expression), expression.domain(self._schema).kind, quantum
+        )
         steps = self.steps.setdefault(text, f"s{len(self.steps)}")
-        self._counted.setdefault(self._text(_never_moved(of)), steps)
+        self._counted.setdefault(self._text(_never_moved(expression)), steps)
         return steps
 
-    def _value(self, of: Expression) -> str:
-        text = self._text(of)
-        self.values.setdefault(text, of)
+    def _value(self, expression: Expression) -> str:
+        text = self._text(expression)
+        self.values.setdefault(text, expression)
         return f"v{list(self.values).index(text)}"
 
     def _aggregate(self, text: str) -> str:
         return f"g.{self.aggregates.setdefault(text, f't{len(self.aggregates)}')}"
 
-    def _text(self, of: Expression) -> str:
-        return self._printer.expression(of, self._schema)
+    def _text(self, expression: Expression) -> str:
+        return self._printer.expression(expression, self._schema)
 
 
-def _lacking(of: Expression) -> Expression | None:
+def _lacking(expression: Expression) -> Expression | None:
     """The expression that is missing exactly where a value is present, if the value has that form (`compile.sides`)."""
-    match of:
-        case Call("case", (Call("is_null", (inner,)), Literal(there), Literal(None))) if there is not None:
+    match expression:
+        case Call("case", (Call("is_null", (inner,)), Literal(constant), Literal(None))) if constant is not None:
             return inner
     return None
 
 
-def _never_moved(of: Expression) -> Expression:
+def _never_moved(expression: Expression) -> Expression:
     """An expression without its outermost clamps, which leave missing values missing."""
-    while isinstance(of, Call) and of.name == "clamp":
-        of = of.arguments[0]
-    return of
+    while isinstance(expression, Call) and expression.name == "clamp":
+        expression = expression.arguments[0]
+    return expression
 
 
-def _moved_once(of: Expression, quantum: Quantum, schema: Schema) -> Expression:
+def _moved_once(expression: Expression, quantum: Quantum, schema: Schema) -> Expression:
     """An expression without outermost clamps that are no narrower than the bounds of its steps."""
-    while isinstance(of, Call) and of.name == "clamp":
-        outer, inner = of.domain(schema), of.arguments[0].domain(schema)
+    while isinstance(expression, Call) and expression.name == "clamp":
+        outer, inner = expression.domain(schema), expression.arguments[0].domain(schema)
         is_whole = outer.kind is Kind.INTEGER
         if is_whole is not (inner.kind is Kind.INTEGER) or outer.low is None or outer.high is None:
-            return of
+            return expression
         if is_whole and quantum.is_whole:
             low, high = int(outer.low), int(outer.high)
             if quantum.least + quantum.shift < low or high < quantum.most + quantum.shift:
-                return of
+                return expression
         elif is_whole or float(quantum.low) < float(outer.low) or float(outer.high) < float(quantum.high):
-            return of
-        of = of.arguments[0]
-    return of
+            return expression
+        expression = expression.arguments[0]
+    return expression
 
 
 def steps_before_shift(dialect: Dialect, column: str, kind: Kind, quantum: Quantum) -> str:

@@ -32,7 +32,7 @@ from giveortake.engines.duckdb.dialect import parameters, sql_type
 from giveortake.engines.duckdb.tables import open_database
 from giveortake.engines.runtime import limit_of_question, out_of_time
 from giveortake.engines.sql.printer import hash_of, mark, unused
-from giveortake.engines.sql.statements import known_rows, rows_of, told_apart, total_weight
+from giveortake.engines.sql.statements import comparable, known_rows, rows_of, total_weight
 from giveortake.plan import KeepParts, Kind
 
 if TYPE_CHECKING:
@@ -101,30 +101,30 @@ class Lines:
 
     def chosen(self, borders: str) -> str:
         """The lines with these hashes that count; parameters are the numbers of borders and the identities."""
-        by, kind = ", ".join(f"b.{each}" for each in self.by), "BLOB" if self.is_repeated else "BIGINT"
-        given = f"SELECT CAST(unnest(?) AS BIGINT) AS number, CAST(unnest(?) AS {kind}) AS id"
-        return f"SELECT {by}, b.h, c.id, 0, NULL FROM ({given}) AS c JOIN {borders} AS b ON b.number = c.number"
+        by, kind = ", ".join(f"b.{column}" for column in self.by), "BLOB" if self.is_repeated else "BIGINT"
+        chosen_lines = f"SELECT CAST(unnest(?) AS BIGINT) AS number, CAST(unnest(?) AS {kind}) AS id"
+        return f"SELECT {by}, b.h, c.id, 0, NULL FROM ({chosen_lines}) AS c JOIN {borders} AS b ON b.number = c.number"
 
     def _same(self, one: str, other: str) -> str:
-        return " AND ".join(f"{one}.{each} = {other}.{each}" for each in (*self.by, "h"))
+        return " AND ".join(f"{one}.{column} = {other}.{column}" for column in (*self.by, "h"))
 
 
 def least(lines: Iterable[Line], most: Mapping[int, int]) -> list[tuple[int, bytes | int]]:
     """For each border the first lines by content, `most` of them. No more than these are held."""
-    held: dict[int, list[tuple[bytes, bytes | int]]] = {}
+    least_lines: dict[int, list[tuple[bytes, bytes | int]]] = {}
     for number, identity, content in lines:
-        kept, line = held.setdefault(number, []), (content, identity)
-        place = bisect_left(kept, line)
-        if place < len(kept) and kept[place] == line:
+        border_lines, line = least_lines.setdefault(number, []), (content, identity)
+        index = bisect_left(border_lines, line)
+        if index < len(border_lines) and border_lines[index] == line:
             continue
-        kept.insert(place, line)
-        del kept[most[number] :]
-    return [(number, identity) for number, kept in held.items() for _, identity in kept]
+        border_lines.insert(index, line)
+        del border_lines[most[number] :]
+    return [(number, identity) for number, border_lines in least_lines.items() for _, identity in border_lines]
 
 
 def sort_key(columns: Sequence[str]) -> str:
     """Several columns as one blob that sorts like them, missing values last; different values have different blobs."""
-    ordered = ", ".join(f"{each}, 'ASC NULLS LAST'" for each in columns)
+    ordered = ", ".join(f"{column}, 'ASC NULLS LAST'" for column in columns)
     return f"create_sort_key({ordered})"
 
 
@@ -138,9 +138,9 @@ def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -
         mark(dialect, "r.p", person), *(mark(dialect, f"r.{n}", k) for n, k in zip(names, kinds, strict=True))
     )
     columns = [
-        f"{told_apart(dialect, 'r.p', person)} AS p",
+        f"{comparable(dialect, 'r.p', person)} AS p",
         f"{hashed} AS h",
-        f"{sort_key([told_apart(dialect, f'r.{n}', k) for n, k in zip(names, kinds, strict=True)])} AS id",
+        f"{sort_key([comparable(dialect, f'r.{n}', k) for n, k in zip(names, kinds, strict=True)])} AS id",
         *(f"r.{name} AS {name}" for name in names),
     ]
     select = f"SELECT {', '.join(columns)} FROM {known_rows(printer, persons, declared)}"
@@ -152,8 +152,8 @@ def units_statement(printer: Printer, persons: Persons, first: str, weights: str
     if weights is None:
         return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
     counted = f"SELECT id, count(*) OVER (PARTITION BY p) AS m FROM {first}"
-    given = f"SELECT c.id, x.w FROM ({counted}) AS c JOIN {weights} AS x ON c.m = x.m"
-    return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({given}) AS g GROUP BY id"
+    weight_rows = f"SELECT c.id, x.w FROM ({counted}) AS c JOIN {weights} AS x ON c.m = x.m"
+    return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({weight_rows}) AS g GROUP BY id"
 
 
 def keys_statement(table: str, units: str, width: int) -> str:
@@ -167,15 +167,15 @@ def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     assert distinct.bounding is not None  # noqa: S101 (asked only then)
     schema, dialect = distinct.relation.schema, printer.dialect
     person, kind = schema[str(distinct.relation.person)].kind, distinct.of.domain(schema).kind
-    found = f"({rows_of(printer, distinct)}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
-    lines = f"SELECT r.p AS p, {coded.code()} AS code, r.v0 AS v FROM {found}"
-    whose, group = mark(dialect, "p", person), mark(dialect, "code", Kind.INTEGER)
+    source = f"({rows_of(printer, distinct)}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
+    lines = f"SELECT r.p AS p, {coded.code()} AS code, r.v0 AS v FROM {source}"
+    person_mark, group = mark(dialect, "p", person), mark(dialect, "code", Kind.INTEGER)
     columns = [
-        f"{told_apart(dialect, 'p', person)} AS p",
+        f"{comparable(dialect, 'p', person)} AS p",
         "code",
-        f"{hash_of(whose, group)} AS g",
-        f"{hash_of(whose, group, mark(dialect, 'v', kind))} AS h",
-        f"{sort_key([told_apart(dialect, 'v', kind)])} AS id",
+        f"{hash_of(person_mark, group)} AS g",
+        f"{hash_of(person_mark, group, mark(dialect, 'v', kind))} AS h",
+        f"{sort_key([comparable(dialect, 'v', kind)])} AS id",
         "v",
     ]
     select = f"SELECT {', '.join(columns)} FROM ({lines}) AS l"
@@ -190,22 +190,22 @@ def numbers_statement(first: str) -> str:
 def row_lines(printer: Printer, scan: Scan) -> Lines:
     """The rows of each person, with the columns c0, c1 … of the table."""
     assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
-    dialect, named = printer.dialect, scan.table.columns
+    dialect, table_columns = printer.dialect, scan.table.columns
     person = dialect.identifier(str(scan.table.person))
     columns = [
-        f"{told_apart(dialect, person, scan.table.schema[str(scan.table.person)].kind)} AS p",
+        f"{comparable(dialect, person, scan.table.schema[str(scan.table.person)].kind)} AS p",
         f"{printer.hash_of_row(scan)} AS h",
-        *(f"{dialect.identifier(name)} AS c{place}" for place, (name, _) in enumerate(named)),
+        *(f"{dialect.identifier(name)} AS c{index}" for index, (name, _) in enumerate(table_columns)),
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
-    content = tuple(f"c{place}" for place in range(len(named)))
+    content = tuple(f"c{index}" for index in range(len(table_columns)))
     return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
 
 
 def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
     """The rows that count, under the names of the table."""
-    named = enumerate(name for name, _ in scan.table.columns)
-    columns = ", ".join(f"l.c{place} AS {printer.dialect.identifier(name)}" for place, name in named)
+    numbered_names = enumerate(name for name, _ in scan.table.columns)
+    columns = ", ".join(f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in numbered_names)
     return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
 
 
@@ -224,13 +224,13 @@ def ordered(
     types = [sql_type(domain) for domain in domains]
     with open_database(folder) as connection:
         connection.execute("SET memory_limit = '256MB'")
-        named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
-        connection.execute(f"CREATE TABLE keys ({named})")
-        places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
+        column_definitions = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
+        connection.execute(f"CREATE TABLE keys ({column_definitions})")
+        placeholders = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
         for rows in lists:
             for start in range(0, len(rows), _AT_ONCE):
-                sent = parameters(rows[start : start + _AT_ONCE])
-                _in_time(connection, lambda: connection.execute(f"INSERT INTO keys SELECT {places}", sent))  # noqa: B023 (called at once)
+                batch = parameters(rows[start : start + _AT_ONCE])
+                _in_time(connection, lambda: connection.execute(f"INSERT INTO keys SELECT {placeholders}", batch))  # noqa: B023 (called at once)
         order = ", ".join(f"k{index} NULLS LAST" for index in range(len(types)))
         _in_time(connection, lambda: connection.execute(f"SELECT * FROM keys ORDER BY {order}"))
         while rows := _in_time(connection, lambda: connection.fetchmany(size)):
@@ -254,11 +254,11 @@ def part_lines(printer: Printer, relation: KeepParts) -> Lines:
     """The rows of the source as lines; of each person, those in the first parts count."""
     dialect, schema, names = printer.dialect, relation.schema, list(relation.schema)
     person, column = dialect.identifier(str(relation.person)), dialect.identifier(relation.column)
-    whose, kind = schema[str(relation.person)].kind, schema[relation.column].kind
+    person_kind, kind = schema[str(relation.person)].kind, schema[relation.column].kind
     columns = [
-        f"{told_apart(dialect, person, whose)} AS p",
-        f"{hash_of(mark(dialect, person, whose), mark(dialect, column, kind))} AS h",
-        f"{sort_key([told_apart(dialect, column, kind)])} AS id",
+        f"{comparable(dialect, person, person_kind)} AS p",
+        f"{hash_of(mark(dialect, person, person_kind), mark(dialect, column, kind))} AS h",
+        f"{sort_key([comparable(dialect, column, kind)])} AS id",
         *_numbered(printer, names),
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.relation(relation.source)}) AS t"
@@ -273,8 +273,8 @@ def parts_statement(printer: Printer, relation: KeepParts, table: str, first: st
 
 def _read(relation: PerPerson) -> list[str]:
     """The columns of the source that are copied: the person, the keys and what features are made of."""
-    inside = {column for each in relation.computed() for column in each.columns()}
-    return [name for name in relation.source.schema if name in {str(relation.person), *relation.keys, *inside}]
+    feature_columns = {column for expression in relation.computed() for column in expression.columns()}
+    return [name for name in relation.source.schema if name in {str(relation.person), *relation.keys, *feature_columns}]
 
 
 def person_rows_statement(printer: Printer, relation: PerPerson) -> str:
@@ -289,11 +289,13 @@ def groups_statement(printer: Printer, relation: PerPerson, table: str) -> str:
     number = unused("row_number", names)
     rows = f"SELECT {', '.join(_named(printer, names))}, rowid AS {number} FROM {table} AS l"
     groups = (
-        told_apart(dialect, dialect.identifier(key), schema[key].kind) for key in (str(relation.person), *relation.keys)
+        comparable(dialect, dialect.identifier(key), schema[key].kind) for key in (str(relation.person), *relation.keys)
     )
-    features = [f"{printer.feature(each, schema)} AS f{place}" for place, (_, each) in enumerate(relation.features)]
-    listed = ", ".join([f"min({number}) AS number", *features])
-    return f"SELECT {listed} FROM ({rows}) AS t GROUP BY {', '.join(groups)}"
+    features = [
+        f"{printer.feature(feature, schema)} AS f{index}" for index, (_, feature) in enumerate(relation.features)
+    ]
+    select_list = ", ".join([f"min({number}) AS number", *features])
+    return f"SELECT {select_list} FROM ({rows}) AS t GROUP BY {', '.join(groups)}"
 
 
 def grouped_statement(printer: Printer, relation: PerPerson, table: str, groups: str) -> str:
@@ -301,17 +303,17 @@ def grouped_statement(printer: Printer, relation: PerPerson, table: str, groups:
     names, keys = _read(relation), (str(relation.person), *relation.keys)
     columns = [column for name, column in zip(names, _named(printer, names), strict=True) if name in keys]
     columns += [
-        f"g.f{place} AS {printer.dialect.identifier(name)}" for place, (name, _) in enumerate(relation.features)
+        f"g.f{index} AS {printer.dialect.identifier(name)}" for index, (name, _) in enumerate(relation.features)
     ]
     return f"SELECT {', '.join(columns)} FROM {table} AS l JOIN {groups} AS g ON l.rowid = g.number"
 
 
 def _numbered(printer: Printer, names: Sequence[str]) -> list[str]:
-    return [f"{printer.dialect.identifier(name)} AS c{place}" for place, name in enumerate(names)]
+    return [f"{printer.dialect.identifier(name)} AS c{index}" for index, name in enumerate(names)]
 
 
 def _named(printer: Printer, names: Sequence[str]) -> list[str]:
-    return [f"l.c{place} AS {printer.dialect.identifier(name)}" for place, name in enumerate(names)]
+    return [f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in enumerate(names)]
 
 
 NARROW = 255  # bytes of a line that DuckDB sorts and compares well when memory is short
@@ -362,11 +364,11 @@ class WideRows:
         columns = [(self._name(name), schema[name].kind) for name in names]
         return len(names) > 1 and self._any_wide(self._printer.relation(relation.source, names), columns)
 
-    def _is_wide(self, asked: Persons | Distinct, letter: str, of: Sequence[Expression]) -> bool:
-        schema = asked.relation.schema
-        columns = [(f"{letter}{place}", each.domain(schema).kind) for place, each in enumerate(of)]
-        columns.append(("p", schema[str(asked.relation.person)].kind))
-        return self._any_wide(rows_of(self._printer, asked), columns)
+    def _is_wide(self, question: Persons | Distinct, letter: str, expressions: Sequence[Expression]) -> bool:
+        schema = question.relation.schema
+        columns = [(f"{letter}{index}", expression.domain(schema).kind) for index, expression in enumerate(expressions)]
+        columns.append(("p", schema[str(question.relation.person)].kind))
+        return self._any_wide(rows_of(self._printer, question), columns)
 
     def _any_wide(self, source: str, columns: Sequence[tuple[str, Kind]]) -> bool:
         if _is_never_wide(columns):
@@ -381,7 +383,7 @@ class WideRows:
         lines = key_lines(self._printer, persons, declared)
         with (
             self._first(lines) as (table, first),
-            self._made(units_statement(self._printer, persons, first, weights)) as units,
+            self._temporary_table(units_statement(self._printer, persons, first, weights)) as units,
         ):
             return self._tables.rows(keys_statement(table, units, len(persons.keys.columns)))
 
@@ -392,30 +394,30 @@ class WideRows:
 
     # -- relations ----------------------------------------------------------------------------------------------
 
-    def make_few_rows(self, scan: Scan, made: str) -> None:
+    def make_few_rows(self, scan: Scan, target: str) -> None:
         """Make a table of the rows that count."""
         with self._first(row_lines(self._printer, scan)) as (table, first):
-            self._tables.make(made, rows_statement(self._printer, scan, table, first))
+            self._tables.make(target, rows_statement(self._printer, scan, table, first))
 
-    def make_relation(self, relation: KeepParts | PerPerson, made: str) -> None:
+    def make_relation(self, relation: KeepParts | PerPerson, target: str) -> None:
         """Make a table of a relation."""
         if isinstance(relation, KeepParts):
             with self._first(part_lines(self._printer, relation)) as (table, first):
-                self._tables.make(made, parts_statement(self._printer, relation, table, first))
+                self._tables.make(target, parts_statement(self._printer, relation, table, first))
             return
         with (
-            self._made(person_rows_statement(self._printer, relation)) as rows,
-            self._made(groups_statement(self._printer, relation, rows)) as groups,
+            self._temporary_table(person_rows_statement(self._printer, relation)) as rows,
+            self._temporary_table(groups_statement(self._printer, relation, rows)) as groups,
         ):
-            self._tables.make(made, grouped_statement(self._printer, relation, rows, groups))
+            self._tables.make(target, grouped_statement(self._printer, relation, rows, groups))
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _first(self, lines: Lines) -> Iterator[tuple[str, str]]:
         """Make a table of lines and one of those that count, for a while."""
-        with self._made(lines.select) as table, self._made(lines.first(table)) as first:
-            with self._made(lines.borders(first)) as borders:
+        with self._temporary_table(lines.select) as table, self._temporary_table(lines.first(table)) as first:
+            with self._temporary_table(lines.borders(first)) as borders:
                 most = dict(self._tables.rows(f"SELECT number, most FROM {borders}"))
                 if most:
                     self._settle(lines, table, first, borders, most)
@@ -423,13 +425,13 @@ class WideRows:
 
     def _settle(self, lines: Lines, table: str, first: str, borders: str, most: Mapping[int, int]) -> None:
         """Decide by content which lines count, where some lines of one hash do and others do not."""
-        found = self._tables.one_by_one(lines.contents(table, borders), lambda read: least(read, most))
-        numbers, identities = ([line[place] for line in found] for place in range(2))
+        chosen_lines = self._tables.one_by_one(lines.contents(table, borders), lambda read: least(read, most))
+        numbers, identities = ([line[index] for line in chosen_lines] for index in range(2))
         self._tables.execute(lines.without(first, borders), None)
         self._tables.execute(f"INSERT INTO {first} {lines.chosen(borders)}", [numbers, identities])
 
     @contextmanager
-    def _made(self, select: str) -> Iterator[str]:
+    def _temporary_table(self, select: str) -> Iterator[str]:
         """Make a table by a SELECT, and drop it afterwards."""
         table = f"passing_{next(self._numbers)}"
         self._tables.make(table, select)

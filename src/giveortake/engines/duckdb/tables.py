@@ -155,8 +155,8 @@ class LoadedCopies:
 
         reading = f"{_RULES} {library.__version__} {original.reading}"
         texts = (f"path {original.path}", f"content {original.content}", f"reading {original.content} {reading}")
-        path, content, read = map(self.folder.name_of, texts)
-        return path, content, read
+        path, content, cells = map(self.folder.name_of, texts)
+        return path, content, cells
 
     def _copies(self, names: tuple[str, ...]) -> list[Path]:
         return sorted(self.folder.path.glob(f"{'-'.join(names)}-*.duckdb"))
@@ -173,11 +173,11 @@ class LoadedCopies:
         return digest.hexdigest()
 
 
-def _write(connection: duckdb.DuckDBPyConnection, table: str, place: Path) -> None:
+def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Write the rows of a table to a new file, all of them or an error."""
-    connection.execute(f"ATTACH {single_quoted(str(place))} AS {table}_draft")
+    connection.execute(f"ATTACH {single_quoted(str(path))} AS {table}_draft")
     try:
-        place.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
+        path.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
         connection.execute(f"CREATE TABLE {table}_draft.{_ROWS} AS SELECT * FROM {table}")
     finally:
         connection.execute(f"DETACH {table}_draft")  # which writes what is not written yet
@@ -194,11 +194,11 @@ def without_objects(frame: Any, kinds: Mapping[str, Kind] | None) -> tuple[Any, 
     """
     if kinds is None or not hasattr(frame, "isetitem"):  # it is public, or no table
         return frame, {}
-    objects = [place for place, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
+    objects = [column_index for column_index, dtype in enumerate(frame.dtypes) if str(dtype) == "object"]
     texts = frame.copy(deep=False)
-    for place in objects:
-        texts.isetitem(place, frame.iloc[:, place].map(_text).astype("string"))
-    names = [str(frame.columns[place]) for place in objects]
+    for column_index in objects:
+        texts.isetitem(column_index, frame.iloc[:, column_index].map(_text).astype("string"))
+    names = [str(frame.columns[column_index]) for column_index in objects]
     return texts, {name: kinds[name] for name in names if kinds.get(name, Kind.TEXT) is not Kind.TEXT}
 
 
@@ -264,13 +264,13 @@ def load(
     """Make a source readable by the connection. Its types are fixed from here on."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
-    if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-        paths = [Path(each) for each in source]
-        return told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
+        return read_without_quoting(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
+    if isinstance(source, Sequence) and source and all(isinstance(file, str | Path) for file in source):
+        paths = [Path(file) for file in source]
+        return read_without_quoting(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
-        whole = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
-        texts, objects = without_objects(whole, kinds)
+        frame = source.to_frame(getattr(source, "name", None) or "value") if hasattr(source, "to_frame") else source
+        texts, objects = without_objects(frame, kinds)
         return _from_memory(connection, name, texts, objects)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
         source = source.collect()
@@ -279,7 +279,7 @@ def load(
     raise not_a_table(source)
 
 
-def told_without_content(source: object, read: Callable[[], Read]) -> Read:
+def read_without_quoting(source: object, read: Callable[[], Read]) -> Read:
     """Run `read`. Error messages of DuckDB and the system may quote the file, and are not passed on."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
@@ -297,9 +297,9 @@ def absent(path: Path, hint: str = "") -> NotFound:
     """The error about a file that is not there, with the name of one beside it that is spelled alike."""
     names: list[str] = []
     with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
-        names = sorted(each.name for each in path.parent.iterdir() if safe_text(each.name) == each.name)
-    told = f"{meant(path.name, names)}{hint}".strip()
-    return NotFound(f"there is no file {safe_text(path)}", hint=told or None)
+        names = sorted(sibling.name for sibling in path.parent.iterdir() if safe_text(sibling.name) == sibling.name)
+    suggestion = f"{meant(path.name, names)}{hint}".strip()
+    return NotFound(f"there is no file {safe_text(path)}", hint=suggestion or None)
 
 
 def _from_path(
@@ -319,10 +319,10 @@ def _from_path(
             hint="rename it",
         )
     if _is_pattern(path):
-        found = sorted(path.parent.glob(path.name))
-        if not found:
+        paths = sorted(path.parent.glob(path.name))
+        if not paths:
             raise NotFound(f"no file matches {safe_text(path)}")
-        return _from_parquet(connection, name, found)
+        return _from_parquet(connection, name, paths)
     if path.is_dir():
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
     if not path.is_file():
@@ -368,8 +368,8 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     if not paths:
         raise NotFound("the folder holds no Parquet files", hint=_SUFFIXES)
     absolute = [str(path.resolve()) for path in paths]
-    listed = ", ".join(map(single_quoted, absolute))
-    text = f"read_parquet([{listed}])"
+    path_list = ", ".join(map(single_quoted, absolute))
+    text = f"read_parquet([{path_list}])"
     states = tuple(_state(path) for path in absolute)
     first, *others = [
         connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
@@ -386,10 +386,12 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
     """Read every value once: a text that is no UTF-8 or a time out of range would make questions fail."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    listed = ", ".join(map(identifier, columns))
+    column_list = ", ".join(map(identifier, columns))
     problem: type[Exception] | None = None
     try:
-        connection.execute(f"SELECT max(hash({listed})) FROM {text}" if columns else f"SELECT count(*) FROM {text}")
+        connection.execute(
+            f"SELECT max(hash({column_list})) FROM {text}" if columns else f"SELECT count(*) FROM {text}"
+        )
     except library.Error as error:
         problem = type(error)
     if problem is None:
@@ -425,20 +427,20 @@ def _from_csv(
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
     original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items(), key=str)]))
-    worth_it = copies if path.stat().st_size >= SMALLEST else None
-    text = None if worth_it is None else worth_it.attach(connection, stored, original)
+    file_copies = copies if path.stat().st_size >= SMALLEST else None
+    text = None if file_copies is None else file_copies.attach(connection, stored, original)
     if text is None:
         text = stored
         load_csv(connection, stored, path, separator, kinds)
-        if worth_it is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
-            worth_it.keep(connection, stored, original)
+        if file_copies is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
+            file_copies.keep(connection, stored, original)
     return Loaded(_source(connection, name, text, fingerprint), text)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
-    text, chosen = _attached(connection, name, path, table)
+    text, table_name = _attached(connection, name, path, table)
     absolute = str(path.resolve())
-    source = _source(connection, name, text, _digest_files([absolute], chosen))
+    source = _source(connection, name, text, _digest_files([absolute], table_name))
     return Loaded(source, text, (absolute,), (_state(absolute),))
 
 
@@ -452,25 +454,25 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
         "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
         [alias, alias],
     ).fetchall()
-    tables = sorted(each for (each,) in rows)
-    written = connection.execute(
+    tables = sorted(table_name for (table_name,) in rows)
+    definitions = connection.execute(
         "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
         "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
         [alias, alias],
     ).fetchall()
-    if any("COLLATE" in str(text).upper() for (text,) in written):
+    if any("COLLATE" in str(text).upper() for (text,) in definitions):
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
         )
-    chosen = table or (tables[0] if len(tables) == 1 else name)
-    if chosen not in tables:
+    chosen_table = table or (tables[0] if len(tables) == 1 else name)
+    if chosen_table not in tables:
         raise NotFound(
-            f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
+            f"the database has no table {chosen_table!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = ?", [alias]).fetchall()
-    if (chosen,) in views:
-        _require_within(path, chosen)
-    return f"{alias}.{identifier(chosen)}", chosen
+    if (chosen_table,) in views:
+        _require_within(path, chosen_table)
+    return f"{alias}.{identifier(chosen_table)}", chosen_table
 
 
 def _require_within(path: Path, view: str) -> None:
@@ -478,11 +480,11 @@ def _require_within(path: Path, view: str) -> None:
     import duckdb as library  # noqa: PLC0415 (it is there)
 
     outside = False
-    with open_database() as alone:
-        alone.execute(f"ATTACH {single_quoted(str(path.resolve()))} AS alone (READ_ONLY)")
-        alone.execute("SET enable_external_access = false")
+    with open_database() as isolated:
+        isolated.execute(f"ATTACH {single_quoted(str(path.resolve()))} AS alone (READ_ONLY)")
+        isolated.execute("SET enable_external_access = false")
         try:
-            alone.execute(f"DESCRIBE alone.{identifier(view)}")
+            isolated.execute(f"DESCRIBE alone.{identifier(view)}")
         except library.Error:
             outside = True
     if outside:
@@ -526,18 +528,18 @@ def _of_unknown_type(connection: duckdb.DuckDBPyConnection, frame: Any) -> Inval
     """The refusal of a pandas column whose type DuckDB does not know, by its name; no row is looked at."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    named, hint = "", "leave such columns out"
-    for place, dtype in enumerate(frame.dtypes):
+    column_label, hint = "", "leave such columns out"
+    for column_index, dtype in enumerate(frame.dtypes):
         try:
-            connection.register("incoming_column", frame.iloc[:0, [place]])
+            connection.register("incoming_column", frame.iloc[:0, [column_index]])
             connection.unregister("incoming_column")
         except library.NotImplementedException:
-            column = frame.columns[place]
-            named = f" `{column}` of type {dtype}"
+            column = frame.columns[column_index]
+            column_label = f" `{column}` of type {dtype}"
             way = "dt.to_timestamp()" if str(dtype).startswith("period") else "astype(str)"
             hint = f'convert it, such as by df["{column}"].{way}, or leave it out'
             break
-    return InvalidParameter("source", HIDDEN, f"has a column{named} that cannot be read", hint=hint)
+    return InvalidParameter("source", HIDDEN, f"has a column{column_label} that cannot be read", hint=hint)
 
 
 def _names_in_memory(source: Any) -> list[str] | None:
@@ -556,7 +558,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
     stored = _stored_name(name)
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
-        columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
+        columns = ", ".join(identifier(column) for column, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
         mixed_rows = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
         count, mixed = connection.execute(mixed_rows).fetchone() or (0, 0)
         fingerprint = hashlib.sha256(f"{columns}|{count}|{mixed}".encode()).hexdigest()
@@ -586,8 +588,8 @@ def _domain(kind: str) -> Domain | None:
 
 
 def _state(path: str) -> tuple[int, int, int]:
-    found = Path(path).stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _digest_files(paths: list[str], extra: str = "") -> str:
@@ -608,19 +610,19 @@ def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
     """
     if not path.is_file():
         raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
-    separator = told_without_content(path, lambda: csv_files.separator_of(path))
+    separator = read_without_quoting(path, lambda: csv_files.separator_of(path))
     if separator is not None:
-        return told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
+        return read_without_quoting(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
     with open_database() as connection:
-        found = told_without_content(path, lambda: typed_columns(connection, path, table))
-    if not found:
+        columns = read_without_quoting(path, lambda: typed_columns(connection, path, table))
+    if not columns:
         raise InvalidParameter("file", path.name, "has no column of a type that can be asked about")
-    return {name: domain.kind for name, domain in found}
+    return {name: domain.kind for name, domain in columns}
 
 
-def write_parquet(table: Any, path: Path, told: str) -> None:
-    """Write a table that offers an Arrow stream to a Parquet file; `told` is its metadata `giveortake`."""
-    write_parquets([(path, table, told)])
+def write_parquet(table: Any, path: Path, metadata: str) -> None:
+    """Write a table that offers an Arrow stream to a Parquet file; `metadata` is what it says as `giveortake`."""
+    write_parquets([(path, table, metadata)])
 
 
 def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
@@ -628,11 +630,11 @@ def write_parquets(files: Iterable[tuple[Path, Any, str]]) -> None:
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
     with open_database() as connection:
-        for path, table, told in files:
+        for path, table, metadata in files:
             connection.register("answer", table)
             try:
-                known = f"KV_METADATA {{giveortake: {single_quoted(told)}}}"
-                connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {known})")
+                key_values = f"KV_METADATA {{giveortake: {single_quoted(metadata)}}}"
+                connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet, {key_values})")
             except duckdb.IOException:
                 raise InvalidParameter(
                     "output", str(path), "cannot be written", hint="does its folder exist?"
@@ -644,14 +646,14 @@ def without_metadata(paths: Iterable[Path]) -> Path | None:
     """The first of some files that does not have this metadata; None if all have it."""
     import duckdb  # noqa: PLC0415 (as above)
 
-    asked = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"
+    query = "SELECT 1 FROM parquet_kv_metadata(?) WHERE key = 'giveortake'::BLOB"
     with open_database() as connection:
         for path in paths:
             try:
-                found = connection.execute(asked, [str(path)]).fetchone()
+                metadata = connection.execute(query, [str(path)]).fetchone()
             except duckdb.Error:
                 return path
-            if found is None:
+            if metadata is None:
                 return path
     return None
 
@@ -666,8 +668,8 @@ def content_of(connection: duckdb.DuckDBPyConnection, loaded: Loaded) -> PublicC
 
 
 def _column(connection: duckdb.DuckDBPyConnection, loaded: Loaded, name: str, domain: Domain) -> PublicColumn:
-    read = _printer.read(name, domain)  # unique as it is joined, not as it is stored
-    text = f"SELECT {read}, count(*) FROM {loaded.text} GROUP BY 1 ORDER BY 1 NULLS LAST"
+    column = _printer.read(name, domain)  # unique as it is joined, not as it is stored
+    text = f"SELECT {column}, count(*) FROM {loaded.text} GROUP BY 1 ORDER BY 1 NULLS LAST"
     rows = connection.execute(text).fetchall()
     return PublicColumn(
         tuple(value for value, _ in rows), all(count == 1 and value is not None for value, count in rows)

@@ -33,16 +33,16 @@ _LONGEST_NAME = 63  # bytes; the rest is cut off silently
 _OUR_OWN = 4  # columns that statements add
 
 
-def require_within_limits(asked: Asked) -> None:
+def require_within_limits(question: Asked) -> None:
     """Refuse a question whose statement PostgreSQL would refuse or misread."""
     numbers = 1
-    if isinstance(asked, Tally):
-        numbers = len(asked.summands)
-    elif isinstance(asked, VectorSum):
-        numbers = max(len(asked.values), 2 * len(asked.components))
-    _require_few(len(asked.keys.columns) + numbers)
-    schema = asked.relation.schema
-    for column in asked.keys.columns:
+    if isinstance(question, Tally):
+        numbers = len(question.summands)
+    elif isinstance(question, VectorSum):
+        numbers = max(len(question.values), 2 * len(question.components))
+    _require_few(len(question.keys.columns) + numbers)
+    schema = question.relation.schema
+    for column in question.keys.columns:
         if column.values is not None and column.expression.domain(schema).kind is Kind.TEXT:
             _require_texts(column.values)
 
@@ -117,7 +117,7 @@ def total(a: str, b: str) -> str:
 
 def _usual(a: str, b: str) -> str:
     """Whether neither the product nor the quotient of two numbers can leave the doubles."""
-    return " AND ".join(f"abs({each}) BETWEEN {two_to(-500)} AND {two_to(500)}" for each in (a, b))
+    return " AND ".join(f"abs({operand}) BETWEEN {two_to(-500)} AND {two_to(500)}" for operand in (a, b))
 
 
 def _special(a: str, b: str) -> str:
@@ -291,8 +291,8 @@ class PostgresDialect(Dialect):
     def trim(self, text: str) -> str:
         return f"btrim({text}, ' ')"
 
-    def substring(self, text: str, *places: str) -> str:
-        return f"substring({', '.join([text, *(f'CAST({place} AS INTEGER)' for place in places)])})"
+    def substring(self, text: str, *positions: str) -> str:
+        return f"substring({', '.join([text, *(f'CAST({position} AS INTEGER)' for position in positions)])})"
 
     def length(self, text: str) -> str:
         return f"CAST(char_length({text}) AS BIGINT)"
@@ -333,14 +333,14 @@ class PostgresDialect(Dialect):
     def days(self, date: str) -> str:
         return f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"({time} + ({by}))" if kind is Kind.DATE else f"({time} + INTERVAL '{by} days')"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"({time} + ({amount}))" if kind is Kind.DATE else f"({time} + INTERVAL '{amount} days')"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"CAST({time} + INTERVAL '{by} months' AS {TYPES[kind]})"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"CAST({time} + INTERVAL '{amount} months' AS {TYPES[kind]})"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + INTERVAL '{by} seconds')"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + INTERVAL '{amount} seconds')"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -411,18 +411,18 @@ class PostgresDialect(Dialect):
 
     def with_counts(self, cells: str) -> str:
         by_pair = "CAST(sum(n) OVER (PARTITION BY p, code) AS BIGINT) AS c"
-        place = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
-        counted = f"SELECT t.*, {by_pair}, {place} FROM ({cells}) AS t"
+        rank = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
+        counted = f"SELECT t.*, {by_pair}, {rank} FROM ({cells}) AS t"
         return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
-        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
-        return f"SELECT t.*, {listed} FROM ({rows}) AS t"
+        sum_columns = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT t.*, {sum_columns} FROM ({rows}) AS t"
 
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
-        lines = ", ".join(f"({', '.join(f'CAST({each} AS BIGINT)' for each in pair)})" for pair in pairs)
-        listed = ", ".join([*(f"t.{each}" for each in kept), *(f"u.{each}" for each in names)])
-        return f"SELECT {listed} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        lines = ", ".join(f"({', '.join(f'CAST({number} AS BIGINT)' for number in pair)})" for pair in pairs)
+        select_list = ", ".join([*(f"t.{column}" for column in columns), *(f"u.{name}" for name in names)])
+        return f"SELECT {select_list} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
 
 
 def _part(name: str, time: str) -> str:

@@ -84,7 +84,7 @@ class PostgresEngine(SQLEngine):
         self._stored: dict[str, Stored] = {}
         self._constant_texts: dict[str, str] = {}
         self._numbers = count()
-        self._is_held = False
+        self._holds_content = False
         self._connection = self._connect()
         version = self._connection.info.server_version
         self._identity = f"postgresql {version // 10_000}"
@@ -103,18 +103,18 @@ class PostgresEngine(SQLEngine):
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
         """Find a table and read it once, for its fingerprint; its rows stay where they are."""
-        address, named = split(source)
+        address, url_table = split(source)
         if address != self._address:
             raise InvalidParameter(
                 "source", HIDDEN, "is in another database than the other tables", hint="copy them into one database"
             )
-        chosen = table or named or name
+        table_name = table or url_table or name
         with self._lock:
             try:
-                stored = find(self._run, self._schemas(), name, chosen)
+                stored = find(self._run, self._schemas(), name, table_name)
             except QueryFailed:
                 raise NotFound(
-                    f"the table {chosen!r} cannot be read",
+                    f"the table {table_name!r} cannot be read",
                     hint="GRANT SELECT on it to the user of the URL",
                 ) from None
             self._stored[name] = stored
@@ -131,22 +131,22 @@ class PostgresEngine(SQLEngine):
 
     def unchanged(self) -> bool:
         with self._lock:
-            return self._still(lambda stored: stored.checked(self._run))
+            return self._all_unchanged(lambda stored: stored.if_unchanged(self._run))
 
     def hold_to_content(self) -> None:
         """Compare the content in every question from now on; forget earlier results, which were not compared."""
         with self._lock:
-            if not self._is_held:
+            if not self._holds_content:
                 self._results.clear()
-            self._is_held = True
+            self._holds_content = True
 
-    def _still(self, look: Callable[[Stored], Stored | None]) -> bool:
+    def _all_unchanged(self, look: Callable[[Stored], Stored | None]) -> bool:
         """Whether every table is unchanged, as `look` finds it."""
         for name, stored in self._stored.items():
-            found = look(stored)
-            if found is None:
+            current = look(stored)
+            if current is None:
                 return False
-            self._stored[name] = found
+            self._stored[name] = current
         return True
 
     def close(self) -> None:
@@ -155,19 +155,19 @@ class PostgresEngine(SQLEngine):
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    def _require_own_limits(self, asked: Asked) -> None:
-        require_within_limits(asked)
+    def _require_own_limits(self, question: Asked) -> None:
+        require_within_limits(question)
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
-        named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
+        constants = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
         with self._time.interrupting(self._cancel, grace=_GRACE):
-            return self._run(f"WITH {named} {text}" if named else text, self._limit(), asked=True)
+            return self._run(f"WITH {constants} {text}" if constants else text, self._limit(), is_question=True)
 
     def _limit(self) -> int:
         """The server gives up by itself when the time is over."""
-        left = self._time.left
-        return _UNLIMITED if left is None else max(1, round(left * 1000))
+        seconds_left = self._time.left
+        return _UNLIMITED if seconds_left is None else max(1, round(seconds_left * 1000))
 
     def _cancel(self) -> None:
         """Ask the server to give up, if it has not done so by itself."""
@@ -180,24 +180,24 @@ class PostgresEngine(SQLEngine):
             return [np.zeros(0, dtype=np.int64) for _ in range(3)]
         return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
 
-    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+    def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """Constants as arrays, inside the statements that name them: nothing is created on the server."""
-        arrays, shown = [], []
+        arrays, select_list = [], []
         for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
             kind = _ARRAYS[domain.kind]
             arrays.append(f"CAST({_array(values)} AS {kind}[])")
             collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
-            shown.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
-        listed = ", ".join(f"c{index}" for index in range(len(columns)))
+            select_list.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
+        aliases = ", ".join(f"c{index}" for index in range(len(columns)))
         name = f"constants_{next(self._numbers)}"
-        self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
+        self._constant_texts[name] = f"SELECT {', '.join(select_list)} FROM unnest({', '.join(arrays)}) AS u({aliases})"
         return name
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        return self._made_constants(columns, [row for rows in lists for row in rows])
+        return self._create_constants(columns, [row for rows in lists for row in rows])
 
-    def _forget(self, listed: str) -> None:
-        del self._constant_texts[listed]
+    def _forget(self, table: str) -> None:
+        del self._constant_texts[table]
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"
@@ -213,35 +213,39 @@ class PostgresEngine(SQLEngine):
         return [str(schema) for schema in schemas]
 
     def _run(
-        self, text: str, limit: int = _UNLIMITED, *, pinned: bool = True, asked: bool = False
+        self, text: str, limit: int = _UNLIMITED, *, pinned: bool = True, is_question: bool = False
     ) -> list[tuple[Any, ...]]:
         """Run a statement in a transaction of its own. The server's errors may quote rows, and are not passed on.
 
-        With `asked`, it fails if a table has another name or other columns than were registered or, once it is held to
-        it, another content.
+        With `is_question`, it fails if a table has another name or other columns than were registered or, once it is
+        held to it, another content.
 
         Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
         mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
         """
-        made = {**self._settings, "statement_timeout": limit}
+        settings = {**self._settings, "statement_timeout": limit}
         local = "; ".join(
-            [*(f"SET LOCAL {name} = '{value}'" for name, value in made.items()), *([_PINNED] if pinned else [])]
+            [*(f"SET LOCAL {name} = '{value}'" for name, value in settings.items()), *([_PINNED] if pinned else [])]
         )
-        is_held = asked and self._is_held
+        holds_content = is_question and self._holds_content
         try:
             self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-            if is_held:
+            if holds_content:
                 self._lock_tables()
-            is_other = asked and not self._still(lambda each: (each.held if is_held else each.there)(self._read))
-            found = [] if is_other else self._read(text)
-            is_other = is_other or (is_held and not self._still(lambda each: each.kept(self._read)))
+            is_other = is_question and not self._all_unchanged(
+                lambda stored: (stored.if_registered_content if holds_content else stored.if_same_columns)(self._read)
+            )
+            rows = [] if is_other else self._read(text)
+            is_other = is_other or (
+                holds_content and not self._all_unchanged(lambda stored: stored.if_same_partitions(self._read))
+            )
             self._connection.execute(b"COMMIT")
         except (psycopg.Error, UnicodeError, MemoryError) as error:
             kind, is_over = type(error), self._time.is_over
         else:
             if is_other:
                 raise failure("changed")
-            return found
+            return rows
         finally:
             self._end()
         if is_over or issubclass(kind, psycopg.errors.QueryCanceled):
@@ -254,9 +258,9 @@ class PostgresEngine(SQLEngine):
 
     def _lock_tables(self) -> None:
         """Nobody gives tables another form while they are read. A lock comes before the snapshot, which follows it."""
-        places = ", ".join(each.place for each in self._stored.values() if each.can_lock)
-        if places:
-            self._connection.execute(f"LOCK TABLE {places} IN ACCESS SHARE MODE".encode())
+        names = ", ".join(stored.qualified_name for stored in self._stored.values() if stored.can_lock)
+        if names:
+            self._connection.execute(f"LOCK TABLE {names} IN ACCESS SHARE MODE".encode())
 
     def _read(self, text: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(text.encode()).fetchall()

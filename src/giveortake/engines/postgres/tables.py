@@ -36,8 +36,8 @@ _WRITES = (
     "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
     "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
 )
-_SEEN = (  # a number of a transaction may come again in a server that crashed or was put back, but no session does
-    f"SELECT CAST(to_regclass({{place}}) AS OID) = c.oid, {_IS_WATCHED}, "
+_OBSERVE = (  # a number of a transaction may come again in a server that crashed or was put back, but no session does
+    f"SELECT CAST(to_regclass({{qualified_name}}) AS OID) = c.oid, {_IS_WATCHED}, "
     "txid_snapshot_xmin(s) = txid_snapshot_xmax(s), "
     "concat(s, ' since ', (SELECT backend_start FROM pg_stat_get_activity(pg_backend_pid()))), "
     "ARRAY(SELECT CAST(relid AS OID) FROM pg_partition_tree(c.oid) ORDER BY 1) "
@@ -58,8 +58,8 @@ def split(url: object) -> tuple[str, str | None]:
     except ValueError:
         raise InvalidParameter("source", HIDDEN, "is not a URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
-    rest = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
-    return f"postgresql://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", dict(options).get(
+    query = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
+    return f"postgresql://{urlunsplit(parts._replace(scheme='', query=query)).removeprefix('//')}", dict(options).get(
         "table"
     )
 
@@ -67,11 +67,11 @@ def split(url: object) -> tuple[str, str | None]:
 @final
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table in a database. `place` is its name with its schema; writes change `state`, where they are counted."""
+    """A table in a database, `qualified_name` in its schema. Writes change `state`, where they are counted."""
 
     source: Source
     oid: int
-    place: str
+    qualified_name: str
     columns: tuple[tuple[str, str], ...]
     can_lock: bool
     state: tuple[Any, ...] = ()
@@ -81,30 +81,30 @@ class Stored:
     def text(self) -> str:
         """The SQL that reads the table: each column as the one type of its kind."""
         types = dict(self.columns)
-        read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
-        return f"(SELECT {', '.join(read)} FROM {self.place} AS t)"
+        columns = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
+        return f"(SELECT {', '.join(columns)} FROM {self.qualified_name} AS t)"
 
-    def there(self, run: Run) -> Stored | None:
+    def if_same_columns(self, run: Run) -> Stored | None:
         """The same table if its name still means it, with the same columns: it is read by its name."""
-        return None if self._seen(run) is None else self
+        return None if self._observe(run) is None else self
 
-    def checked(self, run: Run) -> Stored | None:
+    def if_unchanged(self, run: Run) -> Stored | None:
         """This table if its content is still the same, else None.
 
         Its file and the numbers of rows that were ever inserted, updated and deleted tell that nothing was written; if
         they differ, the content is compared. PostgreSQL counts what another connection wrote some seconds late, ten if
         that connection stays idle, so that a release may still read it under the old name. Only what parts and counters
-        promise depends on that, and those ask `held`.
+        promise depends on that, and those ask `if_registered_content`.
         """
-        seen = self._seen(run)
-        if seen is None:
+        observation = self._observe(run)
+        if observation is None:
             return None
-        state = _state(run, self.oid) if seen.is_watched else ()
+        state = _state(run, self.oid) if observation.is_watched else ()
         if state and state == self.state:
             return self
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
 
-    def held(self, run: Run) -> Stored | None:
+    def if_registered_content(self, run: Run) -> Stored | None:
         """This table if the transaction that `run` reads in sees exactly the registered content, else None.
 
         Guarantee: what is written gets a number, and a snapshot while nobody writes names the numbers of all that was
@@ -112,31 +112,38 @@ class Stored:
         that only writes change has the same content. It was locked before: TRUNCATE and new names are of no snapshot.
         Else all of it is read and compared, in this transaction.
         """
-        seen = self._seen(run)
-        if seen is None:
+        observation = self._observe(run)
+        if observation is None:
             return None
-        is_known = seen.is_quiet and seen.snapshot == self.compared_in and tuple(seen.partitions) == self.partitions
-        if is_known and seen.is_watched and self.can_lock:
+        is_known = (
+            observation.is_quiet
+            and observation.snapshot == self.compared_in
+            and tuple(observation.partitions) == self.partitions
+        )
+        if is_known and observation.is_watched and self.can_lock:
             return self
         if _digest(run, self) != self.source.fingerprint:
             return None
-        compared_in = seen.snapshot if seen.is_quiet else None
-        return replace(self, compared_in=compared_in, partitions=tuple(seen.partitions))
+        compared_in = observation.snapshot if observation.is_quiet else None
+        return replace(self, compared_in=compared_in, partitions=tuple(observation.partitions))
 
-    def kept(self, run: Run) -> Stored | None:
-        """The same table if, after it was read, it has the partitions that `held` saw: a new one is of no snapshot."""
-        seen = self._seen(run)
-        return self if seen is not None and tuple(seen.partitions) == self.partitions else None
+    def if_same_partitions(self, run: Run) -> Stored | None:
+        """The same table if, after it was read, it has the partitions that `if_registered_content` saw.
 
-    def _seen(self, run: Run) -> _Seen | None:
+        A new one is of no snapshot.
+        """
+        observation = self._observe(run)
+        return self if observation is not None and tuple(observation.partitions) == self.partitions else None
+
+    def _observe(self, run: Run) -> _Observation | None:
         """What the server says of the table, unless it is gone, has another name or other columns."""
-        found = run(_SEEN.format(oid=self.oid, place=single_quoted(self.place)))
-        is_same = found and found[0][0] and _columns(run, self.oid) == (self.columns, self.source.loose)
-        return _Seen(*found[0]) if is_same else None
+        rows = run(_OBSERVE.format(oid=self.oid, qualified_name=single_quoted(self.qualified_name)))
+        is_same = rows and rows[0][0] and _columns(run, self.oid) == (self.columns, self.source.loose)
+        return _Observation(*rows[0]) if is_same else None
 
 
 @final
-class _Seen(NamedTuple):
+class _Observation(NamedTuple):
     """What may differ from one question to the next."""
 
     is_named: bool
@@ -151,37 +158,40 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
 
     Where policies hide rows from the user, the question is about the visible ones.
     """
-    wanted = single_quoted(table)
-    place = f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
+    table_literal = single_quoted(table)
+    schema_rank = (
+        f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
+    )
     rows = run(
         f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED}, {_CAN_LOCK} {_TABLES} "
-        f"AND (c.relname = {wanted} AND {place} IS NOT NULL OR n.nspname || '.' || c.relname = {wanted}) "
-        f"ORDER BY {place} NULLS LAST, c.oid LIMIT 1"
+        f"AND (c.relname = {table_literal} AND {schema_rank} IS NOT NULL "
+        f"OR n.nspname || '.' || c.relname = {table_literal}) "
+        f"ORDER BY {schema_rank} NULLS LAST, c.oid LIMIT 1"
     )
     if not rows:
-        listed = run(f"SELECT c.relname {_TABLES} AND {place} IS NOT NULL ORDER BY 1")
-        there = ", ".join(each for (each,) in listed[:_LISTED]) or "none"
-        raise NotFound(f"the database has no table {table!r}", hint=f"it has {there}: pass table= or ?table=")
+        relations = run(f"SELECT c.relname {_TABLES} AND {schema_rank} IS NOT NULL ORDER BY 1")
+        names = ", ".join(relation_name for (relation_name,) in relations[:_LISTED]) or "none"
+        raise NotFound(f"the database has no table {table!r}", hint=f"it has {names}: pass table= or ?table=")
     ((oid, schema, relation, is_watched, can_lock),) = rows
     columns, loose = _columns(run, oid)
-    domains = tuple((column, found) for column, kind in columns if (found := _domain(kind)) is not None)
+    domains = tuple((column, domain) for column, kind in columns if (domain := _domain(kind)) is not None)
     unasked = tuple((column, kind) for column, kind in columns if _domain(kind) is None)
-    place = f"{double_quoted(schema)}.{double_quoted(relation)}"
+    qualified_name = f"{double_quoted(schema)}.{double_quoted(relation)}"
     state = _state(run, oid) if is_watched else ()
-    stored = Stored(Source(name, domains, "", unasked, loose), oid, place, columns, can_lock, state)
+    stored = Stored(Source(name, domains, "", unasked, loose), oid, qualified_name, columns, can_lock, state)
     return replace(stored, source=replace(stored.source, fingerprint=_digest(run, stored)))
 
 
 def _columns(run: Run, oid: int) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Names and types, `enum` for all enumerations; and the names of texts that a collation compares loosely."""
-    found = run(
+    rows = run(
         "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
         "THEN format_type(a.atttypid, a.atttypmod) ELSE '' END, coalesce(NOT l.collisdeterministic, false) "
         "FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = a.attcollation "
         f"WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
     )
-    return tuple((name, kind) for name, kind, _ in found), tuple(name for name, _, is_loose in found if is_loose)
+    return tuple((name, kind) for name, kind, _ in rows), tuple(name for name, _, is_loose in rows if is_loose)
 
 
 def _state(run: Run, oid: int) -> tuple[Any, ...]:
@@ -192,7 +202,7 @@ def _digest(run: Run, stored: Stored) -> str:
     """A fingerprint by one scan: the number of rows and the sum of their hashes, whatever their order."""
     row = "ROW(t.*)"  # t alone would mean a column of that name
     hashed = f"CAST(CAST('x' || left(md5(CAST({row} AS TEXT)), 15) AS BIT(60)) AS BIGINT)"
-    ((count, mixed),) = run(f"SELECT count(*), sum({hashed}) FROM {stored.place} AS t")
+    ((count, mixed),) = run(f"SELECT count(*), sum({hashed}) FROM {stored.qualified_name} AS t")
     return hashlib.sha256(f"{stored.columns}|{count}|{mixed}".encode()).hexdigest()
 
 
@@ -233,7 +243,7 @@ def _plain(kind: str) -> str:
 def _scale(kind: str) -> int | None:
     if not kind.startswith("numeric(") or kind.endswith("[]"):
         return None
-    digits, scale = (int(each) for each in kind.removeprefix("numeric(").rstrip(")").split(","))
+    digits, scale = (int(number) for number in kind.removeprefix("numeric(").rstrip(")").split(","))
     return scale if digits <= _MOST_DIGITS and 0 <= scale <= _MOST_DIGITS else None
 
 

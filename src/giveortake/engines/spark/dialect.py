@@ -141,8 +141,8 @@ class SparkDialect(Dialect):
     def trim(self, text: str) -> str:
         return f"trim(BOTH ' ' FROM {text})"
 
-    def substring(self, text: str, *places: str) -> str:
-        return f"substring({', '.join([text, *places])})"
+    def substring(self, text: str, *positions: str) -> str:
+        return f"substring({', '.join([text, *positions])})"
 
     def length(self, text: str) -> str:
         return f"CAST(length({text}) AS BIGINT)"
@@ -156,10 +156,10 @@ class SparkDialect(Dialect):
         if "%" not in pattern[1:-1]:
             escaped = pattern.replace("\\", "\\\\")  # a backslash stands for itself when it is doubled
             return f"({text} LIKE {self.text(escaped)})"
-        first, *others, last = map(_fixed, re.split("%+", pattern))
-        found = "".join(f"(?>.*?{each})" for each in others)
+        first, *pieces, last = map(_fixed, re.split("%+", pattern))
+        middle = "".join(f"(?>.*?{piece})" for piece in pieces)
         end = rf".*?{last}\z" if last else ""
-        whole = self.text(rf"(?s)\A{first}{found}{end}")
+        whole = self.text(rf"(?s)\A{first}{middle}{end}")
         return f"({text} RLIKE {whole})"
 
     def year(self, time: str) -> str:
@@ -196,14 +196,14 @@ class SparkDialect(Dialect):
     def days(self, date: str) -> str:
         return f"CAST(unix_date({date}) AS BIGINT)"
 
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
-        return f"date_add({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' DAY)"
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
+        return f"date_add({time}, {amount})" if kind is Kind.DATE else f"({time} + INTERVAL '{amount}' DAY)"
 
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
-        return f"add_months({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' MONTH)"
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
+        return f"add_months({time}, {amount})" if kind is Kind.DATE else f"({time} + INTERVAL '{amount}' MONTH)"
 
-    def add_seconds(self, moment: str, by: int) -> str:
-        return f"({moment} + make_dt_interval(0, 0, 0, {by}))"
+    def add_seconds(self, moment: str, amount: int) -> str:
+        return f"({moment} + make_dt_interval(0, 0, 0, {amount}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 
@@ -226,9 +226,9 @@ class SparkDialect(Dialect):
         if reach >= 2**63:
             return f"sum(CAST({steps} AS DECIMAL(38, 0)))"
         count, whole = -(-reach.bit_length() // _LIMB), f"CAST({steps} AS BIGINT)"
-        limbs = [f"sum(({whole} >> {_LIMB * place}) & {2**_LIMB - 1}L)" for place in range(count - 1)]
+        limbs = [f"sum(({whole} >> {_LIMB * index}) & {2**_LIMB - 1}L)" for index in range(count - 1)]
         limbs.append(f"sum({whole} >> {_LIMB * (count - 1)})")
-        parts = [f"{_decimal(limb)} * {_decimal(f'{2 ** (_LIMB * place)}L')}" for place, limb in enumerate(limbs)]
+        parts = [f"{_decimal(limb)} * {_decimal(f'{2 ** (_LIMB * index)}L')}" for index, limb in enumerate(limbs)]
         return f"({' + '.join(parts)})"
 
     def short_total(self, steps: str) -> str:
@@ -283,18 +283,20 @@ class SparkDialect(Dialect):
 
     def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
         """Sum by a window, which reads the rows once."""
-        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
-        return f"SELECT *, {listed} FROM ({rows}) AS rows"
+        sum_columns = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT *, {sum_columns} FROM ({rows}) AS rows"
 
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
-        lines = ", ".join(f"CAST({each} AS BIGINT)" for pair in pairs for each in pair)
-        listed = ", ".join([*kept, *names])
-        return f"SELECT {listed} FROM ({rows}) AS t LATERAL VIEW stack({len(pairs)}, {lines}) u AS {', '.join(names)}"
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        lines = ", ".join(f"CAST({number} AS BIGINT)" for pair in pairs for number in pair)
+        select_list = ", ".join([*columns, *names])
+        return (
+            f"SELECT {select_list} FROM ({rows}) AS t LATERAL VIEW stack({len(pairs)}, {lines}) u AS {', '.join(names)}"
+        )
 
 
 def _fixed(piece: str) -> str:
     """A pattern without % as a regular expression of Java; other characters than letters and digits are escaped."""
-    return _PIECES.sub(lambda found: _java(found[0]), piece)
+    return _PIECES.sub(lambda match: _java(match[0]), piece)
 
 
 def _java(piece: str) -> str:

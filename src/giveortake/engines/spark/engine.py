@@ -25,7 +25,7 @@ from giveortake.engines.spark.groups import KeysInDriver, KeysInFiles, arrow_tab
 from giveortake.engines.spark.tables import (
     Files,
     connect,
-    found_table,
+    frame_of,
     is_connect,
     offered_columns,
     require_readable,
@@ -89,15 +89,15 @@ def session_of(source: object) -> SparkSession:
 
 def session_beside(session: SparkSession) -> SparkSession:
     """A session on the same cluster, with the settings under which integers are the same everywhere."""
-    beside = session.newSession()
-    for setting in list(beside.conf.getAll):
+    own_session = session.newSession()
+    for setting in list(own_session.conf.getAll):
         if setting.startswith(_FORGOTTEN):
-            beside.conf.unset(setting)
+            own_session.conf.unset(setting)
     for setting in _KEPT:
-        beside.conf.set(setting, str(session.conf.get(setting)))
+        own_session.conf.set(setting, str(session.conf.get(setting)))
     for setting, value in _SETTINGS.items():
-        beside.conf.set(setting, value)
-    return beside
+        own_session.conf.set(setting, value)
+    return own_session
 
 
 @contextmanager
@@ -146,7 +146,7 @@ class SparkEngine(SQLEngine):
         except Exception:  # noqa: BLE001 (Spark raises whatever it pleases)
             raise NotFound("the Spark session does not answer", hint="was it stopped? start one anew") from None
         self._context = None if is_connect(session) else session.sparkContext
-        self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._made)
+        self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._to_frame)
         self._files: list[Files] = []
         self._without_heavy: set[tuple[Relation, Keys]] = set()
         self._views: dict[str, str | None] = {}  # and the key list that each reads, if it reads one
@@ -167,12 +167,12 @@ class SparkEngine(SQLEngine):
 
         Instants (Spark's TIMESTAMP) are offered as wall clock times in UTC.
         """
-        given = table or (connect(source)[1] if isinstance(source, str) else source)
-        frame = found_table(self._session, given)
+        table_or_frame = table or (connect(source)[1] if isinstance(source, str) else source)
+        frame = frame_of(self._session, table_or_frame)
         require_readable(frame)
         columns = offered_columns(frame)
         self._sources[name] = self._seen_from_beside(name, selected(frame, columns))
-        self._files.append(Files.of(frame, given))
+        self._files.append(Files.of(frame, table_or_frame))
         fingerprint = self._fingerprint(frame, columns, self._sources[name])
         return Source(name, columns, fingerprint, unasked_columns(frame))
 
@@ -201,14 +201,14 @@ class SparkEngine(SQLEngine):
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
         """Make a view of a DataFrame in our own session; all sessions can see it for a moment."""
-        passing = f"giveortake_{uuid4().hex}"
+        global_view = f"giveortake_{uuid4().hex}"
         database = str(self._own.conf.get("spark.sql.globalTempDatabase"))
-        frame.createGlobalTempView(passing)
+        frame.createGlobalTempView(global_view)
         try:
-            return self._view(self._own.table(f"{database}.{passing}"))
+            return self._view(self._own.table(f"{database}.{global_view}"))
         finally:
             frame.sparkSession.sql(
-                f"DROP VIEW {database}.{passing}"
+                f"DROP VIEW {database}.{global_view}"
             )  # the catalog's own way would empty a user's cache
 
     def _view(self, frame: DataFrame, key_list: str | None = None) -> str:
@@ -240,13 +240,13 @@ class SparkEngine(SQLEngine):
         again because a worker was lost.
         """
         self._prepare(persons.relation)
-        with self._finding(persons) as text, self._kept(text) as kept:
+        with self._finding(persons) as text, self._cached_frame(text) as frame:
             with self._many_groups():
-                count = self._guarded(kept, _count)
+                count = self._guarded(frame, _count)
             parts = max(1, -(-count // _AT_ONCE))
             keys = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
             for part in range(parts):
-                table = self._guarded(kept.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
+                table = self._guarded(frame.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
                 for start in range(0, max(table.num_rows, 1), _AS_PYTHON):
                     *columns, units = (column.to_pylist() for column in table.slice(start, _AS_PYTHON).columns)
                     yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.of(units, persons.most)))
@@ -255,7 +255,7 @@ class SparkEngine(SQLEngine):
     def _finding(self, persons: Persons) -> Iterator[str]:
         """Yield the statement that finds keys; the tables that it reads are there until the block ends."""
         if persons.weights is None or persons.relation.person is None:
-            yield self._found_statement(persons)
+            yield self._discovery_statement(persons)
             return
         declared, table = self._declared(persons), str(self._weights(persons.weights))
         with self._heavy(persons, declared) as heavy:
@@ -268,17 +268,17 @@ class SparkEngine(SQLEngine):
         if most is not None and most <= groups.FEW_ROWS:
             yield None
             return
-        asked = (persons.relation, persons.keys)
-        if asked in self._without_heavy:
+        search = (persons.relation, persons.keys)
+        if search in self._without_heavy:
             yield None
             return
-        with self._kept(groups.heavy_statement(self._printer, persons, declared)) as kept:
-            count = self._guarded(kept, _count)
+        with self._cached_frame(groups.heavy_statement(self._printer, persons, declared)) as frame:
+            count = self._guarded(frame, _count)
             if not count:
-                self._without_heavy.add(asked)
+                self._without_heavy.add(search)
                 yield None
                 return
-            view = self._view(kept.hint("broadcast") if count <= _MOST_BROADCAST else kept)
+            view = self._view(frame.hint("broadcast") if count <= _MOST_BROADCAST else frame)
             try:
                 yield view
             finally:
@@ -295,42 +295,45 @@ class SparkEngine(SQLEngine):
             for setting in _MANY_GROUPS:
                 self._own.conf.unset(setting)
 
-    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        if asked.keys.found is None:
-            yield from super().in_parts(asked, size)
+    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        if question.keys.found is None:
+            yield from super().in_parts(question, size)
             return
-        self._prepare(asked.relation)
-        with self._coded(asked.keys, asked.relation.schema) as coded, self._kept(self._statement(asked, coded)) as kept:
-            together = size * max(1, _AT_ONCE // size)
-            for first in range(0, max(asked.keys.size, 1), together):
-                table = self._guarded(kept.where(f"code >= {first} AND code < {first + together}"), _taken)
+        self._prepare(question.relation)
+        with (
+            self._coded(question.keys, question.relation.schema) as coded,
+            self._cached_frame(self._statement(question, coded)) as frame,
+        ):
+            chunk_size = size * max(1, _AT_ONCE // size)
+            for first in range(0, max(question.keys.size, 1), chunk_size):
+                table = self._guarded(frame.where(f"code >= {first} AND code < {first + chunk_size}"), _taken)
                 codes = table.column("code").to_numpy()
-                for start in range(first, min(first + together, max(asked.keys.size, 1)), size):
-                    some = table.filter((codes >= start) & (codes < start + size))
-                    rows = list(zip(*(column.to_pylist() for column in some.columns), strict=True))
-                    yield Sensitive(_filled(asked, rows, start, min(size, asked.keys.size - start)))
+                for start in range(first, min(first + chunk_size, max(question.keys.size, 1)), size):
+                    part = table.filter((codes >= start) & (codes < start + size))
+                    rows = list(zip(*(column.to_pylist() for column in part.columns), strict=True))
+                    yield Sensitive(_filled(question, rows, start, min(size, question.keys.size - start)))
 
-    def _statement(self, asked: Tally | Bins | Distinct, coded: Coded) -> str:
+    def _statement(self, question: Tally | Bins | Distinct, coded: Coded) -> str:
         """One row for each key, those of neighbouring keys side by side."""
-        text = statements.statement_of(self._printer, asked, coded)
+        text = statements.statement_of(self._printer, question, coded)
         return f"SELECT /*+ REPARTITION_BY_RANGE(code) */ * FROM ({text}) AS t"
 
     @contextmanager
-    def _kept(self, text: str) -> Iterator[DataFrame]:
+    def _cached_frame(self, text: str) -> Iterator[DataFrame]:
         """The result of a statement, computed once and kept on the cluster while parts of it are read."""
-        kept = self._guarded(text, _persisted)
+        frame = self._guarded(text, _persisted)
         try:
-            yield kept
+            yield frame
         finally:
-            kept.unpersist()
+            frame.unpersist()
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        frame = self._made(arrow_table(columns, rows))
+    def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        frame = self._to_frame(arrow_table(columns, rows))
         return self._view(frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
 
-    def _require_own_limits(self, asked: Asked) -> None:
+    def _require_own_limits(self, question: Asked) -> None:
         """Do nothing: Spark has no limit that a question could reach."""
 
     def _few_rows(self, scan: Scan) -> str:
@@ -348,13 +351,13 @@ class SparkEngine(SQLEngine):
             self._key_lists.forget(name)
             raise
 
-    def _forget(self, listed: str) -> None:
-        self._own.catalog.dropTempView(listed)
-        key_list = self._views.pop(listed)
+    def _forget(self, table: str) -> None:
+        self._own.catalog.dropTempView(table)
+        key_list = self._views.pop(table)
         if key_list is not None:
             self._key_lists.forget(key_list)
 
-    def _made(self, table: pa.Table) -> DataFrame:
+    def _to_frame(self, table: pa.Table) -> DataFrame:
         """Constants in our own session, which becomes active by that; then reactivate the one before."""
         from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
 
@@ -373,12 +376,12 @@ class SparkEngine(SQLEngine):
         table = self._guarded(text, _taken)
         return [column.cast("int64").to_numpy() for column in table.columns]
 
-    def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
+    def _guarded(self, statement: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
         """Run a statement. Spark's error messages may quote rows, and are never passed on."""
         with self._limited():
             try:
                 with self._described(), silent():
-                    return take(self._own.sql(asked) if isinstance(asked, str) else asked)
+                    return take(self._own.sql(statement) if isinstance(statement, str) else statement)
             except Exception as error:  # noqa: BLE001 (Spark raises whatever it pleases)
                 kind, is_over = type(error), self._time.is_over
         if is_over:
@@ -426,13 +429,13 @@ class SparkEngine(SQLEngine):
             self._context.cancelJobsWithTag(tag)
 
 
-def _filled(asked: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:
+def _filled(question: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:
     """The integers of `size` keys from `start` on; keys without rows have zeros."""
-    if isinstance(asked, Tally):
-        return tallied(asked, rows, np.array([row[0] - start for row in rows], dtype=np.int64), size)
+    if isinstance(question, Tally):
+        return tallied(question, rows, np.array([row[0] - start for row in rows], dtype=np.int64), size)
     codes = tuple(np.array([row[:-1] for row in rows], dtype=np.int64).reshape(len(rows), -1).T)
-    numbers = BoundedIntegers.of([int(row[-1]) for row in rows], asked.most)
-    shape = (size, asked.count) if isinstance(asked, Bins) else (size,)
+    numbers = BoundedIntegers.of([int(row[-1]) for row in rows], question.most)
+    shape = (size, question.count) if isinstance(question, Bins) else (size,)
     return numbers.placed((codes[0] - start, *codes[1:]) if rows else (), shape)
 
 

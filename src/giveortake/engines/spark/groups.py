@@ -90,13 +90,13 @@ def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Merge parts that are alike, while they are not very large: Spark takes long to plan many parts."""
     import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
 
-    some: list[pa.Table] = []
+    tables: list[pa.Table] = []
     for part in parts:
-        if some and (some[0].schema != part.schema or sum(each.num_rows for each in some) >= _FEW):
-            yield pa.concat_tables(some)
-            some = []
-        some.append(part)
-    yield pa.concat_tables(some)
+        if tables and (tables[0].schema != part.schema or sum(table.num_rows for table in tables) >= _FEW):
+            yield pa.concat_tables(tables)
+            tables = []
+        tables.append(part)
+    yield pa.concat_tables(tables)
 
 
 @final
@@ -144,11 +144,11 @@ class KeysInFiles(KeyLists):
 class KeysInDriver(KeyLists):
     """Lists in the driver's virtual machine, for a Spark elsewhere: no place is known that its workers read too."""
 
-    def __init__(self, made: Callable[[pa.Table], DataFrame]) -> None:
-        self._made = made
+    def __init__(self, to_frame: Callable[[pa.Table], DataFrame]) -> None:
+        self._to_frame = to_frame
 
     def _part(self, name: str, part: pa.Table) -> DataFrame:
-        return self._made(part)
+        return self._to_frame(part)
 
     def forget(self, name: str) -> None:
         """Do nothing: a list goes with its view."""
@@ -164,7 +164,7 @@ _OF_ROW = 1 << 9  # bytes that a key takes besides its texts
 
 def heavy_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
     """Persons p whose keys may exceed `MOST_IN_ARRAY` bytes: for n rows of short keys, at most n / 32,768."""
-    texts = [f"k{place}" for place, kind in enumerate(_kinds(persons)) if kind is Kind.TEXT]
+    texts = [f"k{index}" for index, kind in enumerate(_kinds(persons)) if kind is Kind.TEXT]
     octets = "".join(f" + coalesce(sum({printer.dialect.octets(text)}), 0)" for text in texts)
     lines = _lines(printer, persons, declared)
     return f"SELECT p FROM ({lines}) AS l GROUP BY p HAVING count(*) * {_OF_ROW}{octets} > {MOST_IN_ARRAY}"
@@ -180,16 +180,16 @@ def weighted_statement(
     """
     names = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
     lines = _lines(printer, persons, declared)
-    given = _weights_of_arrays(printer, persons, lines if heavy is None else _joined("LEFT ANTI", lines, heavy))
+    weights = _weights_of_arrays(printer, persons, lines if heavy is None else _joined("LEFT ANTI", lines, heavy))
     if heavy is not None:
-        given += f" UNION ALL ({_weights_by_windows(printer, persons, _joined('LEFT SEMI', lines, heavy), table)})"
-    return f"SELECT {names}, {statements.total_weight(printer, persons)} AS n FROM ({given}) AS g GROUP BY {names}"
+        weights += f" UNION ALL ({_weights_by_windows(printer, persons, _joined('LEFT SEMI', lines, heavy), table)})"
+    return f"SELECT {names}, {statements.total_weight(printer, persons)} AS n FROM ({weights}) AS g GROUP BY {names}"
 
 
 def _lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
     """Rows (p, k0, k1 …): the keys of each person."""
-    listed = ", ".join(f"r.k{index} AS k{index}" for index in range(len(persons.keys.columns)))
-    return f"SELECT r.p AS p, {listed} FROM {statements.known_rows(printer, persons, declared)}"
+    key_columns = ", ".join(f"r.k{index} AS k{index}" for index in range(len(persons.keys.columns)))
+    return f"SELECT r.p AS p, {key_columns} FROM {statements.known_rows(printer, persons, declared)}"
 
 
 def _joined(how: str, lines: str, heavy: str) -> str:
@@ -204,8 +204,8 @@ def _weights_of_arrays(printer: Printer, persons: Persons, lines: str) -> str:
     """
     assert persons.weights is not None  # noqa: S101 (asked only then)
     kinds = _kinds(persons)
-    stored = ", ".join(f"{_plain(printer, f'k{i}', kind)} AS k{i}" for i, kind in enumerate(kinds))
-    sets = f"SELECT p, collect_set(struct({stored})) AS s FROM ({lines}) AS l GROUP BY p"
+    normalized_keys = ", ".join(f"{_plain(printer, f'k{i}', kind)} AS k{i}" for i, kind in enumerate(kinds))
+    sets = f"SELECT p, collect_set(struct({normalized_keys})) AS s FROM ({lines}) AS l GROUP BY p"
     weights = ", ".join(f"{weight}L" for weight in persons.weights)
     weight = f"element_at(array({weights}), least(size(s), {persons.groups}))"
     counting = f"CASE WHEN size(s) > {persons.groups} THEN {_first(printer, persons)} ELSE s END"
@@ -238,4 +238,4 @@ def _weights_by_windows(printer: Printer, persons: Persons, lines: str, table: s
     names = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
     pairs = f"SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l"
     order = statements.order_of_keys(printer, persons)
-    return statements.weights_given(printer, persons, pairs, names=names, order=order, table=table)
+    return statements.key_weights_statement(printer, persons, pairs, names=names, order=order, table=table)

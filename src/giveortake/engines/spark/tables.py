@@ -45,16 +45,18 @@ _TOLD_APART = {  # types of which what is ordered alike is the same; zeros have 
 def is_computed_anew(plan: Any, machine: Any) -> bool:
     """Whether luck or a clock decides about it."""
     plans = list(_with_subqueries(plan))
-    if not all(each.deterministic() for each in plans):
+    if not all(part.deterministic() for part in plans):
         return True
     if not plan.containsPattern(machine.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()):
         return False  # nothing of now or here, as users and clocks are: expressions are many to look at
-    return any(_class(each) in _CLOCKS for part in plans for node in _nodes(part) for each in _expressions(node))
+    return any(
+        _class(expression) in _CLOCKS for part in plans for node in _nodes(part) for expression in _expressions(node)
+    )
 
 
 def chooses_rows(plan: Any) -> bool:
     """Whether any part of it takes some rows of many, where nothing says which."""
-    return any(_chooses(each) for part in _with_subqueries(plan) for each in _nodes(part))
+    return any(_chooses(operator) for part in _with_subqueries(plan) for operator in _nodes(part))
 
 
 def _with_subqueries(plan: Any) -> Iterator[Any]:
@@ -85,18 +87,19 @@ def _depends_on_peers(expression: Any) -> bool:
         return _depends_on_order(expression)
     function, specification = _members(expression.children())
     *_, frame = _members(specification.children())
-    written = str(frame.sql())
-    of_peers = _class(function) == "AggregateExpression" and (written == _WHOLE or written.startswith("RANGE"))
+    frame_sql = str(frame.sql())
+    of_peers = _class(function) == "AggregateExpression" and (frame_sql == _WHOLE or frame_sql.startswith("RANGE"))
     return _class(function) not in _OF_PEERS and not of_peers
 
 
 def _orders_all(window: Any) -> bool:
     """Whether rows that a window's order does not tell apart are the same in all columns."""
-    by = [*_members(window.partitionSpec()), *(each.child() for each in _members(window.orderSpec()))]
-    ordered = {each.exprId().id() for each in by if _class(each) == "AttributeReference"}
+    keys = [*_members(window.partitionSpec()), *(order.child() for order in _members(window.orderSpec()))]
+    ordered = {expression.exprId().id() for expression in keys if _class(expression) == "AttributeReference"}
     return all(
-        each.exprId().id() in ordered and each.dataType().simpleString().partition("(")[0] in {*_TOLD_APART, "decimal"}
-        for each in _members(window.child().output())
+        column.exprId().id() in ordered
+        and column.dataType().simpleString().partition("(")[0] in {*_TOLD_APART, "decimal"}
+        for column in _members(window.child().output())
     )
 
 
@@ -112,9 +115,9 @@ def _nodes(tree: Any) -> Iterator[Any]:
         yield from _nodes(child)
 
 
-def _members(found: Any) -> Iterator[Any]:
-    for place in range(found.size()):
-        yield found.apply(place)
+def _members(sequence: Any) -> Iterator[Any]:
+    for index in range(sequence.size()):
+        yield sequence.apply(index)
 
 
 def _class(node: Any) -> str:
@@ -141,8 +144,8 @@ def connect(url: str) -> tuple[SparkSession, str]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library, needed from here on)
 
     session = SparkSession.getActiveSession()
-    place, _, options = url.strip().partition("?")
-    scheme, separator, host = place.partition("://")
+    address, _, options = url.strip().partition("?")
+    scheme, separator, host = address.partition("://")
     if not separator:
         if session is None:
             raise NotFound("there is no Spark session", hint="start one, or write spark://host:port?table=db.trips")
@@ -153,11 +156,11 @@ def connect(url: str) -> tuple[SparkSession, str]:
         raise InvalidParameter(
             "source", HIDDEN, "names no table of Spark", hint="write spark://host:port?table=db.trips"
         )
-    place = f"{scheme}://{host}"
+    address = f"{scheme}://{host}"
     if session is None:
         builder = SparkSession.builder
-        session = _started(builder.remote(place) if scheme == "sc" else builder.master(place))
-    if not _is_at(session, place):
+        session = _started(builder.remote(address) if scheme == "sc" else builder.master(address))
+    if not _is_at(session, address):
         raise InvalidParameter(
             "source",
             HIDDEN,
@@ -174,16 +177,16 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
     raise NotFound("Spark cannot be reached, or does not let giveortake in", hint="check host and port")
 
 
-def _is_at(session: SparkSession, place: str) -> bool:
+def _is_at(session: SparkSession, address: str) -> bool:
     if not is_connect(session):
-        return session.sparkContext.master == place
-    if not place.startswith("sc://"):
+        return session.sparkContext.master == address
+    if not address.startswith("sc://"):
         return False
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 (see above)
 
     client: Any = session.client
     with suppress(Exception):  # what is no address of Spark Connect
-        return bool(client.host == DefaultChannelBuilder(place).host)
+        return bool(client.host == DefaultChannelBuilder(address).host)
     return False
 
 
@@ -192,7 +195,7 @@ def is_connect(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def found_table(session: SparkSession, source: object) -> DataFrame:
+def frame_of(session: SparkSession, source: object) -> DataFrame:
     """A DataFrame, or the table of that name."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 (see above)
 
@@ -230,14 +233,14 @@ def require_readable(frame: DataFrame) -> None:
 
 def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
     """The columns of a kind that can be asked about, and what their types say. Arrays, maps and bytes cannot."""
-    found = [(field.name, _domain(field.dataType)) for field in frame.schema.fields]
-    return tuple((name, domain) for name, domain in found if domain is not None)
+    domains = [(field.name, _domain(field.dataType)) for field in frame.schema.fields]
+    return tuple((name, domain) for name, domain in domains if domain is not None)
 
 
 def unasked_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:
     """The columns of kinds that cannot be asked about, and their types."""
     fields = frame.schema.fields
-    return tuple((each.name, each.dataType.simpleString()) for each in fields if _domain(each.dataType) is None)
+    return tuple((field.name, field.dataType.simpleString()) for field in fields if _domain(field.dataType) is None)
 
 
 def _domain(kind: DataType) -> Domain | None:
@@ -292,12 +295,12 @@ def _states(frame: DataFrame) -> frozenset[tuple[str, int, int]]:
         return frozenset()
     path_of, uri_of = _classes(session._jvm)  # noqa: SLF001 (file systems are known to the virtual machine alone)
     configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001 (see above)
-    found = set()
+    states = set()
     for name in frame.inputFiles():
         path = path_of(uri_of(name))
         status = path.getFileSystem(configuration).getFileStatus(path)
-        found.add((name, status.getLen(), status.getModificationTime()))
-    return frozenset(found)
+        states.add((name, status.getLen(), status.getModificationTime()))
+    return frozenset(states)
 
 
 @lru_cache(maxsize=1)

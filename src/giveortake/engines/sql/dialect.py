@@ -225,7 +225,7 @@ class Dialect(ABC):
         """A text without the spaces around it."""
 
     @abstractmethod
-    def substring(self, text: str, *places: str) -> str:
+    def substring(self, text: str, *positions: str) -> str:
         """The part of a text from a place on, counted from 1, and perhaps of at most so many characters."""
 
     @abstractmethod
@@ -281,15 +281,15 @@ class Dialect(ABC):
         """The days from 1970-01-01 to a date."""
 
     @abstractmethod
-    def add_days(self, time: str, by: int, kind: Kind) -> str:
+    def add_days(self, time: str, amount: int, kind: Kind) -> str:
         """A date or moment so many days later, which is known to be between the years 1 and 9999."""
 
     @abstractmethod
-    def add_months(self, time: str, by: int, kind: Kind) -> str:
+    def add_months(self, time: str, amount: int, kind: Kind) -> str:
         """The same day so many months later, likewise; the last one of the month where that has no such day."""
 
     @abstractmethod
-    def add_seconds(self, moment: str, by: int) -> str:
+    def add_seconds(self, moment: str, amount: int) -> str:
         """A moment so many seconds later, likewise."""
 
     # -- choices and equality -----------------------------------------------------------------------------------
@@ -367,8 +367,8 @@ class Dialect(ABC):
         """Rows (p, …), each with sums of whole numbers over all rows of its person, under the given names."""
 
     @abstractmethod
-    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
-        """For each row and each pair of whole numbers, a row with the `kept` columns and the pair under `names`."""
+    def unfolded(self, rows: str, columns: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        """For each row and each pair of whole numbers, a row with the `columns` and the pair under `names`."""
 
 
 def double_quoted(name: str) -> str:

@@ -37,45 +37,45 @@ if TYPE_CHECKING:
 
 
 Key = TypeVar("Key")
-Thing = TypeVar("Thing")
+Cached = TypeVar("Cached")
 
 
 @final
-class Kept(Generic[Key, Thing]):
-    """A cache of things by their keys, which keeps those that were used last.
+class Cache(Generic[Key, Cached]):
+    """A cache of values by their keys, which keeps those that were used last.
 
     `most` bounds the sum of their sizes after `trim`, so that whoever asks for much once fills nobody else's memory.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._things: OrderedDict[Key, tuple[Thing, int]] = OrderedDict()
+        self._entries: OrderedDict[Key, tuple[Cached, int]] = OrderedDict()
         self._size = 0
 
-    def get(self, key: Key) -> Thing | None:
-        """Return a thing, and note that it was used; None if it is not there."""
-        found = self._things.get(key)
-        if found is None:
+    def get(self, key: Key) -> Cached | None:
+        """Return a value, and note that it was used; None if it is not there."""
+        entry = self._entries.get(key)
+        if entry is None:
             return None
-        self._things.move_to_end(key)
-        return found[0]
+        self._entries.move_to_end(key)
+        return entry[0]
 
-    def put(self, key: Key, thing: Thing, size: int) -> Thing:
-        """Keep a new thing, at least until the next `trim`."""
-        self._things[key] = thing, size
+    def put(self, key: Key, value: Cached, size: int) -> Cached:
+        """Keep a new value, at least until the next `trim`."""
+        self._entries[key] = value, size
         self._size += size
-        return thing
+        return value
 
-    def trim(self, let_go: Callable[[Thing], None] = lambda _thing: None) -> None:
-        """Drop the least recently used things until the total size is at most `most`."""
+    def trim(self, let_go: Callable[[Cached], None] = lambda _value: None) -> None:
+        """Drop the least recently used values until the total size is at most `most`."""
         while self._size > self._most:
-            thing, size = self._things.popitem(last=False)[1]
+            value, size = self._entries.popitem(last=False)[1]
             self._size -= size
-            let_go(thing)
+            let_go(value)
 
     def clear(self) -> None:
         """Drop everything."""
-        self._things.clear()
+        self._entries.clear()
         self._size = 0
 
 
@@ -99,8 +99,8 @@ class SQLEngine(ABC):
         self._longest = longest
         self._time = TimeLimit(seconds)
         self._lock = threading.RLock()
-        self._results: Kept[Asked, Any] = Kept(_MOST_REMEMBERED)
-        self._constant_tables: Kept[object, str] = Kept(_MOST_CONSTANTS)
+        self._results: Cache[Asked, Any] = Cache(_MOST_REMEMBERED)
+        self._constant_tables: Cache[object, str] = Cache(_MOST_CONSTANTS)
 
     # -- what engines provide -----------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class SQLEngine(ABC):
         """Close the engine, and release the data."""
 
     @abstractmethod
-    def _require_own_limits(self, asked: Asked) -> None:
+    def _require_own_limits(self, question: Asked) -> None:
         """Refuse what this engine alone could not run, whatever the length."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class SQLEngine(ABC):
         """The columns that a statement returns, all of 64 bits."""
 
     @abstractmethod
-    def _made_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+    def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """Make a table of constants, with at least one row, at each call; return how it is read."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class SQLEngine(ABC):
         """Make a table of many constants, which come in several lists; return how it is read."""
 
     @abstractmethod
-    def _forget(self, listed: str) -> None:
+    def _forget(self, table: str) -> None:
         """Drop a table of constants."""
 
     @abstractmethod
@@ -177,19 +177,19 @@ class SQLEngine(ABC):
             for relation in relations:
                 self._prepare(relation)
 
-    def require_runnable(self, asked: Iterable[Asked]) -> None:
+    def require_runnable(self, questions: Iterable[Asked]) -> None:
         """Refuse what is too long, or beyond the engine's own limits. Statements add little to this text."""
-        for each in asked:
-            self._name_few_rows(each.relation)
-            if len(self._rows_of(each)) > self._longest:
+        for question in questions:
+            self._name_few_rows(question.relation)
+            if len(self._rows_of(question)) > self._longest:
                 raise QueryRefused("the question is too long", hint="ask for less at once")
-            self._require_own_limits(each)
+            self._require_own_limits(question)
 
-    def _rows_of(self, asked: Asked) -> str:
+    def _rows_of(self, question: Asked) -> str:
         """The part of a statement whose length grows with the question."""
-        if isinstance(asked, VectorSum):
-            return vector_statements.vector_rows(self._printer, asked)
-        return statements.rows_of(self._printer, asked)
+        if isinstance(question, VectorSum):
+            return vector_statements.vector_rows(self._printer, question)
+        return statements.rows_of(self._printer, question)
 
     def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
         return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
@@ -200,8 +200,8 @@ class SQLEngine(ABC):
     def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
         return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
 
-    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
-        return Sensitive(self._remembered(asked, lambda: self._vectors(asked), remember=remember))
+    def vectors(self, vector_sum: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
+        return Sensitive(self._remembered(vector_sum, lambda: self._vectors(vector_sum), remember=remember))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         keys, counts = self._remembered(persons, lambda: self._persons(persons))
@@ -209,81 +209,83 @@ class SQLEngine(ABC):
             part = slice(start, start + _AT_ONCE)
             yield Sensitive((keys[part], counts[part]))
 
-    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        whole = self._remembered(asked, lambda: self._answer(asked))
-        for start in range(0, max(asked.keys.size, 1), size):
+    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        answer = self._remembered(question, lambda: self._answer(question))
+        for start in range(0, max(question.keys.size, 1), size):
             part = slice(start, start + size)
-            yield Sensitive([array[part] for array in whole] if isinstance(whole, list) else whole[part])
+            yield Sensitive([array[part] for array in answer] if isinstance(answer, list) else answer[part])
 
     # -- from statements to arrays ------------------------------------------------------------------------------
 
-    def _answer(self, asked: Tally | Bins | Distinct) -> Any:
-        if isinstance(asked, Tally):
-            return self._tally(asked)
-        return self._bins(asked) if isinstance(asked, Bins) else self._distinct(asked)
+    def _answer(self, question: Tally | Bins | Distinct) -> Any:
+        if isinstance(question, Tally):
+            return self._tally(question)
+        return self._bins(question) if isinstance(question, Bins) else self._distinct(question)
 
     def _tally(self, tally: Tally) -> list[BoundedIntegers]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
             rows = self._rows(self._tally_statement(tally, coded))
-        places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
-        return tallied(tally, rows, places, tally.keys.size)
+        indexes = indexes_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
+        return tallied(tally, rows, indexes, tally.keys.size)
 
     def _tally_statement(self, tally: Tally, coded: Coded) -> str:
         return statements.tally_statement(self._printer, tally, coded)
 
     def _bins(self, bins: Bins) -> BoundedIntegers:
         with self._coded(bins.keys, bins.relation.schema) as coded:
-            found = self._columns(statements.bins_statement(self._printer, bins, coded))
-        places = places_of(bins.keys, found[0]), found[1]
-        return BoundedIntegers.of(found[2], bins.most).placed(places, (bins.keys.size, bins.count))
+            columns = self._columns(statements.bins_statement(self._printer, bins, coded))
+        indexes = indexes_of(bins.keys, columns[0]), columns[1]
+        return BoundedIntegers.of(columns[2], bins.most).placed(indexes, (bins.keys.size, bins.count))
 
     def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
-            found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
-        numbers = BoundedIntegers.of(found[1], distinct.most)
-        return numbers.placed(places_of(distinct.keys, found[0]), (distinct.keys.size,))
+            columns = self._columns(statements.distinct_statement(self._printer, distinct, coded))
+        numbers = BoundedIntegers.of(columns[1], distinct.most)
+        return numbers.placed(indexes_of(distinct.keys, columns[0]), (distinct.keys.size,))
 
-    def _vectors(self, asked: VectorSum) -> BoundedIntegers:
-        rows = self._rows(vector_statements.vector_statement(self._printer, asked, self._dictionaries(asked)))
-        if asked.is_dense:
-            return BoundedIntegers.of([int(value) for value in rows[0]], asked.most)
-        sums = BoundedIntegers.of([int(row[1]) for row in rows], asked.most)
-        return sums.placed(np.array([int(row[0]) for row in rows], dtype=np.int64), (asked.size,))
+    def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
+        rows = self._rows(vector_statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
+        if vector_sum.is_dense:
+            return BoundedIntegers.of([int(value) for value in rows[0]], vector_sum.most)
+        sums = BoundedIntegers.of([int(row[1]) for row in rows], vector_sum.most)
+        return sums.placed(np.array([int(row[0]) for row in rows], dtype=np.int64), (vector_sum.size,))
 
-    def _dictionaries(self, asked: VectorSum) -> list[str]:
+    def _dictionaries(self, vector_sum: VectorSum) -> list[str]:
         """A table of the values of each key column."""
-        schema = asked.relation.schema
-        return [self._dictionary(each.values or (), each.expression.domain(schema)) for each in asked.columns]
+        schema = vector_sum.relation.schema
+        return [
+            self._dictionary(column.values or (), column.expression.domain(schema)) for column in vector_sum.columns
+        ]
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        return in_order_of_keys(self._rows(self._found_statement(persons)), persons)
+        return in_order_of_keys(self._rows(self._discovery_statement(persons)), persons)
 
-    def _found_statement(self, persons: Persons) -> str:
-        return statements.found_statement(
+    def _discovery_statement(self, persons: Persons) -> str:
+        return statements.discovery_statement(
             self._printer, persons, self._declared(persons), self._weights(persons.weights)
         )
 
-    def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
+    def _remembered(self, question: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock, self._time.counted():
-            known = self._results.get(asked) if remember else None
-            if known is not None:
-                return known
+            remembered = self._results.get(question) if remember else None
+            if remembered is not None:
+                return remembered
             self._constant_tables.trim(self._forget)
-            self._prepare(asked.relation)
-            found = compute()
-            if remember and _count(found) <= _LARGEST_REMEMBERED:
-                self._results.put(asked, found, max(_count(found), _RESULT))
+            self._prepare(question.relation)
+            answer = compute()
+            if remember and _count(answer) <= _LARGEST_REMEMBERED:
+                self._results.put(question, answer, max(_count(answer), _RESULT))
                 self._results.trim()
-            return found
+            return answer
 
     # -- tables -------------------------------------------------------------------------------------------------
 
     def _send_public(self, name: str, source: object) -> PublicContent:
         """Read a public table here, and send it as constants to where the others are."""
-        found = read_public_table(name, source)
-        columns = found.content.source.columns
-        self._sources[name] = self._made_constants(columns, found.rows or [(None,) * len(columns)])
-        return found.content
+        public_rows = read_public_table(name, source)
+        columns = public_rows.content.source.columns
+        self._sources[name] = self._create_constants(columns, public_rows.rows or [(None,) * len(columns)])
+        return public_rows.content
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""
@@ -292,20 +294,20 @@ class SQLEngine(ABC):
 
     def _name_few_rows(self, relation: Relation) -> list[Scan]:
         """Note how tables with few rows of each person are read; a quote may do so while a question runs."""
-        found = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
-        for scan in found:
+        bounded_scans = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
+        for scan in bounded_scans:
             if bounded_name(scan) not in self._sources:
                 self._sources.setdefault(bounded_name(scan), self._few_rows(scan))
-        return found
+        return bounded_scans
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """A table of constants, made once for equal ones. It is there until the next question at least."""
         values = hashlib.sha256(repr(rows).encode(errors="surrogatepass")).digest()  # 1, 1.0 and True are three
         key = tuple(columns), values
-        known = self._constant_tables.get(key)
-        if known is not None:
-            return known
-        return self._constant_tables.put(key, self._made_constants(columns, rows), len(rows) * len(columns))
+        cached = self._constant_tables.get(key)
+        if cached is not None:
+            return cached
+        return self._constant_tables.put(key, self._create_constants(columns, rows), len(rows) * len(columns))
 
     # -- keys as codes ------------------------------------------------------------------------------------------
 
@@ -322,8 +324,8 @@ class SQLEngine(ABC):
         """A table (m, w): how much each of m keys of a person weighs."""
         if weights is None:
             return None
-        whole = Domain(Kind.INTEGER)
-        return self._constants((("m", whole), ("w", whole)), list(enumerate(weights, 1)))
+        integers = Domain(Kind.INTEGER)
+        return self._constants((("m", integers), ("w", integers)), list(enumerate(weights, 1)))
 
     def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A table (value, code): each value and its place."""
@@ -357,11 +359,11 @@ class SQLEngine(ABC):
         )
 
 
-def tallied(tally: Tally, rows: list[tuple[Any, ...]], places: Any, size: int) -> list[BoundedIntegers]:
+def tallied(tally: Tally, rows: list[tuple[Any, ...]], indexes: Any, size: int) -> list[BoundedIntegers]:
     """The integers of `size` keys from rows of a code and an integer for each summand; keys without rows have zeros."""
     columns = [[int(row[index + 1]) for row in rows] for index in range(len(tally.summands))]
     return [
-        BoundedIntegers.of(column, summand.most).placed(places, (size,))
+        BoundedIntegers.of(column, summand.most).placed(indexes, (size,))
         for column, summand in zip(columns, tally.summands, strict=True)
     ]
 
@@ -372,24 +374,24 @@ def in_order_of_keys(rows: list[tuple[Any, ...]], persons: Persons) -> FoundUnit
     return [tuple(row[:-1]) for row in rows], BoundedIntegers.of([int(row[-1]) for row in rows], persons.most)
 
 
-def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def indexes_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The places of codes in the answer."""
     if keys.wanted is None:
         return codes
     return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
 
 
-def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
+def _numbered(discovered: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
     """Keys with their places, in lists that are never empty; one list with a dummy if there are no keys."""
     start = 0
-    for rows in found.lists():
+    for rows in discovered.lists():
         if rows:
-            yield [(*row, start + place) for place, row in enumerate(rows)]
+            yield [(*row, start + index) for index, row in enumerate(rows)]
         start += len(rows)
     if start == 0:
         yield [(*(None,) * width, -1)]
 
 
-def _count(found: Any) -> int:
+def _count(answer: Any) -> int:
     """How many integers or keys a result has."""
-    return sum(len(part) for part in found) if isinstance(found, list | tuple) else int(found.size)
+    return sum(len(part) for part in answer) if isinstance(answer, list | tuple) else int(answer.size)

@@ -79,9 +79,9 @@ def hash_of(*marks: str) -> str:
     Remainders modulo the prime 2³¹ − 1, multiplied. No product leaves 64 bits: remainders are below 2³¹ and the
     constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
     """
-    text, *others = (f"({mark})" for mark in marks)
-    for other in others:
-        text = f"((({text} + {_OF_PERSON}) * ({other} + {_OF_PART})) % {_PRIME})"
+    text, *other_marks = (f"({mark})" for mark in marks)
+    for other_mark in other_marks:
+        text = f"((({text} + {_OF_PERSON}) * ({other_mark} + {_OF_PART})) % {_PRIME})"
     return f"abs({text})"
 
 
@@ -90,10 +90,10 @@ def hashes_of(numbers: npt.NDArray[np.int64], marks: Iterable[npt.NDArray[np.int
 
     Remainders have the sign of what is divided, as in SQL.
     """
-    found: npt.NDArray[np.int64] = np.fmod(np.fmod(numbers, _PRIME) * _SCRAMBLE, _PRIME)
-    for each in marks:
-        found = np.fmod((found + _OF_PERSON) * (each + _OF_PART), _PRIME)
-    return np.abs(found)
+    hashes: npt.NDArray[np.int64] = np.fmod(np.fmod(numbers, _PRIME) * _SCRAMBLE, _PRIME)
+    for column_marks in marks:
+        hashes = np.fmod((hashes + _OF_PERSON) * (column_marks + _OF_PART), _PRIME)
+    return np.abs(hashes)
 
 
 LONGEST_EXPRESSION = 1_600_000  # characters; some expressions repeat their argument
@@ -185,7 +185,7 @@ class Expressions:
                     printed[1:], lambda v: f"({self._clock(call, v[1], last)} - {self._clock(call, v[0], first)})"
                 )
             case "date_diff":
-                days = [self._converted("to_date", *each) for each in zip(printed[1:], kinds[1:], strict=True)]
+                days = [self._converted("to_date", *operand) for operand in zip(printed[1:], kinds[1:], strict=True)]
                 return dialect.once(days, lambda v: _difference(dialect, _unit(call), v[0], v[1]))
             case _ if name in _COMPARISONS:
                 one, other = self._alike(printed, kinds)
@@ -220,26 +220,26 @@ class Expressions:
         pairs = zip(printed, kinds, strict=True)
         return [text if text == null else self._dialect.real(text, kind) for text, kind in pairs]
 
-    def _clamp(self, of: str, kind: Kind, domain: Domain) -> str:
+    def _clamp(self, value: str, kind: Kind, domain: Domain) -> str:
         dialect, low, high = self._dialect, some(domain.low), some(domain.high)
         if kind is Kind.INTEGER and domain.kind is Kind.INTEGER:
-            bounds = dialect.between(of, dialect.whole_literal(int(low)), dialect.whole_literal(int(high)))
+            bounds = dialect.between(value, dialect.whole_literal(int(low)), dialect.whole_literal(int(high)))
             bounds = f"CAST({bounds} AS BIGINT)"
         else:
-            bounds = dialect.between(dialect.real(of, kind), dialect.double(low), dialect.double(high))
-        return f"CASE WHEN {of} IS NULL THEN NULL ELSE {bounds} END"
+            bounds = dialect.between(dialect.real(value, kind), dialect.double(low), dialect.double(high))
+        return f"CASE WHEN {value} IS NULL THEN NULL ELSE {bounds} END"
 
     def _bucket(self, real: str, call: Call, domain: Domain) -> str:
         dialect, width = self._dialect, call.arguments[1]
         assert isinstance(width, Literal) and isinstance(width.value, int | Fraction)  # noqa: S101, PT018 (checked)
-        each = Fraction(width.value)
-        low, high = some(domain.low) / each, some(domain.high) / each
-        quotient = dialect.divide(real, dialect.double(each))
+        bucket_width = Fraction(width.value)
+        low, high = some(domain.low) / bucket_width, some(domain.high) / bucket_width
+        quotient = dialect.divide(real, dialect.double(bucket_width))
         index = f"CAST(floor({dialect.between(quotient, dialect.double(low), dialect.double(high))}) AS BIGINT)"
-        if each.denominator == 1:
-            value = f"{index} * {each.numerator}"
+        if bucket_width.denominator == 1:
+            value = f"{index} * {bucket_width.numerator}"
         else:
-            decimal = exact_decimal(each)
+            decimal = exact_decimal(bucket_width)
             exact = f"CAST({index} AS DECIMAL(19, 0)) * CAST('{decimal:f}' AS DECIMAL(18, 9))"  # 38 digits hold it
             value = f"CAST({exact} AS DECIMAL(38, 9))"
         return f"CASE WHEN {real} IS NULL THEN NULL ELSE {value} END"
@@ -263,21 +263,23 @@ class Expressions:
 
     def _moved(self, call: Call, time: str, kind: Kind) -> str:
         """A date or moment moved by a constant; missing if it would leave the years 1 to 9999."""
-        by = int(_constant(call, 1))
-        first, last = (self._dialect.literal(end) for end in before_moving(call.name, by, kind))
+        amount = int(_constant(call, 1))
+        first, last = (self._dialect.literal(end) for end in before_moving(call.name, amount, kind))
         return self._dialect.once(
             [time],
-            lambda v: f"CASE WHEN {v[0]} BETWEEN {first} AND {last} THEN {self._later(call.name, v[0], by, kind)} END",
+            lambda v: (
+                f"CASE WHEN {v[0]} BETWEEN {first} AND {last} THEN {self._later(call.name, v[0], amount, kind)} END"
+            ),
         )
 
-    def _later(self, name: str, time: str, by: int, kind: Kind) -> str:
+    def _later(self, name: str, time: str, amount: int, kind: Kind) -> str:
         match name:
             case "add_days":
-                return self._dialect.add_days(time, by, kind)
+                return self._dialect.add_days(time, amount, kind)
             case "add_months":
-                return self._dialect.add_months(time, by, kind)
+                return self._dialect.add_months(time, amount, kind)
             case _:
-                return self._dialect.add_seconds(time, by)
+                return self._dialect.add_seconds(time, amount)
 
     def _date(self, text: str) -> str:
         day = self._dialect.usual_time(self._dialect.parsed_date(text), Kind.DATE)
@@ -360,7 +362,7 @@ def _sign(dialect: Dialect, real: str) -> str:
 
 
 def _name(dialect: Dialect, number: str, names: tuple[str, ...]) -> str:
-    listed = " ".join(f"WHEN {place} THEN {dialect.text(name)}" for place, name in enumerate(names, 1))
+    listed = " ".join(f"WHEN {index} THEN {dialect.text(name)}" for index, name in enumerate(names, 1))
     return f"CASE {number} {listed} END"
 
 
@@ -527,7 +529,7 @@ class Printer:
             case JoinPersons():
                 return self._join_persons(relation, wanted)
             case Union():
-                return " UNION ALL ".join(self._side(relation, each, wanted) for each in relation.sources)
+                return " UNION ALL ".join(self._side(relation, side, wanted) for side in relation.sources)
             case PerPerson():
                 return self._per_person(relation, wanted)
             case KeepParts():
@@ -542,15 +544,15 @@ class Printer:
         A table with few rows of each person has the types of their kinds already.
         """
         complete = [name for name, domain in scan.table.columns if not domain.nullable]
-        read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
+        columns = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
         if scan.most_rows_of_person is None:
-            text = f"SELECT {self.read_all(read, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
+            text = f"SELECT {self.read_all(columns, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
         else:
-            text = f"SELECT {self._names(name for name, _ in read)} FROM {self._sources[bounded_name(scan)]} AS t"
+            text = f"SELECT {self._names(name for name, _ in columns)} FROM {self._sources[bounded_name(scan)]} AS t"
         if not complete:
             return text
-        there = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
-        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {there}"
+        is_complete = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
+        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {is_complete}"
 
     def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
         """Stored columns, each cast to the one type of its kind."""
@@ -581,9 +583,9 @@ class Printer:
 
     def few_rows(self, scan: Scan) -> str:
         """A table with few rows of each person, chosen by their content; rows without a person are left out."""
-        named = [self.dialect.identifier(name) for name, _ in scan.table.columns]
-        columns, person = ", ".join(named), self.dialect.identifier(str(scan.table.person))
-        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])
+        identifiers = [self.dialect.identifier(name) for name, _ in scan.table.columns]
+        columns, person = ", ".join(identifiers), self.dialect.identifier(str(scan.table.person))
+        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])
         rank = unused("row_rank", (name for name, _ in scan.table.columns))
         ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
         ranked = f"SELECT {columns}, {ranks} FROM ({self.stored(scan)}) AS t WHERE {person} IS NOT NULL"
@@ -599,8 +601,8 @@ class Printer:
         """The number that orders a person's rows: a hash of their content, or the value of `first_by`."""
         if scan.first_by is not None:
             return self.expression(_order_number(scan.first_by, scan.table.schema), scan.table.schema)
-        named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
-        return hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
+        columns = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
+        return hash_of(*(mark(self.dialect, column, kind) for column, kind in columns))
 
     def _names(self, names: Iterable[str]) -> str:
         return ", ".join(self.dialect.identifier(name) for name in names)
@@ -608,26 +610,27 @@ class Printer:
     # -- columns ------------------------------------------------------------------------------------------------
 
     def _derive(self, derive: Derive, wanted: list[str]) -> str:
-        schema, named = derive.source.schema, dict(derive.named)
-        expressions = {name: named.get(name, ColumnReference(name)) for name in wanted}
+        schema, definitions = derive.source.schema, dict(derive.named)
+        expressions = {name: definitions.get(name, ColumnReference(name)) for name in wanted}
         columns = [
-            f"{self.expression(each, schema)} AS {self.dialect.identifier(name)}" for name, each in expressions.items()
+            f"{self.expression(expression, schema)} AS {self.dialect.identifier(name)}"
+            for name, expression in expressions.items()
         ]
-        read = [column for each in expressions.values() for column in each.columns()]
-        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, read)}) AS t"
+        source_columns = [column for expression in expressions.values() for column in expression.columns()]
+        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, source_columns)}) AS t"
         return self.fenced(text, expressions.values())
 
     def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
         """A SELECT whose expressions are computed only once for each row."""
-        return self.dialect.fence(select) if any(isinstance(each, Call) for each in expressions) else select
+        return self.dialect.fence(select) if any(isinstance(expression, Call) for expression in expressions) else select
 
     # -- joins --------------------------------------------------------------------------------------------------
 
     def _join_public(self, join: JoinPublic, wanted: list[str]) -> str:
         ours = self.expression(join.on, join.source.schema, table="ours")
         on = f"{ours} = theirs.{self.dialect.identifier(join.public_column)}"
-        used = {join.public_column, *(old for old, new in join.taken if new in wanted)}
-        columns = [(name, domain) for name, domain in join.public.columns if name in used]
+        used_columns = {join.public_column, *(old for old, new in join.taken if new in wanted)}
+        columns = [(name, domain) for name, domain in join.public.columns if name in used_columns]
         public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
         left = self.relation(join.source, {*_wanted(join.source, wanted), *join.on.columns()})
         return self._joined(join, wanted, left, public, on)
@@ -635,16 +638,16 @@ class Printer:
     def _semi_join(self, join: SemiJoin, wanted: list[str]) -> str:
         """IN or NOT IN with public rows, cast to their types first; missing values are treated as in SQL."""
         name = self.dialect.identifier
-        used = {join.public_column, *(() if join.condition is None else join.condition.columns())}
-        columns = [(each, domain) for each, domain in join.public.columns if each in used]
+        used_columns = {join.public_column, *(() if join.condition is None else join.condition.columns())}
+        columns = [(column, domain) for column, domain in join.public.columns if column in used_columns]
         public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
-        listed = f"SELECT theirs.{name(join.public_column)} FROM ({public}) AS theirs"
+        public_values = f"SELECT theirs.{name(join.public_column)} FROM ({public}) AS theirs"
         if join.condition is not None:
-            listed += f" WHERE {self.expression(join.condition, join.public.schema, table='theirs')}"
+            public_values += f" WHERE {self.expression(join.condition, join.public.schema, table='theirs')}"
         inner = self.relation(join.source, {*wanted, *join.on.columns()})
-        among = "NOT IN" if join.negated else "IN"
+        operator = "NOT IN" if join.negated else "IN"
         on = self.expression(join.on, join.source.schema, table="ours")
-        return f"SELECT {self._names(wanted)} FROM ({inner}) AS ours WHERE {on} {among} ({listed})"
+        return f"SELECT {self._names(wanted)} FROM ({inner}) AS ours WHERE {on} {operator} ({public_values})"
 
     def _join_persons(self, join: JoinPersons, wanted: list[str]) -> str:
         left, right = str(join.left.person), str(join.right.person)
@@ -656,7 +659,8 @@ class Printer:
     def _joined(self, join: JoinPublic | JoinPersons, wanted: list[str], left: str, right: str, on: str) -> str:
         name, taken = self.dialect.identifier, {new: old for old, new in join.taken}
         columns = (
-            f"theirs.{name(taken[each])} AS {name(each)}" if each in taken else f"ours.{name(each)}" for each in wanted
+            f"theirs.{name(taken[column])} AS {name(column)}" if column in taken else f"ours.{name(column)}"
+            for column in wanted
         )
         kind = "LEFT JOIN" if join.optional else "JOIN"
         return f"SELECT {', '.join(columns)} FROM ({left}) AS ours {kind} ({right}) AS theirs ON {on}"
@@ -665,10 +669,10 @@ class Printer:
         """One side of a union, its numbers cast to the kind of both sides: decimals may become doubles."""
         kinds, both, name = side.schema, union.schema, self.dialect.identifier
         columns = (
-            name(each)
-            if kinds[each].kind is both[each].kind
-            else f"{self.dialect.real(name(each), kinds[each].kind)} AS {name(each)}"
-            for each in wanted
+            name(column)
+            if kinds[column].kind is both[column].kind
+            else f"{self.dialect.real(name(column), kinds[column].kind)} AS {name(column)}"
+            for column in wanted
         )
         return f"SELECT {', '.join(columns)} FROM ({self.relation(side, wanted)}) AS t"
 
@@ -677,36 +681,43 @@ class Printer:
     def _per_person(self, relation: PerPerson, wanted: list[str]) -> str:
         """One row for each person and their keys, whichever columns are wanted."""
         schema, name = relation.source.schema, self.dialect.identifier
-        used = [(named, each) for named, each in relation.features if named in wanted]
+        used_features = [
+            (feature_name, feature) for feature_name, feature in relation.features if feature_name in wanted
+        ]
         keys = [str(relation.person), *relation.keys]
-        read = [*keys, *(column for _, each in used if each.of is not None for column in each.of.columns())]
+        source_columns = [
+            *keys,
+            *(column for _, feature in used_features if feature.of is not None for column in feature.of.columns()),
+        ]
         groups = [name(key) for key in keys]
-        features = [f"{self.feature(each, schema)} AS {name(named)}" for named, each in used]
-        inner = self.relation(relation.source, read)
+        features = [
+            f"{self.feature(feature, schema)} AS {name(feature_name)}" for feature_name, feature in used_features
+        ]
+        inner = self.relation(relation.source, source_columns)
         return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
 
     def feature(self, feature: Aggregate, schema: Schema) -> str:
         """An exact aggregate of one person's rows. Sums run over whole steps, so that the order does not matter."""
         if feature.of is None:
             return "count(*)"
-        dialect, of = self.dialect, self.expression(feature.of, schema)
+        dialect, value = self.dialect, self.expression(feature.of, schema)
         match feature.kind:
             case AggregateKind.COUNT_ROWS:
                 return "count(*)"
             case AggregateKind.COUNT_VALUES:
-                return f"count({of})"
+                return f"count({value})"
             case AggregateKind.COUNT_DISTINCT:
                 is_text = feature.of.domain(schema).kind is Kind.TEXT
-                return f"count(DISTINCT {dialect.brief(of) if is_text else of})"
+                return f"count(DISTINCT {dialect.brief(value) if is_text else value})"
             case AggregateKind.MINIMUM:
-                return dialect.real(f"min({of})")
+                return dialect.real(f"min({value})")
             case AggregateKind.MAXIMUM:
-                return dialect.real(f"max({of})")
+                return dialect.real(f"max({value})")
         domain = feature.of.domain(schema)
         reach = _feature_reach(domain)
-        steps = dialect.total(_feature_steps(dialect, of, domain), reach)
+        steps = dialect.total(_feature_steps(dialect, value, domain), reach)
         total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(_feature_granularity(domain))}"
-        return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
+        return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({value}), 0)"
 
     def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
         person, column = self.dialect.identifier(str(relation.person)), self.dialect.identifier(relation.column)
@@ -723,8 +734,8 @@ class Printer:
 
 def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
     """The columns of a relation that are needed, in their order; the first if none is, as a SELECT has at least one."""
-    chosen, schema = set(needed), relation.schema
-    return [name for name in schema if name in chosen] or list(schema)[:1]
+    names, schema = set(needed), relation.schema
+    return [name for name in schema if name in names] or list(schema)[:1]
 
 
 def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
@@ -740,23 +751,23 @@ def _order_number(name: str, schema: Mapping[str, Domain]) -> Expression:
     return Call("coalesce", (column, Literal(_LAST)))
 
 
-def unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, columns: Iterable[str]) -> str:
     """A name that no column has, in whatever case."""
-    known = {each.casefold() for each in taken}
-    while name in known:
+    taken = {column.casefold() for column in columns}
+    while name in taken:
         name += "_"
     return name
 
 
-def _feature_steps(dialect: Dialect, of: str, domain: Domain) -> str:
+def _feature_steps(dialect: Dialect, value: str, domain: Domain) -> str:
     """The values of a person's feature as whole steps, clamped and moved to a lattice; they are not released."""
     low, high = some(domain.low), some(domain.high)
     if domain.kind is Kind.INTEGER:
-        clamped = dialect.between(of, str(math.ceil(low)), str(math.floor(high)))
+        clamped = dialect.between(value, str(math.ceil(low)), str(math.floor(high)))
     else:
-        real = dialect.between(dialect.real(of), dialect.double(low), dialect.double(high))
+        real = dialect.between(dialect.real(value), dialect.double(low), dialect.double(high))
         clamped = dialect.lattice(real, _feature_granularity(domain))
-    return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
 
 
 def _feature_granularity(domain: Domain) -> Fraction:

@@ -33,16 +33,18 @@ def weighted_statement(printer: Printer, persons: Persons, lines: str, table: st
     keys = [f"k{index}" for index in range(len(persons.keys.columns))]
     names = ", ".join(keys)
     pairs = f"SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l"
-    given = weights_given(printer, persons, pairs, names=names, order=order_of_keys(printer, persons), table=table)
-    return f"SELECT {names}, {total_weight(printer, persons)} AS n FROM ({given}) AS g GROUP BY {names}"
+    weights = key_weights_statement(
+        printer, persons, pairs, names=names, order=order_of_keys(printer, persons), table=table
+    )
+    return f"SELECT {names}, {total_weight(printer, persons)} AS n FROM ({weights}) AS g GROUP BY {names}"
 
 
-def weights_given(printer: Printer, persons: Persons, pairs: str, *, names: str, order: str, table: str) -> str:
+def key_weights_statement(printer: Printer, persons: Persons, pairs: str, *, names: str, order: str, table: str) -> str:
     """Rows of a key and the weight that one person gives it; `pairs` are the distinct keys of each person p."""
     most = persons.groups
-    place = f"row_number() OVER (PARTITION BY p ORDER BY {order}) AS place"
+    rank = f"row_number() OVER (PARTITION BY p ORDER BY {order}) AS place"
     few = f"SELECT {names}, x.w AS w FROM counted AS c JOIN {table} AS x ON c.m = x.m"
-    ranked = f"SELECT {names}, {place} FROM counted WHERE m > {most}"
+    ranked = f"SELECT {names}, {rank} FROM counted WHERE m > {most}"
     many = f"SELECT {names}, {least_weight(persons)} AS w FROM ({ranked}) AS r WHERE place <= {most}"
     return f"WITH counted AS ({printer.dialect.with_groups(pairs)}) {few} UNION ALL {many}"
 
@@ -109,8 +111,8 @@ class Coded:
     def joins(self, printer: Printer, source: str) -> str:
         """The joins that find the codes of a source's columns k0, k1 and so on."""
         if self.listed is not None:
-            keys = [(f"{source}.k{index}", f"f.k{index}", each) for index, each in enumerate(self.nullable)]
-            return f" JOIN {self.listed} AS f ON {' AND '.join(equal(printer, *each) for each in keys)}"
+            keys = [(f"{source}.k{index}", f"f.k{index}", nullable) for index, nullable in enumerate(self.nullable)]
+            return f" JOIN {self.listed} AS f ON {' AND '.join(equal(printer, *key) for key in keys)}"
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
             text += f" JOIN {table} AS d{index} ON {equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
@@ -119,17 +121,19 @@ class Coded:
         return text
 
 
-def equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+def equal(printer: Printer, column: str, value: str, nullable: bool) -> str:
     """Whether a column equals a known value, which may be missing."""
-    return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+    return printer.dialect.same(column, value) if nullable else f"{column} = {value}"
 
 
-def statement_of(printer: Printer, asked: Tally | Bins | Distinct, coded: Coded) -> str:
+def statement_of(printer: Printer, question: Tally | Bins | Distinct, coded: Coded) -> str:
     """One row for each key that occurs: its code, and what is asked for."""
-    if isinstance(asked, Tally):
-        return tally_statement(printer, asked, coded)
+    if isinstance(question, Tally):
+        return tally_statement(printer, question, coded)
     return (
-        bins_statement(printer, asked, coded) if isinstance(asked, Bins) else distinct_statement(printer, asked, coded)
+        bins_statement(printer, question, coded)
+        if isinstance(question, Bins)
+        else distinct_statement(printer, question, coded)
     )
 
 
@@ -142,7 +146,7 @@ def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
     inner = rows_of(printer, tally)
-    values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
+    values = [f"{_row_sum(printer, tally.relation, summand, i)} AS a{i}" for i, summand in enumerate(tally.summands)]
     keys = coded.names()
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
@@ -180,18 +184,18 @@ def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int)
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
     """Sums of each person and group, each scaled down to what the bounds allow (see `questions`)."""
     inner = rows_of(printer, tally)
-    each = [
+    person_sums = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
         if summand.reads_values
     ]
-    sums = "".join(f", {text}" for text in each)
+    sums = "".join(f", {text}" for text in person_sums)
     code = coded.code()
     values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
     lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
     few = tally.keys.size <= bounding.groups
-    together = lines if few else printer.dialect.by_person(lines)
-    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({together}) AS l GROUP BY p, code"
+    person_lines = lines if few else printer.dialect.by_person(lines)
+    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({person_lines}) AS l GROUP BY p, code"
     parts = ", ".join(
         f"{printer.dialect.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
         for i, summand in enumerate(tally.summands)
@@ -216,8 +220,8 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
         case _:
             within = f"c <= {rows} AND {within}"
             narrow = _most(summand, bounding) < _LONG
-            of = f"a{index}" if narrow or fine == 1 else printer.dialect.wide(f"a{index}")
-            whole = f"{of} * {fine}" if fine > 1 else of
+            person_total = f"a{index}" if narrow or fine == 1 else printer.dialect.wide(f"a{index}")
+            whole = f"{person_total} * {fine}" if fine > 1 else person_total
             factor = f"(least(c, {rows}) * {fine} * {less}{above} / c{below})"
             part = f"({printer.dialect.real_sum(f'a{index}', _reach(summand))}) * {factor}"
     cut = printer.dialect.cut(part, _most(summand, bounding))
@@ -262,7 +266,7 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        value = told_apart(printer.dialect, "v0", distinct.of.domain(distinct.relation.schema).kind)
+        value = comparable(printer.dialect, "v0", distinct.of.domain(distinct.relation.schema).kind)
         grouped = f"SELECT {', '.join([*keys, f'count(DISTINCT {value}) AS n'])} FROM ({inner}) AS r{group}"
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
@@ -280,7 +284,9 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
 
 
-def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None) -> str:
+def discovery_statement(
+    printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None
+) -> str:
     """One row for each key that occurs: its values, and the number of units that it was kept for.
 
     Of each person the first `groups` keys count, by a hash of the person and the key's values, which nobody else
@@ -313,26 +319,34 @@ def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) 
     return joined
 
 
-def rows_of(printer: Printer, asked: Tally | Bins | Distinct | Persons) -> str:
+def rows_of(printer: Printer, question: Tally | Bins | Distinct | Persons) -> str:
     """The rows that a question is about: the part of its statement whose length grows with the question."""
-    match asked:
+    match question:
         case Tally():
-            person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
-            values = [each.of for each in asked.summands]
-            return select_rows(printer, asked.relation, asked.keys, values, told_apart if person else None)
+            person = question.bounding is not None or any(summand.counts_persons for summand in question.summands)
+            values = [summand.of for summand in question.summands]
+            return select_rows(printer, question.relation, question.keys, values, comparable if person else None)
         case Bins():
             return select_rows(
-                printer, asked.relation, asked.keys, [asked.of], told_apart if asked.bounding is not None else None
+                printer,
+                question.relation,
+                question.keys,
+                [question.of],
+                comparable if question.bounding is not None else None,
             )
         case Persons():
-            return select_rows(printer, asked.relation, asked.keys, [], named)
+            return select_rows(printer, question.relation, question.keys, [], named)
         case _:
             return select_rows(
-                printer, asked.relation, asked.keys, [asked.of], named if asked.bounding is not None else None
+                printer,
+                question.relation,
+                question.keys,
+                [question.of],
+                named if question.bounding is not None else None,
             )
 
 
-def told_apart(dialect: Dialect, column: str, kind: Kind) -> str:
+def comparable(dialect: Dialect, column: str, kind: Kind) -> str:
     """A column that is only compared for equality: long texts may be replaced."""
     return dialect.brief(column) if kind is Kind.TEXT else column
 
@@ -351,16 +365,16 @@ def select_rows(
 ) -> str:
     """The rows of a relation as keys k0, k1 …, values v0, v1 … and, written by `person`, the person p."""
     schema = relation.schema
-    columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
-    columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
+    columns = [f"{printer.expression(column.expression, schema)} AS k{i}" for i, column in enumerate(keys.columns)]
+    columns += [f"{printer.expression(value, schema)} AS v{i}" for i, value in enumerate(values) if value is not None]
     if person is not None and relation.person is not None:
         name = printer.dialect.identifier(relation.person)
         columns.append(f"{person(printer.dialect, name, schema[relation.person].kind)} AS p")
-    computed = [*(each.expression for each in keys.columns), *(each for each in values if each is not None)]
-    read = {column for each in computed for column in each.columns()}
+    computed = [*(column.expression for column in keys.columns), *(value for value in values if value is not None)]
+    source_columns = {column for expression in computed for column in expression.columns()}
     if person is not None and relation.person is not None:
-        read.add(relation.person)
-    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
+        source_columns.add(relation.person)
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, source_columns)}) AS t"
     return printer.fenced(text, computed)
 
 
@@ -380,5 +394,5 @@ def quantised(dialect: Dialect, column: str, kind: Kind, quantum: Quantum) -> st
 def _bin_index(dialect: Dialect, real: str, low: Fraction, width: Fraction, count: int) -> str:
     """Which of `count` bins a double falls into; those beyond the ends fall into the first and the last."""
     from_low = dialect.subtract(real, dialect.double(low))
-    place = dialect.divide(from_low, dialect.double(width))
-    return f"CAST(floor({dialect.between(place, dialect.double(0), dialect.double(count - 1))}) AS INTEGER)"
+    quotient = dialect.divide(from_low, dialect.double(width))
+    return f"CAST(floor({dialect.between(quotient, dialect.double(0), dialect.double(count - 1))}) AS INTEGER)"
