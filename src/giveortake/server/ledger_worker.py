@@ -21,7 +21,7 @@ from giveortake.errors import AccessDenied, NotFound
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.ledger.state import verification
 from giveortake.server.pool import Pool
-from giveortake.wire.documents import asked_document, entry_document, level_document, release_document
+from giveortake.wire.documents import approval_document, entry_document, level_document, release_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -218,7 +218,7 @@ def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
 def approvals(book: Ledger, request: Request) -> dict[str, Any]:
     """Large spends: the question, the price, and what that would leave to the asker."""
     found = book.approvals(waiting=request["waiting"])
-    return {"approvals": [asked_document(each) | _outlook(book, each) for each in found]}
+    return {"approvals": [approval_document(each) | _outlook(book, each) for each in found]}
 
 
 def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
     name, analyst = request["dataset"], request["analyst"]
     book.levels(analyst=analyst, dataset=name)  # who was revoked is told nothing
     found = [each for each in book.approvals(analyst=analyst) if each.dataset == name]
-    return {"approvals": [_without_who(asked_document(each)) for each in found]}
+    return {"approvals": [_without_who(approval_document(each)) for each in found]}
 
 
 def _without_who(document: dict[str, Any]) -> dict[str, Any]:

@@ -264,13 +264,13 @@ def batch(session: Session, request: Request) -> Result:
 
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
-    found = documents.asked(session, request["workload"]).quote(**request["terms"])
+    found = documents.workload_query(session, request["workload"]).quote(**request["terms"])
     return workload_quote_document(found, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
     """Answer all tables of a workload, under one charge; as one table, unless the format is JSON."""
-    found = documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
+    found = documents.workload_query(session, request["workload"]).answer(key=request["key"], **request["terms"])
     if request["format"] != "json":
         return formatted(found.stacked(), request["format"])
     return written(documents.answer_document(found), found.release_id)

@@ -84,7 +84,7 @@ async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> An
     try:
         return await handler(call)
     except Refused as refused:
-        if not refused.cause.again:
+        if not refused.cause.retryable:
             raise
         return await handler(call)
 
