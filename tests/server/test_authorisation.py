@@ -236,7 +236,7 @@ def test_what_a_custodian_does_is_written_down_with_who_did_it(service: Running)
 
 def test_wrong_tokens_are_soon_not_listened_to_and_right_ones_still_are(service: Running) -> None:
     """By a clock that stands still: as many as may come at once are looked up, and no more."""
-    guard = Guard.of(service.service, service.service.settings)
+    guard = Guard.from_settings(service.service, service.service.settings)
     guard.strangers.rate.clock = lambda: 0.0
     assert service.call("ann", "GET", "/v1/me").status_code == 200  # it was let in within the hour
 

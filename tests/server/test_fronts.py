@@ -64,7 +64,7 @@ def configured(folder: Path, **server: Any) -> Settings:
 
 def test_fronts_share_every_limit_and_no_more_of_them_than_it_has_parts(tmp_path: Path) -> None:
     settings = configured(tmp_path, fronts=4, requests_per_second=20, burst=60, in_flight=10)
-    guard = Guard.of(None, settings)  # type: ignore[arg-type]  # (nobody is asked)
+    guard = Guard.from_settings(None, settings)  # type: ignore[arg-type]  # (nobody is asked)
     for part, whole in (
         (guard.askers.each_second, settings.requests_per_second),
         (guard.askers.burst, settings.burst),

@@ -109,7 +109,7 @@ def test_a_body_that_says_it_is_large_is_refused_unread(service: Running) -> Non
 
 def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
     settings = replace(service.service.settings, patience=0.01)
-    guard = Guard.of(service.service, settings)
+    guard = Guard.from_settings(service.service, settings)
     (route,) = [each for each in ROUTES if each.method == "POST" and each.path.endswith("/quote") and not each.page][:1]
     headers = [(b"authorization", b"Bearer x"), (b"content-type", b"application/json"), (b"content-length", b"50")]
 
@@ -273,7 +273,7 @@ def test_a_page_of_the_same_host_by_another_scheme_is_not_ours(
     """A proxy that is trusted says how it was reached; secure cookies are sent over TLS alone."""
     settings = replace(service.service.settings, secure_cookies=secure)
     known: Any = SimpleNamespace(settings=settings)
-    guard, scope = Guard.of(known, settings), {"scheme": reached_by}
+    guard, scope = Guard.from_settings(known, settings), {"scheme": reached_by}
     for scheme in ("http", "https", "ftp", ""):
         headers = {b"origin": f"{scheme}://host:8431".encode(), b"host": b"host:8431"}
         assert guard._own_page(scope, headers) == (scheme == own)
@@ -333,7 +333,7 @@ def test_many_wrong_tokens_at_once_are_not_all_looked_up() -> None:
 
     async def flood() -> list[Any]:
         service: Any = Service()
-        guard = Guard.of(service, service.settings)
+        guard = Guard.from_settings(service, service.settings)
         guard.strangers.rate.clock = lambda: 0.0
         sent = [[(b"authorization", b"Bearer got_%d" % number)] for number in range(100)]
         scopes = [{"method": "GET", "client": ("10.0.0.1", 1), "headers": each} for each in sent]

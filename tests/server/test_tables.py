@@ -72,9 +72,9 @@ def desk(tmp_path: Path) -> TableDesk:
 )
 def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(desk: TableDesk, said: str) -> None:
     with pytest.raises(NotFound) as told:
-        desk.found(said)
+        desk.resolve(said)
     with pytest.raises(NotFound) as never:
-        desk.found("never.csv")
+        desk.resolve("never.csv")
     assert str(told.value) == str(never.value)
 
 
@@ -83,7 +83,7 @@ def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDes
         "folders": ["incoming"],
         "files": ["inner.csv", "trips.csv", "deep/rows.csv", "deep/deeper/more.csv"],
     }
-    assert desk.found("inner.csv").name == "trips.csv"
+    assert desk.resolve("inner.csv").name == "trips.csv"
 
 
 def test_no_row_is_looked_at(desk: TableDesk) -> None:
@@ -108,12 +108,12 @@ def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> Non
 def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
     body = {"c0-name": "p", "c1-name": " ", "c2-name": "x", "c2-low": "0", "c2-high": "9", "rows_per_person": "1,000"}
     names = {each["place"]: each["name"] for each in tables._columns(body)}
-    said = tables._said(body | {"people": "others", "name": "t"}, names, {})
+    said = tables._table_fields(body | {"people": "others", "name": "t"}, names, {})
     assert said["domains"] == {"x": {"low": "0", "high": "9"}}
     assert (said["new_population"], said["rows_per_person"]) == ("people of t", "1,000")  # which the route refuses
-    same = tables._said({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
+    same = tables._table_fields({"people": "same as x", "epsilon": "9"}, {}, {"x": {"epsilon": "4/1", "unit": "p"}})
     assert (same["population"], same["budget"]) == ("x", {"epsilon": "4"})  # the one that they have
-    assert tables._said({}, {}, {})["population"] == ""  # nobody said so: no people are called that
+    assert tables._table_fields({}, {}, {})["population"] == ""  # nobody said so: no people are called that
 
 
 def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:

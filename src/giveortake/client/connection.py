@@ -40,9 +40,9 @@ class Connection:
     def __init__(self, url: str, token: str, timeout: float) -> None:
         parts = urlsplit(url if hasattr(url, "encode") else "")
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
-            said = HIDDEN if "@" in str(url) else safe_text(url)  # a password may precede the @
+            shown_url = HIDDEN if "@" in str(url) else safe_text(url)  # a password may precede the @
             raise InvalidParameter(
-                "url", said, "is not the address of a service", hint="it begins with http:// or https://"
+                "url", shown_url, "is not the address of a service", hint="it begins with http:// or https://"
             )
         token = token.strip() if hasattr(token, "encode") else ""  # files end with a line break
         if not token or not token.isascii() or not token.isprintable():
@@ -62,19 +62,19 @@ class Connection:
 
     def post(self, *path: str, body: dict[str, Any], **query: Any) -> dict[str, Any]:
         """Send a POST request, and return the document of the reply. If it costs something, the body has a key."""
-        said = {name: value for name, value in query.items() if value is not None}
-        return self._sent("POST", path, said, json.dumps(written(body)).encode())
+        parameters = {name: value for name, value in query.items() if value is not None}
+        return self._sent("POST", path, parameters, json.dumps(json_value(body)).encode())
 
     def close(self) -> None:
         """Close the connections of all threads; those with a request under way, when their threads end."""
         with self._adding:
-            found = list(self._all)
-        for each in found:
-            if each.busy.acquire(blocking=False):
+            connections = list(self._all)
+        for connection in connections:
+            if connection.busy.acquire(blocking=False):
                 try:
-                    each.http.close()
+                    connection.http.close()
                 finally:
-                    each.busy.release()
+                    connection.busy.release()
 
     def _sent(self, method: str, path: tuple[str, ...], query: dict[str, Any], body: bytes | None) -> dict[str, Any]:
         target = f"{self._prefix}/v1/" + "/".join(quote(part, safe="") for part in path)
@@ -95,8 +95,8 @@ class Connection:
                 document = _read(content)
                 if status == 200:
                     return document
-                refusal, again = error_of(document)
-                if not again or pause is None:
+                refusal, retryable = error_of(document)
+                if not retryable or pause is None:
                     raise refusal
             time.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
@@ -116,36 +116,36 @@ class Connection:
                 raise
 
     def _connection(self) -> _Own:
-        found: _Own | None = getattr(self._own, "connection", None)
-        if found is None:
+        own: _Own | None = getattr(self._own, "connection", None)
+        if own is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            found = self._own.connection = _Own(kind(self._host, self._port, timeout=self._timeout))
+            own = self._own.connection = _Own(kind(self._host, self._port, timeout=self._timeout))
             with self._adding:
-                self._all.add(found)
-        return found
+                self._all.add(own)
+        return own
 
     def __repr__(self) -> str:
         return f"<Connection to {self._host}>"
 
 
-def written(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value that JSON can hold exactly: fractions and decimals become texts.
 
-    >>> written({"epsilon": Fraction(1, 3), "margin": Decimal("0.5"), "n": 3})
+    >>> json_value({"epsilon": Fraction(1, 3), "margin": Decimal("0.5"), "n": 3})
     {'epsilon': '1/3', 'margin': '0.5', 'n': 3}
     """
     match value:
         case Fraction() | Decimal():
             return str(value)
         case dict():
-            return {name: written(each) for name, each in value.items()}
+            return {name: json_value(element) for name, element in value.items()}
         case list() | tuple():
-            return [written(each) for each in value]
+            return [json_value(element) for element in value]
         case None | bool() | int() | float() | str():
             return value
     item = getattr(value, "item", None)  # a numpy number
     if callable(item):
-        return written(item())
+        return json_value(item())
     raise InvalidParameter("terms", value, f"hold a {type(value).__name__}, which cannot be sent")
 
 

@@ -59,7 +59,7 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
-def said_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
+def stated_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
     """The stated terms; unknown names are refused here, as in a local session."""
     known = (*TERMS, *CAP_TERMS)
     for name, value in terms.items():
@@ -74,10 +74,10 @@ class RemoteQuery:
 
     is_remote = True
 
-    def __init__(self, session: RemoteSession, question: Question, said: dict[str, Any]) -> None:
+    def __init__(self, session: RemoteSession, question: Question, document: dict[str, Any]) -> None:
         self.session = session
         self.question = question
-        self.said = said
+        self.document = document
 
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 
@@ -87,18 +87,18 @@ class RemoteQuery:
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and its margins. No row is read, and nothing is charged."""
-        return quote_of(self.session.post("quote", {**self.said, "terms": said_terms(terms)}))
+        return quote_of(self.session.post("quote", {**self.document, "terms": stated_terms(terms)}))
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer. `key` makes a retry in another call safe; retries within this call always are."""
-        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+        body = {**self.document, "terms": stated_terms(terms), "key": new_key() if key is None else key}
         return self.session.answered(self.session.post("answer", body))
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large for memory."""
-        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+        body = {**self.document, "terms": stated_terms(terms), "key": new_key() if key is None else key}
 
         def portions() -> Iterator[Answer]:
             portion, last = 0, False
@@ -139,7 +139,7 @@ class RemoteWorkload:
     ) -> None:
         self.workload = workload
         self._session = session
-        self._said = {
+        self._document = {
             **workload_document(workload),
             "minimise": minimise,
             **({} if table is None else {"table": table}),
@@ -149,30 +149,30 @@ class RemoteWorkload:
     @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
         """What an answer would cost, and the margins of every table."""
-        found = self._session.post("workload/quote", {"workload": self._said, "terms": said_terms(terms)})
-        cost = cost_of(found)
+        document = self._session.post("workload/quote", {"workload": self._document, "terms": stated_terms(terms)})
+        cost = cost_of(document)
         assert cost is not None  # noqa: S101 (a workload always asks rows)
         return WorkloadQuote(
-            found["spend"],
+            document["spend"],
             cost,
-            found["strategy"],
-            tuple({**line, "table": tuple(line["table"])} for line in found["tables"]),
-            Confidence(found["confidence"], said_terms(terms).get("confidence_over")),
-            found["admitted"],
-            share=share_of(found),
-            caps=None if found["caps"] is None else Caps.of(**found["caps"]),
-            left_out=None if (left := found.get("left_out")) is None else LeftOut.from_json(left),
-            remaining=amount_of(found["standing"]["remaining"]),
-            remarks=tuple(found["notes"]),
-            advice=tuple(found["advice"]),
-            paid=found.get("paid", False),
-            approval=found.get("approval", False),
+            document["strategy"],
+            tuple({**line, "table": tuple(line["table"])} for line in document["tables"]),
+            Confidence(document["confidence"], stated_terms(terms).get("confidence_over")),
+            document["admitted"],
+            share=share_of(document),
+            caps=None if document["caps"] is None else Caps.of(**document["caps"]),
+            left_out=None if (left := document.get("left_out")) is None else LeftOut.from_json(left),
+            remaining=amount_of(document["standing"]["remaining"]),
+            remarks=tuple(document["notes"]),
+            advice=tuple(document["advice"]),
+            paid=document.get("paid", False),
+            approval=document.get("approval", False),
         )
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> RemoteWorkloadAnswer:
         """All tables, under one charge."""
-        body = {"workload": self._said, "terms": said_terms(terms), "key": key or new_key()}
+        body = {"workload": self._document, "terms": stated_terms(terms), "key": key or new_key()}
         return RemoteWorkloadAnswer(self._session, self._session.post("workload", body))
 
 
@@ -184,8 +184,8 @@ class RemoteWorkloadAnswer(StackedFaces):
         self.release_id: str = document["release_id"]
         self.notes: tuple[str, ...] = tuple(document["notes"])
         self._tables = {
-            tuple(each["columns"]): session.answered({**each["answer"], "release_id": None})
-            for each in document["tables"]
+            tuple(table["columns"]): session.answered({**table["answer"], "release_id": None})
+            for table in document["tables"]
         }
         self._stacking: list[str] = document["stacking"]
         self._first: dict[str, Any] = document["tables"][0]["answer"]
@@ -206,7 +206,7 @@ class RemoteWorkloadAnswer(StackedFaces):
         for names, answer in self._tables.items():
             if set(names) == set(wanted) and len(names) == len(wanted):
                 return answer
-        listed = ", ".join(str(each) for each in self.tables[:6])
+        listed = ", ".join(str(names_of_table) for names_of_table in self.tables[:6])
         raise NotFound(f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …")
 
     def __iter__(self) -> Iterator[Answer]:
@@ -221,8 +221,8 @@ class RemoteWorkloadAnswer(StackedFaces):
 
 def _grouping(names: tuple[str, ...], answer: Answer) -> str:
     """The label of a table: its columns, with `_below` after the column of a range."""
-    there = {column.name for column in answer.columns}
-    return " × ".join(name if name in there else f"{name}_below" for name in names) or "total"
+    column_names = {column.name for column in answer.columns}
+    return " × ".join(name if name in column_names else f"{name}_below" for name in names) or "total"
 
 
 _PAGE = 1000
@@ -287,8 +287,8 @@ class RemoteSession:
     @property
     def caps(self) -> Caps:
         """The custodian's caps: how much of one person counts, unless a question states allowed caps of its own."""
-        said = self._described["caps"]
-        return Caps() if said is None else Caps.of(**said)
+        document = self._described["caps"]
+        return Caps() if document is None else Caps.of(**document)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -305,16 +305,16 @@ class RemoteSession:
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
-        found = self.catalog.find(self._named(name))
-        if isinstance(found, PublicTable):
+        relation = self.catalog.find(self._named(name))
+        if isinstance(relation, PublicTable):
             raise InvalidParameter(
                 "table", name, "is a public table: there is nothing to protect", hint="join it to a private table"
             )
-        return frame.Table(found, self.catalog, self._ask)
+        return frame.Table(relation, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
-        written = json.dumps(question_to_json(question, self._origin))  # a text: plans may nest deeper than bodies
-        return RemoteQuery(self, question, {"plan": written})
+        plan = json.dumps(question_to_json(question, self._origin))  # a text: plans may nest deeper than bodies
+        return RemoteQuery(self, question, {"plan": plan})
 
     def _named(self, name: str | None) -> str:
         tables = list(self.catalog.private)
@@ -327,10 +327,14 @@ class RemoteSession:
         self, queries: Sequence[RemoteQuery | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
         """Answers to several questions under one charge for the whole batch."""
-        asked = asked_together(self, queries)
-        body = {"questions": [query.said for query in asked], "terms": said_terms(terms), "key": key or new_key()}
-        found = self.post("batch", body)["answers"]
-        return [self.answered(document, place) for place, document in enumerate(found)]
+        remote_queries = asked_together(self, queries)
+        body = {
+            "questions": [query.document for query in remote_queries],
+            "terms": stated_terms(terms),
+            "key": key or new_key(),
+        }
+        documents = self.post("batch", body)["answers"]
+        return [self.answered(document, index) for index, document in enumerate(documents)]
 
     def workload(
         self,
@@ -355,16 +359,18 @@ class RemoteSession:
         key: str | None = None,
     ) -> Profile:
         """Release a profile: how many rows people have, with noise. It costs ε, once; the ledger keeps it."""
-        said = {"table": self._named(table), "epsilon": epsilon, "by": list(by), "columns": list(columns)}
-        more = {} if most_rows is None else {"most_rows": most_rows}
-        document = self.post("profile", {**said, **more, "key": key or new_key()})
+        fields = {"table": self._named(table), "epsilon": epsilon, "by": list(by), "columns": list(columns)}
+        cap = {} if most_rows is None else {"most_rows": most_rows}
+        document = self.post("profile", {**fields, **cap, "key": key or new_key()})
         return profile_of(document, self._origin.uncapped[document["table"]])
 
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
         name = self._named(table)
-        found = self.get("profiles")["profiles"]
-        return [profile_of(each, self._origin.uncapped[name]) for each in found if each["table"] == name]
+        documents = self.get("profiles")["profiles"]
+        return [
+            profile_of(document, self._origin.uncapped[name]) for document in documents if document["table"] == name
+        ]
 
     # -- the budget ---------------------------------------------------------------------------------------------
 
@@ -386,33 +392,33 @@ class RemoteSession:
     @property
     def affordable(self) -> Fraction | None:
         """The greatest pure ε, up to rounding, that would be admitted now."""
-        found = self.get("budget")["affordable_exactly"]
-        return None if found is None else fraction(found)
+        left = self.get("budget")["affordable_exactly"]
+        return None if left is None else fraction(left)
 
     # -- what was asked -----------------------------------------------------------------------------------------
 
     def history(self, after: int | None = None, limit: int | None = None) -> History:
         """The ledger's entries about the asker, in order; those `after` a number, and at most `limit`, if stated."""
-        found = History(neighbours=self._described["neighbours"])
-        more, most = True, sys.maxsize if limit is None else limit
-        while more and len(found) < most:
-            last = found[-1].number if found else after or 0
-            page = self.get("history", after=last, limit=min(most - len(found), _PAGE))
-            found += map(entry_of, page["entries"])
-            more = page["more"]
-        return found
+        entries = History(neighbours=self._described["neighbours"])
+        has_more, most = True, sys.maxsize if limit is None else limit
+        while has_more and len(entries) < most:
+            last = entries[-1].number if entries else after or 0
+            page = self.get("history", after=last, limit=min(most - len(entries), _PAGE))
+            entries += map(entry_of, page["entries"])
+            has_more = page["more"]
+        return entries
 
     def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
         """The asker's paid releases, oldest first; `after` is the id of the last one that was seen."""
         order = "newest" if newest_first else None
-        found = Releases()
-        while len(found) < limit:
-            page = self.get("releases", after=after, limit=min(limit - len(found), _PAGE), order=order)
-            found += map(release_of, page["releases"])
+        releases = Releases()
+        while len(releases) < limit:
+            page = self.get("releases", after=after, limit=min(limit - len(releases), _PAGE), order=order)
+            releases += map(release_of, page["releases"])
             if not page["more"]:
                 break
-            after = found[-1].id
-        return found
+            after = releases[-1].id
+        return releases
 
     def release(self, release_id: str, *, place: int | None = None) -> Answer:
         """The answer that was released under an id, as it was; free however often. It can be refined."""
@@ -421,18 +427,18 @@ class RemoteSession:
     def release_record(self, release_id: str) -> ReleaseRecord:
         """The ledger's record of one release, as `releases` lists it."""
         after = None
-        while found := self.releases(after, _PAGE, newest_first=True):
-            for each in found:
-                if each.id == release_id:
-                    return each
-            after = found[-1].id
+        while releases := self.releases(after, _PAGE, newest_first=True):
+            for release in releases:
+                if release.id == release_id:
+                    return release
+            after = releases[-1].id
         raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
 
     def release_tables(self, release_id: str) -> list[Answer]:
         """All tables released under an id, in order: one for a question, several for a batch or a workload."""
         count = self.release_record(release_id).tables
-        places = range(count) if count > 1 else [None]  # if there is no table, the service says why
-        return [self.release(release_id, place=place) for place in places]
+        indices = range(count) if count > 1 else [None]  # if there is no table, the service says why
+        return [self.release(release_id, place=index) for index in indices]
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
@@ -442,7 +448,7 @@ class RemoteSession:
             raise InvalidParameter(
                 "release_id", release_id, "is not an id", hint="answer.release_id, or answer.refine(…)"
             )
-        body = {"terms": said_terms(terms), "key": key or new_key()}
+        body = {"terms": stated_terms(terms), "key": key or new_key()}
         path = ("datasets", self.name, "releases", release_id, "refine")
         return self.answered(self._connection.post(*path, body=body, place=place), place)
 
@@ -456,10 +462,10 @@ class RemoteSession:
         """Send a POST request about this data set, and return the document of the reply."""
         return self._connection.post("datasets", self.name, *path.split("/"), body=body)
 
-    def answered(self, document: dict[str, Any], place: int | None = None) -> Answer:
+    def answered(self, document: dict[str, Any], index: int | None = None) -> Answer:
         """The answer in a document, which can be refined if it has a release id."""
         release = document["release_id"]
-        return answer_of(document, None if release is None else partial(self.refine, release, place=place))
+        return answer_of(document, None if release is None else partial(self.refine, release, place=index))
 
     def close(self) -> None:
         """Close the connection."""
@@ -480,13 +486,13 @@ class RemoteSession:
 
     def __repr__(self) -> str:
         tables = [f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items()]
-        said = self._described
+        description = self._described
         try:
-            said, standing = self._connection.get("datasets", self.name), self.get("budget")
+            description, standing = self._connection.get("datasets", self.name), self.get("budget")
         except GiveOrTakeError:
             standing = None
-        promise = promise_from_json(said["promise"])
-        lines = [f"<RemoteSession {self.name}: {promise!r}", *tables, f"  {said['caps_in_words']}"]
+        promise = promise_from_json(description["promise"])
+        lines = [f"<RemoteSession {self.name}: {promise!r}", *tables, f"  {description['caps_in_words']}"]
         if standing is None:
             return "\n".join([*lines, "  its service cannot be reached"]) + ">"
         used, left = standing["share"], standing["affordable_exactly"]

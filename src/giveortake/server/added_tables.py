@@ -14,7 +14,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, SameTable
 from giveortake.server import routes
 from giveortake.server.pool import Worker, WorkerFailed
 from giveortake.server.responses import Refused
-from giveortake.server.routes import NUMBER, TEXT, TRUTH, Call, Result, Route, listed, maybe, of, text
+from giveortake.server.routes import NUMBER, TEXT, TRUTH, Call, Result, Route, listed, maybe, object_of, text
 from giveortake.server.settings import Settings
 from giveortake.wire.errors import refusal_of
 
@@ -47,13 +47,13 @@ async def add(call: Call) -> Result:
         name: str = call.body["name"]
         if name in call.service.pools:
             raise refusal(call, InvalidParameter("name", name, "is taken", hint="choose another"))
-        made = await _looked(call, "section", **call.body)
+        section = await _looked(call, "section", **call.body)
         by = f"token {call.who.token}"
         try:
-            await _served(call.service, name, made["toml"], by)
+            await _served(call.service, name, section["toml"], by)
         except GiveOrTakeError as error:
             raise refusal(call, error) from None
-        return {"name": name, "toml": made["shown"], "served": True}
+        return {"name": name, "toml": section["shown"], "served": True}
 
 
 async def _served(service: Service, name: str, section: str, by: str) -> None:
@@ -81,8 +81,8 @@ def _require_readable(draft: Path, name: str) -> None:
     try:
         Settings.read(draft)
     except GiveOrTakeError as error:
-        said = error.message.replace(str(draft), "the configuration").replace(draft.name, "the configuration")
-        raise InvalidParameter("table", name, f"is refused: {said}", hint=error.hint) from None
+        message = error.message.replace(str(draft), "the configuration").replace(draft.name, "the configuration")
+        raise InvalidParameter("table", name, f"is refused: {message}", hint=error.hint) from None
 
 
 def _accepted(toml: Path, before: str, draft: Path) -> None:
@@ -98,8 +98,8 @@ async def _opened(task: dict[str, Any], name: str) -> Worker:
     try:
         return await Worker.start(task)
     except WorkerFailed as failed:
-        said = failed.message.replace(task["toml"], "the configuration")
-        raise InvalidParameter("table", name, f"cannot be opened: {said}", hint=failed.hint) from None
+        message = failed.message.replace(task["toml"], "the configuration")
+        raise InvalidParameter("table", name, f"cannot be opened: {message}", hint=failed.hint) from None
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def refusal(call: Call, error: GiveOrTakeError) -> Refused:
 
 
 _FILE = text(1000)
-_DOMAIN = of(
+_DOMAIN = object_of(
     kind={"type": "string", "enum": ["text", "integer", "real", "date"]},
     low=NUMBER,
     high=NUMBER,
@@ -150,7 +150,7 @@ _DOMAIN = of(
     longest=routes.COUNT,
 )
 _DOMAINS = {"type": "object", "additionalProperties": _DOMAIN, "maxProperties": 1000}
-TABLE = of(
+TABLE = object_of(
     *("file", "name", "unit", "budget"),
     file=_FILE,
     table=text(200),
@@ -162,21 +162,21 @@ TABLE = of(
     rows_per_person=routes.COUNT,
     domains=_DOMAINS,
 )
-_COLUMN = of("name", "kind", name=TEXT, kind=maybe(TEXT))
+_COLUMN = object_of("name", "kind", name=TEXT, kind=maybe(TEXT))
 
 ROUTES = (
     Route(
         *("GET", "/v1/tables", "custodian", "files that may be added, by their names", files),
-        result=of("folders", "files", folders=listed(TEXT), files=listed(TEXT)),
+        result=object_of("folders", "files", folders=listed(TEXT), files=listed(TEXT)),
     ),
     Route(
         *("POST", "/v1/tables/columns", "custodian", "header and types of a file; no row is looked at", columns),
-        body=of("file", file=_FILE, table=text(200)),
-        result=of("columns", columns=listed(_COLUMN)),
+        body=object_of("file", file=_FILE, table=text(200)),
+        result=object_of("columns", columns=listed(_COLUMN)),
     ),
     Route(
         *("POST", "/v1/tables", "custodian", "put a file behind a budget, and serve it", add),
         body=TABLE,
-        result=of("name", "toml", "served", name=TEXT, toml=TEXT, served=TRUTH),
+        result=object_of("name", "toml", "served", name=TEXT, toml=TEXT, served=TRUTH),
     ),
 )

@@ -8,7 +8,20 @@ from typing import Any, TypeAlias
 
 from giveortake.server import routes
 from giveortake.server.responses import MEDIA, Refused, malformed
-from giveortake.server.routes import NAMES, NUMBER, OBJECT, TEXT, TRUTH, Call, Reply, Result, Route, listed, maybe, of
+from giveortake.server.routes import (
+    NAMES,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TRUTH,
+    Call,
+    Reply,
+    Result,
+    Route,
+    listed,
+    maybe,
+    object_of,
+)
 
 File: TypeAlias = "tuple[str, bytes]"  # the id of a release, and what a worker wrote
 
@@ -22,8 +35,10 @@ async def me(call: Call) -> Result:
 async def datasets(call: Call) -> Result:
     """Every data set that the asker may ask."""
     calls = [_at(call, name) for name in call.who.datasets]
-    found = await asyncio.gather(*(call.service.ask_for_bytes(each, "describe") for each in calls))
-    return Reply(b'{"datasets":[' + b",".join(content for _, content in found) + b"]}", MEDIA["json"])
+    descriptions = await asyncio.gather(
+        *(call.service.ask_for_bytes(dataset_call, "describe") for dataset_call in calls)
+    )
+    return Reply(b'{"datasets":[' + b",".join(content for _, content in descriptions) + b"]}", MEDIA["json"])
 
 
 async def dataset(call: Call) -> Result:
@@ -49,14 +64,14 @@ async def quote(call: Call) -> Result:
 
 async def curve(call: Call) -> Result:
     """The quotes of a question at nine spends, asked for in parts: others have their turns between them."""
-    found: dict[str, Any] = {"points": [], "spends": None}
-    while found["spends"] != []:
-        before = found["points"]
-        found = await call.service.ask(
-            call, "curve", currency=call.body.get("currency"), spends=found["spends"], **_question(call)
+    curve_document: dict[str, Any] = {"points": [], "spends": None}
+    while curve_document["spends"] != []:
+        before = curve_document["points"]
+        curve_document = await call.service.ask(
+            call, "curve", currency=call.body.get("currency"), spends=curve_document["spends"], **_question(call)
         )
-        found["points"] = before + found["points"]
-    return {name: value for name, value in found.items() if name != "spends"}
+        curve_document["points"] = before + curve_document["points"]
+    return {name: value for name, value in curve_document.items() if name != "spends"}
 
 
 async def answer(call: Call) -> Result:
@@ -76,7 +91,7 @@ async def stream(call: Call) -> Result:
 
 async def batch(call: Call) -> Result:
     """Answer questions that are declared together."""
-    questions = [_one_question(each) for each in call.body["questions"]]
+    questions = [_one_question(question) for question in call.body["questions"]]
     terms, key = call.body["terms"], call.body["key"]
     return _sent(call, await _file(call, "batch", questions=questions, terms=terms, key=key))
 
@@ -138,8 +153,8 @@ async def released(call: Call) -> File:
 
 async def report(call: Call) -> Result:
     """A release as a page that stands alone. It is sent as a file: the browser does not show it from here."""
-    where = {"release": call.path["release"], "place": call.query.get("place")}
-    document, content = await call.service.ask_for_bytes(call, "report", slow=True, format="html", **where)
+    arguments = {"release": call.path["release"], "place": call.query.get("place")}
+    document, content = await call.service.ask_for_bytes(call, "report", slow=True, format="html", **arguments)
     name = f'attachment; filename="{document["release_id"]}.html"'.replace("/", "-")
     headers = [(b"content-disposition", name.encode("latin-1", "replace"))]
     return Reply(content, _PAGE_MEDIA, headers=headers)
@@ -186,19 +201,19 @@ def _question(call: Call) -> dict[str, Any]:
     return {"question": _one_question(call.body), "terms": call.body.get("terms", {})}
 
 
-def _one_question(said: dict[str, Any]) -> dict[str, Any]:
+def _one_question(body: dict[str, Any]) -> dict[str, Any]:
     """The question in a body: exactly one of SQL and a plan."""
-    found: dict[str, Any] = {name: said[name] for name in ("sql", "plan") if name in said}
-    if len(found) != 1:
+    question: dict[str, Any] = {name: body[name] for name in ("sql", "plan") if name in body}
+    if len(question) != 1:
         raise malformed("a question is exactly one of sql and plan", '"sql": "SELECT COUNT(*) AS n FROM trips"')
-    return found
+    return question
 
 
 def _workload(call: Call) -> dict[str, Any]:
-    said = call.body["workload"]
-    if ("sql" in said) == ("tables" in said or "ranges" in said):
+    workload = call.body["workload"]
+    if ("sql" in workload) == ("tables" in workload or "ranges" in workload):
         raise malformed("a workload is either sql, or tables and ranges", '"tables": [{"columns": ["region"]}]')
-    return {"workload": said, "terms": call.body["terms"]}
+    return {"workload": workload, "terms": call.body["terms"]}
 
 
 _AT = "/v1/datasets/{dataset}"
@@ -209,10 +224,10 @@ _FORMATS = {"format": routes.FORMAT}
 _PLACE = {"place": routes.PLACE}
 _FILES = tuple(MEDIA.values())
 _PAGE_MEDIA = "text/html; charset=utf-8"
-_ME = of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
-_ALL = of("datasets", datasets=listed(routes.DATASET))
-_QUESTIONS = listed(of(**routes.QUESTION), 100)
-_PROFILE = of(
+_ME = object_of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
+_ALL = object_of("datasets", datasets=listed(routes.DATASET))
+_QUESTIONS = listed(object_of(**routes.QUESTION), 100)
+_PROFILE = object_of(
     *("epsilon", "key"),
     epsilon=NUMBER,
     key=routes.KEY,
@@ -230,17 +245,17 @@ ROUTES = (
     Route("GET", f"{_AT}/budget", "analyst", "what is spent and what is left", budget, result=routes.STANDING),
     Route(
         *("POST", f"{_AT}/quote", "analyst", "what an answer would cost, and how sure it would be; free", quote),
-        body=of("terms", **_ASKED),
+        body=object_of("terms", **_ASKED),
         result=routes.QUOTE,
     ),
     Route(
         *("POST", f"{_AT}/curve", "analyst", "margins at nine spends; free", curve),
-        body=of(currency=routes.CURRENCY, **_ASKED),
+        body=object_of(currency=routes.CURRENCY, **_ASKED),
         result=routes.CURVE,
     ),
     Route(
         *("POST", f"{_AT}/answer", "analyst", "an answer; a retry with the same key is charged once", answer),
-        body=of("key", "terms", key=routes.KEY, **_ASKED),
+        body=object_of("key", "terms", key=routes.KEY, **_ASKED),
         query=_FORMATS,
         result=routes.ANSWER,
         media=_FILES,
@@ -248,24 +263,24 @@ ROUTES = (
     ),
     Route(
         *("POST", f"{_AT}/stream", "analyst", "one part of a very large answer; all have one key", stream),
-        body=of("key", "terms", "part", key=routes.KEY, part=routes.PART, **_ASKED),
-        result=of("answer", "last", answer=routes.ANSWER, last=TRUTH),
+        body=object_of("key", "terms", "part", key=routes.KEY, part=routes.PART, **_ASKED),
+        result=object_of("answer", "last", answer=routes.ANSWER, last=TRUTH),
         touches=True,
     ),
     Route(
         *("POST", f"{_AT}/batch", "analyst", "answers to questions declared together, one charge", batch),
-        body=of("key", "terms", "questions", questions=_QUESTIONS, **_PAID),
-        result=of("answers", answers=listed(routes.ANSWER)),
+        body=object_of("key", "terms", "questions", questions=_QUESTIONS, **_PAID),
+        result=object_of("answers", answers=listed(routes.ANSWER)),
         touches=True,
     ),
     Route(
         *("POST", f"{_AT}/workload/quote", "analyst", "what a workload would cost; free", quote_workload),
-        body=of("terms", "workload", workload=routes.WORKLOAD, terms=routes.TERMS),
+        body=object_of("terms", "workload", workload=routes.WORKLOAD, terms=routes.TERMS),
         result=OBJECT,
     ),
     Route(
         *("POST", f"{_AT}/workload", "analyst", "many tables, one charge", workload),
-        body=of("key", "terms", "workload", workload=routes.WORKLOAD, **_PAID),
+        body=object_of("key", "terms", "workload", workload=routes.WORKLOAD, **_PAID),
         query=_FORMATS,
         result=OBJECT,
         media=_FILES,
@@ -279,21 +294,21 @@ ROUTES = (
     ),
     Route(
         *("GET", f"{_AT}/profiles", "analyst", "profiles that the asker has paid for, again; free", profiles),
-        result=of("profiles", profiles=listed(OBJECT)),
+        result=object_of("profiles", profiles=listed(OBJECT)),
     ),
     Route(
         *("GET", f"{_AT}/history", "analyst", "what the ledger says of the asker", history),
         query={"after": routes.NUMBER_OF_ENTRY, "limit": routes.LIMIT},
-        result=of("entries", "more", entries=listed(OBJECT), more=TRUTH),
+        result=object_of("entries", "more", entries=listed(OBJECT), more=TRUTH),
     ),
     Route(
         *("GET", f"{_AT}/releases", "analyst", "what the asker has paid for", releases),
         query=_PAGE,
-        result=of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
+        result=object_of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
     ),
     Route(
         *("GET", f"{_AT}/approvals", "analyst", "large spends of the asker, and what was decided", approvals),
-        result=of("approvals", approvals=listed(routes.APPROVAL)),
+        result=object_of("approvals", approvals=listed(routes.APPROVAL)),
     ),
     Route(
         *("GET", _RELEASE, "analyst", "an answer that was released, again; free", release),
@@ -314,7 +329,7 @@ ROUTES = (
     ),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "the same asked once more, and combined", refine),
-        body=of("key", "terms", **_PAID),
+        body=object_of("key", "terms", **_PAID),
         query=_FORMATS | _PLACE,
         result=routes.ANSWER,
         media=_FILES,

@@ -30,7 +30,7 @@ from giveortake.server.console import approvals, custodian, login, overview, pro
 from giveortake.server.guard import Guard, address_of
 from giveortake.server.limits import Work
 from giveortake.server.responses import Refused, departure, json_bytes, refusal_bytes
-from giveortake.server.routes import TEXT, Call, Reply, Result, Route, of
+from giveortake.server.routes import TEXT, Call, Reply, Result, Route, object_of
 from giveortake.wire.errors import BY_NAME
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def metrics(call: Call) -> Result:
     return Reply(call.service.metrics.exposition().encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
-_STATUS = of("status", status=TEXT)
+_STATUS = object_of("status", status=TEXT)
 METRIC_ROUTES = (
     Route("GET", "/health/live", "anybody", "whether the process answers", live, result=_STATUS),
     Route("GET", "/health/ready", "anybody", "whether questions can be asked", ready, result=_STATUS),
@@ -128,20 +128,20 @@ class Log:
         self._path = path
         self._file: int | None = None
 
-    def request(self, route: str, *, status: int, seconds: float, **known: str | None) -> None:
+    def request(self, route: str, *, status: int, seconds: float, **fields: str | None) -> None:
         """Log a finished request. Route and cause are words of our own.
 
         Nothing that was sent is logged, but for the client's own id of the request, if it is short and plain.
         """
-        self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **known)
+        self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **fields)
 
-    def say(self, what: str, **known: Any) -> None:
+    def say(self, event: str, **fields: Any) -> None:
         """Log an event. A full disk keeps nobody from asking."""
         if self._path is None:
             return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        line = {"at": now, "front": os.getpid(), "what": what}
-        line |= {name: each for name, each in known.items() if each is not None}
+        line = {"at": now, "front": os.getpid(), "what": event}
+        line |= {name: value for name, value in fields.items() if value is not None}
         with suppress(OSError):
             os.write(self._opened(self._path), json.dumps(line).encode() + b"\n")
 
@@ -222,8 +222,10 @@ class Application:
         self.service = service
         self.routes = tuple(routes)
         self._log = log
-        self._guard = Guard.of(service, service.settings)
-        self._table = [(StarletteRoute(_pattern(each.path), _unused, methods=[each.method]), each) for each in routes]
+        self._guard = Guard.from_settings(service, service.settings)
+        self._table = [
+            (StarletteRoute(_pattern(route.path), _unused, methods=[route.method]), route) for route in routes
+        ]
         self._page_refusal = page_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -262,7 +264,7 @@ class Application:
     async def _handled(
         self, scope: Scope, receive: Receive, trail: _Trail, started: float
     ) -> tuple[Headers, bytes, int]:
-        route, trail.path, methods = self._found(scope)
+        route, trail.path, methods = self._matched_route(scope)
         trail.route = route
         guard = self._guard
         principal = None
@@ -299,28 +301,29 @@ class Application:
         entrance = partial(self._guard.log_in, scope), partial(self._guard.log_out, scope)
         return await route.handler(Call(self.service, principal, path, query, body, *entrance, face, work))
 
-    def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
+    def _matched_route(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
         """The route of a request; if there is none, the methods that its path takes."""
         methods: list[str] = []
         for matcher, route in self._table:
-            match, found = matcher.matches(scope)
+            match, child_scope = matcher.matches(scope)
             if match is Match.FULL:
-                return route, dict(found["path_params"]), []
+                return route, dict(child_scope["path_params"]), []
             if match is Match.PARTIAL:
                 methods.append(route.method)
         return None, {}, methods
 
     def _refused(self, refused: Refused, trail: _Trail) -> tuple[Headers, bytes, int]:
-        trail.cause, who = refused.cause.name, trail.principal
-        if refused.why is not None and (who is None or who.role == "custodian"):  # None: see `Guard.principal`
+        trail.cause, principal = refused.cause.name, trail.principal
+        # A principal that is None: see `Guard.principal`.
+        if refused.why is not None and (principal is None or principal.role == "custodian"):
             refused.document["error"] |= {"message": refused.why, "hint": None}
-        more = [(b"retry-after", str(refused.retry_after).encode())] if refused.cause.status == 429 else []
+        retry_headers = [(b"retry-after", str(refused.retry_after).encode())] if refused.cause.status == 429 else []
         is_page = trail.is_browsing or (trail.route is not None and trail.route.page)
         if is_page and self._page_refusal is not None:
             headers, body, status = _sent(self._page_refusal(refused, trail.principal))
-            return [*headers, *more], body, status
+            return [*headers, *retry_headers], body, status
         headers, body = refusal_bytes(refused.cause, document=refused.document)
-        return [*headers, *more], body, refused.cause.status
+        return [*headers, *retry_headers], body, refused.cause.status
 
     async def _wait(self, trail: _Trail, started: float) -> None:
         """Wait until the data set's fixed time, if it has one, for routes that touch rows; count overruns."""
@@ -339,8 +342,8 @@ def _request_id(scope: Scope) -> str:
 
     It is no secret, and nothing is decided by it.
     """
-    found = dict(scope["headers"]).get(b"x-request-id", b"")
-    return found.decode("ascii") if _REQUEST_ID.fullmatch(found) else secrets.token_hex(8)
+    request_id = dict(scope["headers"]).get(b"x-request-id", b"")
+    return request_id.decode("ascii") if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(8)
 
 
 def _is_browsing(scope: Scope) -> bool:

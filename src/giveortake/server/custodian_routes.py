@@ -17,7 +17,7 @@ from giveortake.server.routes import (
     Schema,
     listed,
     maybe,
-    of,
+    object_of,
     text,
 )
 
@@ -87,10 +87,10 @@ async def deny(call: Call) -> Result:
 
 async def failures(call: Call) -> Result:
     """The failures of each asker and what they can reveal, and the losses of the service itself."""
-    found = await call.service.ask_clerk(call, "failures")
+    document = await call.service.ask_clerk(call, "failures")
     metrics = call.service.metrics
     service = {"losses": metrics.losses, "last": list(metrics.lost), "overruns": dict(metrics.overruns)}
-    return {**found, "service": service}
+    return {**document, "service": service}
 
 
 async def reset_failures(call: Call) -> Result:
@@ -112,9 +112,9 @@ async def all_releases(call: Call) -> Result:
 
 async def verify(call: Call) -> Result:
     """Verify the ledger: derive everything in it anew, however long that takes."""
-    found = await call.service.check.run()
-    assert found is not None  # noqa: S101 (it was waited for)
-    return found
+    verification = await call.service.check.run()
+    assert verification is not None  # noqa: S101 (it was waited for)
+    return verification
 
 
 async def progress(call: Call) -> Result:
@@ -123,17 +123,17 @@ async def progress(call: Call) -> Result:
 
 
 def _number(call: Call, name: str) -> int:
-    said = call.path[name]
-    if not (said.isascii() and said.isdigit() and len(said) < 16):
+    number = call.path[name]
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise Refused("not_found")
-    return int(said)
+    return int(number)
 
 
-_BECAUSE = of("reason", reason=routes.REASON)
+_BECAUSE = object_of("reason", reason=routes.REASON)
 _NAME = text(200)
 _BUDGET_OR_SPENT: Schema = {"anyOf": [routes.BUDGET, {"type": "string", "enum": ["spent"]}]}
 _EXPIRES = text(40)
-_ANALYST = of(
+_ANALYST = object_of(
     *("name", "datasets"),
     name=_NAME,
     datasets=NAMES,
@@ -142,10 +142,10 @@ _ANALYST = of(
     failures=routes.COUNT,
     questions=routes.COUNT,
 )
-_TOKEN = of("role", role={"type": "string", "enum": ["analyst", "custodian"]}, name=_NAME, expires=_EXPIRES)
+_TOKEN = object_of("role", role={"type": "string", "enum": ["analyst", "custodian"]}, name=_NAME, expires=_EXPIRES)
 _STATES = {"state": {"type": "string", "enum": ["waiting", "all"]}}
 _ENTRIES = {"after": routes.NUMBER_OF_ENTRY, "limit": routes.LIMIT}
-_VERIFIED = of("entries", entries=WHOLE, ledger=TEXT, reservations=WHOLE, answers=WHOLE, levels=WHOLE, head=TEXT)
+_VERIFIED = object_of("entries", entries=WHOLE, ledger=TEXT, reservations=WHOLE, answers=WHOLE, levels=WHOLE, head=TEXT)
 _CHECKS: Schema = {"type": "string", "enum": ["none", "running", "holds", "failed"]}
 _OWNER: Role = "custodian"
 
@@ -157,18 +157,18 @@ ROUTES = (
     Route("GET", "/v1/tokens", _OWNER, "every token, without secrets", tokens),
     Route(
         *("POST", "/v1/tokens", _OWNER, "a new token, whose text is told this once", issue_token, _TOKEN),
-        result=of("id", "token", id=TEXT, token=TEXT),
+        result=object_of("id", "token", id=TEXT, token=TEXT),
     ),
     Route("POST", "/v1/tokens/{token}/revoke", _OWNER, "a token lets nobody in any more", revoke_token, _BECAUSE),
     Route("GET", "/v1/budgets", _OWNER, "every budget, and what is left of it", levels),
     Route(
         *("POST", "/v1/budgets/{level}", _OWNER, "a new promise in place of an old one", change_budget),
-        body=of("budget", "reason", budget=_BUDGET_OR_SPENT, reason=routes.REASON),
+        body=object_of("budget", "reason", budget=_BUDGET_OR_SPENT, reason=routes.REASON),
     ),
     Route("GET", "/v1/approvals", _OWNER, "large spends that wait, or all there were", approvals, query=_STATES),
     Route(
         *("POST", "/v1/approvals/{request}/approve", _OWNER, "let one large spend through, once", approve),
-        body=of("reason", reason=routes.REASON, expires=_EXPIRES),
+        body=object_of("reason", reason=routes.REASON, expires=_EXPIRES),
     ),
     Route("POST", "/v1/approvals/{request}/deny", _OWNER, "refuse one large spend", deny, _BECAUSE),
     Route("GET", "/v1/failures", _OWNER, "what failed or took too long, and what that can tell", failures),
@@ -176,12 +176,12 @@ ROUTES = (
     Route(
         *("GET", "/v1/ledger/entries", _OWNER, "the ledger, page after page", entries),
         query=_ENTRIES,
-        result=of("entries", "more", entries=listed(OBJECT), more=TRUTH),
+        result=object_of("entries", "more", entries=listed(OBJECT), more=TRUTH),
     ),
     Route(
         *("GET", "/v1/ledger/releases", _OWNER, "what everybody has paid for, the newest first", all_releases),
         query={"after": routes.RELEASE, "limit": routes.LIMIT},
-        result=of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
+        result=object_of("releases", "more", releases=listed(routes.RELEASED), more=TRUTH),
     ),
     Route(
         *("POST", "/v1/ledger/check", _OWNER, "derive everything in the ledger anew; joins a check that runs", verify),
@@ -189,6 +189,8 @@ ROUTES = (
     ),
     Route(
         *("GET", "/v1/ledger/check", _OWNER, "how far the check is, or what the last one found", progress),
-        result=of("state", "checked", "entries", state=_CHECKS, checked=WHOLE, entries=WHOLE, result=maybe(_VERIFIED)),
+        result=object_of(
+            "state", "checked", "entries", state=_CHECKS, checked=WHOLE, entries=WHOLE, result=maybe(_VERIFIED)
+        ),
     ),
 )

@@ -116,7 +116,7 @@ class Guard:
     patience: float = 10.0
 
     @classmethod
-    def of(cls, service: Service, settings: Settings) -> Guard:
+    def from_settings(cls, service: Service, settings: Settings) -> Guard:
         """The guard that the settings describe.
 
         Guarantee: of as many fronts as the configuration says, each has its part of every limit, so that all together
@@ -144,17 +144,17 @@ class Guard:
         token, login = self._token(headers)
         if token is None:
             raise Refused("unauthenticated", without_token=True)
-        found = await self._known(token, address)
-        if found is None:
+        principal = await self._known(token, address)
+        if principal is None:
             self.service.metrics.denied += 1
             if login is not None:
                 self.service.logins.end(login)
             raise Refused("unauthenticated")
         if login is not None and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
             raise Refused("foreign_page")
-        if not self.askers.takes(found.asker):
+        if not self.askers.takes(principal.asker):
             raise Refused("too_many")
-        return found
+        return principal
 
     async def _known(self, token: str, address: str) -> Principal | None:
         """Whom a token lets in, if the address may still have tokens looked up."""
@@ -166,16 +166,16 @@ class Guard:
             if not strangers.enters(address, name):  # before it is looked up: many may come at once
                 self.service.metrics.denied += 1
                 raise Refused("too_many")
-        found, wrong = None, False
+        principal, wrong = None, False
         try:
-            found = await self.service.authenticate(token, address)
-            wrong = found is None
+            principal = await self.service.authenticate(token, address)
+            wrong = principal is None
         except Refused as refused:
             raise refused if self.service.was_custodian(token) else Refused(refused.cause) from None
         finally:
             if not was_let_in:
                 strangers.leaves(address, name, wrong=wrong)
-        return found
+        return principal
 
     # -- how much ---------------------------------------------------------------------------------------------------
 
@@ -204,10 +204,10 @@ class Guard:
     async def require_still(self, scope: Scope, dataset: str | None) -> None:
         """Refuse whoever was revoked while their body was read, or while a result about rows was on its way."""
         token, _ = self._token(headers_of(scope))
-        found = None if token is None else await self.service.authenticate(token)
-        if found is None:
+        principal = None if token is None else await self.service.authenticate(token)
+        if principal is None:
             raise Refused("unauthenticated")
-        if found.revoked and dataset is not None:
+        if principal.revoked and dataset is not None:
             raise Refused("revoked")
 
     def _token(self, headers: Mapping[bytes, bytes]) -> tuple[str | None, str | None]:
@@ -259,8 +259,8 @@ class Guard:
             raise Refused("slow") from None
         value = _form(content) if route.page else _json(content)
         shaped(value, route.body)
-        found: dict[str, Any] = value
-        return found
+        fields: dict[str, Any] = value
+        return fields
 
     def _own_page(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Whether a page of ours sent this, by what browsers say of their own accord.
@@ -282,22 +282,22 @@ class Guard:
             )
         except ValueError:
             raise malformed("the query cannot be read") from None
-        found: dict[str, Any] = dict(pairs)
-        if len(found) != len(pairs) or not set(found) <= set(route.query):
+        parameters: dict[str, Any] = dict(pairs)
+        if len(parameters) != len(pairs) or not set(parameters) <= set(route.query):
             known = ", ".join(route.query) or "none"
             raise malformed("the query has a name twice, or one that is not known", f"known: {known}")
-        for name, value in found.items():
+        for name, value in parameters.items():
             kinds = route.query[name].get("type")
             if kinds == "integer" and value.isascii() and value.isdigit() and len(value) < 16:
-                found[name] = int(value)
-        shaped(found, {"type": "object", "properties": route.query})
-        return found
+                parameters[name] = int(value)
+        shaped(parameters, {"type": "object", "properties": route.query})
+        return parameters
 
 
 def address_of(scope: Scope) -> str:
     """The address of the client: that of the connection, or what a proxy of the configuration says it is."""
-    found = str((scope.get("client") or ("?", 0))[0])
-    return found if _ADDRESS.fullmatch(found) else "?"
+    address = str((scope.get("client") or ("?", 0))[0])
+    return address if _ADDRESS.fullmatch(address) else "?"
 
 
 def shaped(value: Any, schema: Mapping[str, Any]) -> None:
@@ -310,12 +310,12 @@ def shaped(value: Any, schema: Mapping[str, Any]) -> None:
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
     """Headers by name. If one that matters occurs twice, the request is refused."""
-    found: dict[bytes, bytes] = {}
+    headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in found and name in {b"authorization", b"cookie", b"content-type", b"content-length", b"origin"}:
+        if name in headers and name in {b"authorization", b"cookie", b"content-type", b"content-length", b"origin"}:
             raise malformed("a header occurs twice")
-        found[name] = value
-    return found
+        headers[name] = value
+    return headers
 
 
 def cookie_name(settings: Settings) -> str:
@@ -325,9 +325,9 @@ def cookie_name(settings: Settings) -> str:
 
 def token_of(headers: Mapping[bytes, bytes], cookie: str) -> tuple[str | None, bool]:
     """The token of a request from its header, or else what this cookie holds, and whether it is from the cookie."""
-    given = headers.get(b"authorization")
-    if given is not None:
-        scheme, _, token = given.partition(b" ")
+    authorization = headers.get(b"authorization")
+    if authorization is not None:
+        scheme, _, token = authorization.partition(b" ")
         return _plain(token) if scheme.lower() == b"bearer" else None, False
     for part in headers.get(b"cookie", b"").split(b";"):
         name, _, value = part.strip().partition(b"=")
@@ -368,7 +368,7 @@ def _form(content: bytes) -> dict[str, str]:
         pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=2000, errors="strict")
     except ValueError:
         raise malformed("the form cannot be read") from None
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise malformed("the form has a name twice")
-    return found
+    return fields

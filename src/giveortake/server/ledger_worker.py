@@ -20,7 +20,7 @@ from giveortake.errors import AccessDenied, NotFound
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.ledger.state import verification
 from giveortake.server.pool import Pool
-from giveortake.wire.documents import asked_document, entry_document, level_document, release_document
+from giveortake.wire.documents import approval_document, entry_document, level_document, release_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -114,11 +114,11 @@ def probe(book: Ledger, _request: Request) -> dict[str, Any]:
 
 def authenticate(book: Ledger, request: Request) -> dict[str, Any]:
     """Whom a token lets in, and which data sets they may ask."""
-    found = book.authenticate(request["token"])
-    if found is None:
+    principal = book.authenticate(request["token"])
+    if principal is None:
         return {"principal": None}
-    names = _may_ask(book, found.analyst, request["datasets"])
-    return {"principal": {**asdict(found), "datasets": names}}
+    names = _may_ask(book, principal.analyst, request["datasets"])
+    return {"principal": {**asdict(principal), "datasets": names}}
 
 
 def _may_ask(book: Ledger, analyst: str | None, datasets: list[str]) -> list[str]:
@@ -131,7 +131,7 @@ def _may_ask(book: Ledger, analyst: str | None, datasets: list[str]) -> list[str
 
 def tokens(book: Ledger, _request: Request) -> dict[str, Any]:
     """Every token, without secrets."""
-    return {"tokens": [{**asdict(each), "valid": each.is_valid} for each in book.tokens()]}
+    return {"tokens": [{**asdict(token), "valid": token.is_valid} for token in book.tokens()]}
 
 
 def issue_token(book: Ledger, request: Request) -> dict[str, Any]:
@@ -153,25 +153,25 @@ def revoke_token(book: Ledger, request: Request) -> dict[str, Any]:
 
 def levels(book: Ledger, _request: Request) -> dict[str, Any]:
     """Every level, with its budget and what is left of it."""
-    return {"levels": [level_document(book, each) for each in book.levels()]}
+    return {"levels": [level_document(book, level) for level in book.levels()]}
 
 
 def analysts(book: Ledger, request: Request) -> dict[str, Any]:
     """Every analyst, revoked or not, with their budgets."""
-    names = dict.fromkeys(each.name for each in book.levels() if each.kind == "analyst")
+    names = dict.fromkeys(level.name for level in book.levels() if level.kind == "analyst")
     return {"analysts": [_analyst(book, name, request["datasets"]) for name in names]}
 
 
 def _analyst(book: Ledger, name: str, known: list[str]) -> dict[str, Any]:
-    found = [level_document(book, each) for each in book.levels() if (each.kind, each.name) == ("analyst", name)]
-    held = _may_ask(book, name, known)
-    return {"name": name, "datasets": held, "levels": found, "revoked": _is_revoked(book, name, held)}
+    levels = [level_document(book, level) for level in book.levels() if (level.kind, level.name) == ("analyst", name)]
+    datasets = _may_ask(book, name, known)
+    return {"name": name, "datasets": datasets, "levels": levels, "revoked": _is_revoked(book, name, datasets)}
 
 
-def _is_revoked(book: Ledger, name: str, held: list[str]) -> bool:
+def _is_revoked(book: Ledger, name: str, datasets: list[str]) -> bool:
     try:
-        for each in held:
-            book.levels(analyst=name, dataset=each)
+        for dataset in datasets:
+            book.levels(analyst=name, dataset=dataset)
     except AccessDenied:
         return True
     return False
@@ -216,36 +216,36 @@ def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
 
 def approvals(book: Ledger, request: Request) -> dict[str, Any]:
     """Large spends: the question, the price, and what that would leave to the asker."""
-    found = book.approvals(waiting=request["waiting"])
-    return {"approvals": [asked_document(each) | _outlook(book, each) for each in found]}
+    approvals = book.approvals(waiting=request["waiting"])
+    return {"approvals": [approval_document(approval) | _outlook(book, approval) for approval in approvals]}
 
 
 def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
     """The asker's own large spends to a data set, and what was decided."""
     name, analyst = request["dataset"], request["analyst"]
     book.levels(analyst=analyst, dataset=name)  # who was revoked is told nothing
-    found = [each for each in book.approvals(analyst=analyst) if each.dataset == name]
-    return {"approvals": [_without_who(asked_document(each)) for each in found]}
+    approvals = [approval for approval in book.approvals(analyst=analyst) if approval.dataset == name]
+    return {"approvals": [_without_who(approval_document(approval)) for approval in approvals]}
 
 
 def _without_who(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name != "by"}
 
 
-def _outlook(book: Ledger, asked: Approval) -> dict[str, Any]:
+def _outlook(book: Ledger, approval: Approval) -> dict[str, Any]:
     """The used share of the asker's own budget now, and after this spend; None where that cannot be said."""
     nothing = {"share": None, "share_after": None, "fits": None}
-    if asked.state == "used":
+    if approval.state == "used":
         return nothing
     try:
-        levels = book.levels(analyst=asked.analyst, dataset=asked.dataset)
-        own = next(each for each in levels if asked.analyst is not None and each.budget is not None)
-        trial = book.trial(own, dataset=asked.dataset, analyst=asked.analyst)
+        levels = book.levels(analyst=approval.analyst, dataset=approval.dataset)
+        own = next(level for level in levels if approval.analyst is not None and level.budget is not None)
+        trial = book.trial(own, dataset=approval.dataset, analyst=approval.analyst)
     except (AccessDenied, NotFound, StopIteration):
         return nothing
     if trial is None:
         return nothing
-    after = trial.after(asked.event)
+    after = trial.after(approval.event)
     return {
         "share": float(trial.share),
         "share_after": None if after is None else float(after.share),
@@ -267,9 +267,11 @@ def deny(book: Ledger, request: Request) -> dict[str, Any]:
 
 def failures(book: Ledger, _request: Request) -> dict[str, Any]:
     """How many failures each asker has observed, and what these can reveal."""
-    found = book.failures()
-    listed = [{**asdict(each), "bits": float(each.bits), "revealed": float(each.revealed)} for each in found]
-    return {"failures": listed, "revealed": float(revealed(found))}
+    failures = book.failures()
+    listed = [
+        {**asdict(failure), "bits": float(failure.bits), "revealed": float(failure.revealed)} for failure in failures
+    ]
+    return {"failures": listed, "revealed": float(revealed(failures))}
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
@@ -288,15 +290,15 @@ def reset_failures(book: Ledger, request: Request) -> dict[str, Any]:
 def entries(book: Ledger, request: Request) -> dict[str, Any]:
     """A page of the whole ledger."""
     limit = request["limit"]
-    found = book.entries(after=request["after"], limit=limit + 1)
-    return {"entries": [entry_document(each) for each in found[:limit]], "more": len(found) > limit}
+    entries = book.entries(after=request["after"], limit=limit + 1)
+    return {"entries": [entry_document(entry) for entry in entries[:limit]], "more": len(entries) > limit}
 
 
 def all_releases(book: Ledger, request: Request) -> dict[str, Any]:
     """A page of everybody's releases, the newest first."""
     limit = request["limit"]
-    found = book.releases(after=request["after"], limit=limit + 1, newest_first=True)
-    return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
+    releases = book.releases(after=request["after"], limit=limit + 1, newest_first=True)
+    return {"releases": [release_document(release) for release in releases[:limit]], "more": len(releases) > limit}
 
 
 @final
@@ -321,20 +323,20 @@ class Check:
             return {"checked": done.value.entries, "entries": done.value.entries, "result": asdict(done.value)}
 
 
-def _budget(said: dict[str, Any] | None) -> Guarantee | None:
-    return None if said is None else budget_said(said)
+def _budget(fields: dict[str, Any] | None) -> Guarantee | None:
+    return None if fields is None else budget_said(fields)
 
 
 def _level(book: Ledger, number: int) -> Standing:
-    for each in book.levels():
-        if each.number == number:
-            return each
+    for level in book.levels():
+        if level.number == number:
+            return level
     raise NotFound(f"there is no level {number}")
 
 
 OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
-    each.__name__: each
-    for each in (
+    operation.__name__: operation
+    for operation in (
         *(probe, authenticate, tokens, issue_token, revoke_token),
         *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
         *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases),

@@ -122,9 +122,9 @@ class Work:
 
     asker: str
     route: str = ""
-    begun: float = 0.0
+    started_at: float = 0.0
     seconds: float = 0.0
-    since: float | None = None
+    queued_at: float | None = None
 
 
 @final
@@ -147,7 +147,7 @@ class Backlog:
         """Let a request begin; then `end` has to be called. Refused if too much is under way or owed."""
         now, routes = self.clock(), self._under_way.get(asker, Counter())
         before = max(0.0, self._settled.get(asker, now) - now)
-        before += sum(count * self._expected(asker, each) for each, count in routes.items())
+        before += sum(count * self._expected(asker, other_route) for other_route, count in routes.items())
         above = before + self._expected(asker, route) - self.most
         if before and above > 0:
             raise Refused("too_many", retry_after=math.ceil(above))
@@ -161,7 +161,7 @@ class Backlog:
         if not routes.total():
             del self._under_way[asker]
         _remember(self._usual, name, (self._usual.get(name, work.seconds) + work.seconds) / 2)
-        owed = max(work.begun, self._settled.get(asker, 0.0)) + work.seconds
+        owed = max(work.started_at, self._settled.get(asker, 0.0)) + work.seconds
         _remember(self._settled, asker, min(owed, self.clock() + _MOST_OWED))
 
     def _expected(self, asker: str, route: str) -> float:
@@ -184,7 +184,7 @@ _FORGOTTEN = 1e-3  # seconds of use
 class _Turn:
     """A request that waits for a worker."""
 
-    since: float
+    queued_at: float
     slow: bool
     worker: asyncio.Future[Worker]
 
@@ -226,9 +226,9 @@ class Turns:
         share = self._shares.setdefault(work.asker, _Share())
         if len(share.turns) >= self.waiting:
             raise Refused("too_many")
-        if work.since is None:  # what is asked in parts keeps its place before the asker's later requests
-            work.since = self.clock()
-        turn = _Turn(work.since, slow, asyncio.get_running_loop().create_future())
+        if work.queued_at is None:  # what is asked in parts keeps its place before the asker's later requests
+            work.queued_at = self.clock()
+        turn = _Turn(work.queued_at, slow, asyncio.get_running_loop().create_future())
         share.turns.append(turn)
         self.serve()
         try:
@@ -253,8 +253,8 @@ class Turns:
 
     def serve(self) -> None:
         """Give free workers to those whose turn it is."""
-        while not self.idle.empty() and (found := self._next()) is not None:
-            share, turn = found
+        while not self.idle.empty() and (next_turn := self._next()) is not None:
+            share, turn = next_turn
             share.turns.remove(turn)
             share.busy += 1
             self._slow += turn.slow
@@ -262,17 +262,17 @@ class Turns:
 
     def _forget(self) -> None:
         now = self.clock()
-        for name, each in list(self._shares.items()):
-            if not each.turns and not each.busy and each.used_at(now) < _FORGOTTEN:
+        for name, share in list(self._shares.items()):
+            if not share.turns and not share.busy and share.used_at(now) < _FORGOTTEN:
                 del self._shares[name]
 
     def _next(self) -> tuple[_Share, _Turn] | None:
         most, now = max(1, self.workers - 1), self.clock()
-        found = [
-            (share.used_at(now), turn.since, share, turn)
+        candidates = [
+            (share.used_at(now), turn.queued_at, share, turn)
             for name, share in self._shares.items()
             if share.busy < most or name == ""
             for turn in share.turns
             if not turn.worker.done() and (not turn.slow or self._slow < most)
         ]
-        return min(found, key=lambda each: each[:2])[2:] if found else None
+        return min(candidates, key=lambda candidate: candidate[:2])[2:] if candidates else None

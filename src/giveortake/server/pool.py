@@ -242,11 +242,11 @@ class Pool:
                 worker = await self._free(work, slow)
         except TimeoutError:
             raise Refused("overloaded") from None
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             document, content = await self._asked(worker, {"operation": operation, **arguments})
         finally:
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started
             work.seconds += seconds
             self._turns.end(work, slow=slow, seconds=seconds)
         if "refused" in document:
@@ -269,7 +269,7 @@ class Pool:
             await self._lose(worker, "was gone")
 
     async def _asked(self, worker: Worker, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        begun, lost = time.monotonic(), ""
+        started, lost = time.monotonic(), ""
         reply: tuple[dict[str, Any], bytes] = {}, b""
         try:
             try:
@@ -284,7 +284,7 @@ class Pool:
                 lost = "cancelled"
                 raise
             if lost or reply[0].get("refused") == "internal":
-                await self._keep_pace(begun)
+                await self._keep_pace(started)
         finally:
             if lost:
                 await self._lose(worker, _LOST[lost].format(request["operation"]))
@@ -297,9 +297,9 @@ class Pool:
             raise Refused(lost, defect=crashed)
         return reply
 
-    async def _keep_pace(self, begun: float) -> None:
+    async def _keep_pace(self, started: float) -> None:
         if self.pace is not None:
-            await asyncio.sleep(beat(begun, time.monotonic(), self.pace) - time.monotonic())
+            await asyncio.sleep(beat(started, time.monotonic(), self.pace) - time.monotonic())
 
     async def _lose(self, worker: Worker, why: str) -> None:
         self._all.discard(worker)

@@ -63,10 +63,10 @@ def read(body: bytes, deepest: int = DEEPEST) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise NotStrict
-    return found
+    return fields
 
 
 def _refuse(_text: str) -> Any:
@@ -94,15 +94,15 @@ def _require_plain(value: Any, deepest: int) -> None:
         if depth > deepest:
             raise NotStrict
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, str):
-                _require_whole(each)
-            elif isinstance(each, list):
-                below.extend(each)
-            elif isinstance(each, dict):
-                for name in each:
+        for node in level:
+            if isinstance(node, str):
+                _require_whole(node)
+            elif isinstance(node, list):
+                below.extend(node)
+            elif isinstance(node, dict):
+                for name in node:
                     _require_whole(name)
-                below.extend(each.values())
+                below.extend(node.values())
         level = below
 
 
@@ -163,11 +163,11 @@ def refusal_bytes(
     cause: Cause, message: str | None = None, hint: str | None = None, document: dict[str, Any] | None = None
 ) -> tuple[Headers, bytes]:
     """Headers and body of a refusal."""
-    told = document_of(cause, message, hint) if document is None else document
-    body = json.dumps(told, ensure_ascii=False).encode()
+    refusal = document_of(cause, message, hint) if document is None else document
+    body = json.dumps(refusal, ensure_ascii=False).encode()
     body = body.ljust(-(-len(body) // _LENGTH) * _LENGTH)
-    more: Headers = [(b"www-authenticate", b"Bearer")] if cause.status == 401 else []
-    return [*_JSON, *more, (b"content-length", str(len(body)).encode())], body
+    challenge: Headers = [(b"www-authenticate", b"Bearer")] if cause.status == 401 else []
+    return [*_JSON, *challenge, (b"content-length", str(len(body)).encode())], body
 
 
 def json_bytes(document: Any) -> tuple[Headers, bytes]:
@@ -195,7 +195,7 @@ def formatted(answer: Answer, wanted: str) -> Result:
     return {"release_id": answer.release_id}, _WRITERS[wanted](answer)
 
 
-def written(document: dict[str, Any], release: str | None = None) -> Result:
+def json_result(document: dict[str, Any], release: str | None = None) -> Result:
     """A large JSON document as bytes, with the id of its release."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {"release_id": release}, text.encode()

@@ -60,89 +60,89 @@ class Misshapen(ValueError):
         super().__init__(problem)
 
 
-def require(value: Any, schema: Schema, place: str = "the body") -> None:
+def require(value: Any, schema: Schema, label: str = "the body") -> None:
     """Refuse a value that does not have the shape of a schema.
 
-    >>> require({"epsilon": []}, of(epsilon=NUMBER))
+    >>> require({"epsilon": []}, object_of(epsilon=NUMBER))
     Traceback (most recent call last):
     giveortake.server.routes.Misshapen: epsilon is not a string or number
     """
     if "anyOf" in schema:
-        _require_any(value, schema["anyOf"], place)
+        _require_any(value, schema["anyOf"], label)
         return
     kinds = schema.get("type", list(_TYPES))
     named = [kinds] if isinstance(kinds, str) else kinds
     if not any(_is(value, kind) for kind in named):
-        raise Misshapen(f"{place} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(place))
+        raise Misshapen(f"{label} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(label))
     if "enum" in schema and value not in schema["enum"]:
-        raise Misshapen(f"{place} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
+        raise Misshapen(f"{label} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
     match value:
         case str():
-            _require_size(len(value), schema, "Length", place, "characters")
+            _require_size(len(value), schema, "Length", label, "characters")
         case list():
-            _require_size(len(value), schema, "Items", place, "items")
-            for each in value:
-                require(each, schema.get("items", {}), f"an item of {place}")
+            _require_size(len(value), schema, "Items", label, "items")
+            for item in value:
+                require(item, schema.get("items", {}), f"an item of {label}")
         case dict():
-            _require_fields(value, schema, place)
+            _require_fields(value, schema, label)
         case bool() | None:
             pass
         case _:
-            _require_within(value, schema, place)
+            _require_within(value, schema, label)
 
 
 def _article(word: str) -> str:
     return "an" if word[0] in "aeio" else "a"
 
 
-def _require_any(value: Any, choices: list[Schema], place: str) -> None:
-    for each in choices:
+def _require_any(value: Any, choices: list[Schema], label: str) -> None:
+    for choice in choices:
         try:
-            require(value, each, place)
+            require(value, choice, label)
         except Misshapen:
             continue
         return
-    raise Misshapen(f"{place} has none of the shapes that it may have", _EXAMPLES.get(place))
+    raise Misshapen(f"{label} has none of the shapes that it may have", _EXAMPLES.get(label))
 
 
 def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def _require_size(size: int, schema: Schema, what: str, place: str, words: str) -> None:
-    if size < schema.get(f"min{what}", 0):
-        raise Misshapen(f"{place} has fewer than {schema[f'min{what}']} {words}")
-    if size > schema.get(f"max{what}", size):
-        raise Misshapen(f"{place} has more than {schema[f'max{what}']} {words}")
+def _require_size(size: int, schema: Schema, keyword: str, label: str, words: str) -> None:
+    if size < schema.get(f"min{keyword}", 0):
+        raise Misshapen(f"{label} has fewer than {schema[f'min{keyword}']} {words}")
+    if size > schema.get(f"max{keyword}", size):
+        raise Misshapen(f"{label} has more than {schema[f'max{keyword}']} {words}")
 
 
-def _require_within(value: float, schema: Schema, place: str) -> None:
+def _require_within(value: float, schema: Schema, label: str) -> None:
     if value < schema.get("minimum", value) or value > schema.get("maximum", value):
-        raise Misshapen(f"{place} is not between {schema.get('minimum')} and {schema.get('maximum')}")
+        raise Misshapen(f"{label} is not between {schema.get('minimum')} and {schema.get('maximum')}")
 
 
-def _require_fields(value: dict[str, Any], schema: Schema, place: str) -> None:
+def _require_fields(value: dict[str, Any], schema: Schema, label: str) -> None:
     known = schema.get("properties")
-    others = schema.get("additionalProperties", True)
+    additional = schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
             raise Misshapen(f"{name} is missing", _EXAMPLES.get(name))
-    for name, each in value.items():
+    for name, field_value in value.items():
         if known is not None and name in known:
-            require(each, known[name], name)
-        elif isinstance(others, dict):
-            require(each, others, f"a value of {place}")
-        elif not others:
-            listed = f"{place} has a name that is not known; known: {', '.join(known or ())}"
+            require(field_value, known[name], name)
+        elif isinstance(additional, dict):
+            require(field_value, additional, f"a value of {label}")
+        elif not additional:
+            listed = f"{label} has a name that is not known; known: {', '.join(known or ())}"
             raise Misshapen(listed, meant(name, known or ()).rstrip() or None)
     if "maxProperties" in schema:
-        _require_size(len(value), schema, "Properties", place, "names")
+        _require_size(len(value), schema, "Properties", label, "names")
 
 
 # -- words for making them ----------------------------------------------------------------------------------------
 
 
-def of(*required: str, **fields: Schema) -> Schema:
+def object_of(*required: str, **fields: Schema) -> Schema:
     """An object with these fields and no others."""
     return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
 
@@ -181,7 +181,7 @@ CAP: Schema = {
     "anyOf": [NUMBER, {"type": "object", "additionalProperties": NUMBER, "maxProperties": 100}],
 }
 TERMS: Schema = {
-    **of(
+    **object_of(
         epsilon=NUMBER,
         delta=NUMBER,
         rho=NUMBER,
@@ -214,11 +214,11 @@ CURRENCY: Schema = {
     "description": "in what a curve is drawn if the terms state no spend; epsilon unless said",
 }
 BUDGET: Schema = {
-    **of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
+    **object_of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
     "description": 'a promise: {"epsilon": "1"}, {"epsilon": "1", "delta": "1e-8"}, {"rho": "0.1"} or {"mu": "1"}',
 }
 
-AMOUNT = of("words", words=TEXT, exactly=maybe(TEXT))
+AMOUNT = object_of("words", words=TEXT, exactly=maybe(TEXT))
 NUMBER_OF_BUDGET: Schema = {"type": ["number", "null"]}
 STANDING: Schema = {
     "type": "object",
@@ -284,13 +284,13 @@ RELEASE = text(200)
 PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 9_999}
 PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
 NUMBER_OF_ENTRY: Schema = {"type": "integer", "minimum": 0, "maximum": 10**15}
-WORKLOAD = of(
+WORKLOAD = object_of(
     sql=SQL,
     table=text(200),
     minimise={"type": "string", "enum": ["rms", "maximum"]},
     norm=NUMBER,
-    tables=listed(of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
-    ranges=listed(of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
+    tables=listed(object_of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
+    ranges=listed(object_of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
 )
 COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 10**9}
 
@@ -424,7 +424,7 @@ _REFUSED = "#/components/schemas/Refusal"
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
         "summary": route.summary,
         "description": {"anybody": "For anybody.", "analyst": "For analysts and custodians."}.get(
@@ -441,8 +441,8 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.body is not None:
-        found["requestBody"] = {"required": True, "content": _json(route.body)}
-    return found
+        operation["requestBody"] = {"required": True, "content": _json(route.body)}
+    return operation
 
 
 _SEGMENT = {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}
@@ -467,6 +467,6 @@ def route_of(routes: Iterable[Route]) -> Route:
         """The OpenAPI document."""
         return openapi(listed)
 
-    found = Route("GET", "/v1/openapi.json", "analyst", "this document", document, result=OBJECT)
-    listed.append(found)
-    return found
+    route = Route("GET", "/v1/openapi.json", "analyst", "this document", document, result=OBJECT)
+    listed.append(route)
+    return route

@@ -58,11 +58,11 @@ _TWO_ENDS = frozenset({b"content-length", b"transfer-encoding"})
 class _OneEnd(h11.Connection):
     """A connection on which no other reader, such as a proxy, can take a part of a body for the next request."""
 
-    written = 0  # bytes that were handed to the transport
+    bytes_written = 0  # bytes that were handed to the transport
 
     def send(self, event: Any) -> Any:  # (of several types, as h11 has it)
         output = super().send(event)
-        self.written += len(output or b"")
+        self.bytes_written += len(output or b"")
         return output
 
     def next_event(self) -> Any:  # (of many types, as h11 has it)
@@ -143,9 +143,9 @@ class PatientProtocol(H11Protocol):
         """Refuse before there is a request that could be answered, and close the connection."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             headers, body = refusal_bytes(cause, message)
-            more = [*self.server_state.default_headers, *headers, (b"connection", b"close")]
+            all_headers = [*self.server_state.default_headers, *headers, (b"connection", b"close")]
             reason = HTTPStatus(cause.status).phrase.encode()
-            event = h11.Response(status_code=cause.status, headers=more, reason=reason)
+            event = h11.Response(status_code=cause.status, headers=all_headers, reason=reason)
             for part in (event, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(part) or b"")
         self.transport.close()
@@ -173,7 +173,7 @@ class PatientProtocol(H11Protocol):
         with suppress(OSError, ValueError):  # not on every platform, nor once it is closed
             queue = fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
             waiting += int(struct.unpack("i", queue)[0])
-        return self.conn.written - waiting
+        return self.conn.bytes_written - waiting
 
     @property
     def _between_requests(self) -> bool:
@@ -222,8 +222,8 @@ def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
 async def _until_stopped(settings: Settings, announce: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stop.set)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, stop.set)
     async with running(settings) as (address, _):
         announce(address)
         await stop.wait()
@@ -232,7 +232,7 @@ async def _until_stopped(settings: Settings, announce: Callable[[str], None]) ->
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
     """Run a service as long as the block lasts; yield its address and itself."""
-    service, log = Service.of(settings), Log(settings.log)
+    service, log = Service.from_settings(settings), Log(settings.log)
 
     def warn(words: str) -> None:
         sys.stderr.write(f"giveortake: {words}\n")

@@ -67,7 +67,7 @@ class Service:
         self.check = LedgerCheck(self.settings, self.metrics.lose, self.trouble)
 
     @classmethod
-    def of(cls, settings: Settings) -> Service:
+    def from_settings(cls, settings: Settings) -> Service:
         """A service as it is configured; nothing is started yet."""
         metrics = Metrics()
         clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
@@ -141,13 +141,13 @@ class Service:
         The first look at a token waits in a queue of its address, apart from tokens that were let in before.
         """
         name = hashlib.sha256(token.encode()).hexdigest()
-        found = self._believed.get(name)
-        if found is not None and time.monotonic() < found[1] + BELIEVED:
-            return found[0]
+        believed = self._believed.get(name)
+        if believed is not None and time.monotonic() < believed[1] + BELIEVED:
+            return believed[0]
         looking, doubts = self._looking.get(name), self._doubts
         if looking is None:
             looking = self._looking[name] = asyncio.ensure_future(
-                self._look(token, Work("" if found is not None or not address else f"address {address}"))
+                self._look(token, Work("" if believed is not None or not address else f"address {address}"))
             )
             looking.add_done_callback(lambda done: self._looked(name, done))
         principal = await asyncio.shield(looking)
@@ -165,31 +165,31 @@ class Service:
 
     def was_let_in(self, token: str) -> bool:
         """Whether a token was valid within the last hour."""
-        found = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
-        return found is not None and time.monotonic() < found[1] + _REMEMBERED
+        believed = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
+        return believed is not None and time.monotonic() < believed[1] + _REMEMBERED
 
     def was_custodian(self, token: str) -> bool:
         """Whether a token was a custodian's within the last hour: they are told why nobody can be let in now."""
-        found = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
-        return self.was_let_in(token) and found is not None and found[0].role == "custodian"
+        believed = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
+        return self.was_let_in(token) and believed is not None and believed[0].role == "custodian"
 
     def doubt(self) -> None:
         """Look up every token again from now on: rights may have changed."""
-        self._believed = {name: (each, at - BELIEVED) for name, (each, at) in self._believed.items()}
+        self._believed = {name: (principal, at - BELIEVED) for name, (principal, at) in self._believed.items()}
         self._looking.clear()  # nobody who comes now is told what was found before
         self._doubts += 1
 
     async def _look(self, token: str, work: Work) -> Principal | None:
         document, _ = await self.clerks.ask("authenticate", work=work, token=token, datasets=list(self.pools))
-        found = document["principal"]
-        if found is None:
+        fields = document["principal"]
+        if fields is None:
             return None
-        return Principal(**{**found, "datasets": tuple(found["datasets"])})
+        return Principal(**{**fields, "datasets": tuple(fields["datasets"])})
 
     def _forget(self) -> None:
         if len(self._believed) > 10_000:
             now = time.monotonic()
-            self._believed = {name: each for name, each in self._believed.items() if now < each[1] + BELIEVED}
+            self._believed = {name: belief for name, belief in self._believed.items() if now < belief[1] + BELIEVED}
 
     # -- asking workers -----------------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Service:
         name = call.path["dataset"]
         if name not in call.who.datasets:  # absent and forbidden are one and the same, however long one looks
             raise Refused("not_found")
-        analyst, key, begun = call.who.analyst, arguments.get("key"), datetime.now(UTC)
+        analyst, key, started = call.who.analyst, arguments.get("key"), datetime.now(UTC)
         try:
             return await self.pools[name].ask(
                 operation, work=call.work, slow=slow, analyst=analyst, face=call.face, **arguments
@@ -217,14 +217,14 @@ class Service:
         except Refused as refused:
             if key is not None and refused.cause.name in _ENDED:
                 # Written even if nobody waits any more; the pool has kept the pace.
-                await asyncio.shield(self._count_failure(analyst, key, begun, defect=refused.defect))
+                await asyncio.shield(self._count_failure(analyst, key, started, defect=refused.defect))
             raise
 
-    async def _count_failure(self, analyst: str | None, key: str, begun: datetime, *, defect: bool) -> None:
+    async def _count_failure(self, analyst: str | None, key: str, started: datetime, *, defect: bool) -> None:
         """Record that what was charged under a key failed; retry until a clerk has written it."""
         while True:
             try:
-                await self.clerks.ask("fail", analyst=analyst, key=key, since=begun.isoformat(), defect=defect)
+                await self.clerks.ask("fail", analyst=analyst, key=key, since=started.isoformat(), defect=defect)
             except Refused as refused:
                 if refused.cause.name not in _BUSY:
                     raise

@@ -25,7 +25,7 @@ from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.gaussian import gaussian_mu
 from giveortake.server import responses
-from giveortake.server.responses import Superseded, formatted, written
+from giveortake.server.responses import Superseded, formatted, json_result
 from giveortake.session.session import mechanism_of
 from giveortake.wire import documents
 from giveortake.wire.documents import (
@@ -77,7 +77,7 @@ def curve_of(
             {
                 "spend": spend,
                 "words": quote.spend,
-                "margins": {name: _finite(each) for name, each in quote.margins.items()},
+                "margins": {name: _finite(margin) for name, margin in quote.margins.items()},
                 "share": None if quote.share is None else float(quote.share),
                 "admitted": quote.admitted,
                 "worthless": quote.worthless,
@@ -88,8 +88,8 @@ def curve_of(
 
 def _spends(session: Session, currency: str, terms: dict[str, Any]) -> list[str]:
     greatest = spendable(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
-    places = (float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1) for place in range(POINTS))
-    return list(dict.fromkeys(map(_rounded, places)))
+    unrounded = (float(greatest) * _DOWN_TO ** (index / (POINTS - 1) - 1) for index in range(POINTS))
+    return list(dict.fromkeys(map(_rounded, unrounded)))
 
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
@@ -150,8 +150,8 @@ _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and return the operations of a worker."""
     configured = chosen(configurations(task["toml"]), task["name"])
-    instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
-    desk = SessionDesk(configured.open(**instead, by=task.get("by")))
+    overrides = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
+    desk = SessionDesk(configured.open(**overrides, by=task.get("by")))
     atexit.register(desk.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
         mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
@@ -172,11 +172,11 @@ class SessionDesk:
         mechanism = mechanism_of(self.session)
         if mechanism.ledger.versions(mechanism.dataset)[-1][0] != mechanism.version:
             raise Superseded
-        session = self.of(request["analyst"])
+        session = self.session_of(request["analyst"])
         with serving(mechanism_of(session).cache):
             return operation(session, request)
 
-    def of(self, analyst: str | None) -> Session:
+    def session_of(self, analyst: str | None) -> Session:
         """The session of an analyst, or the custodian's own.
 
         The ledger is asked each time what is promised to them, and whether they may still ask.
@@ -195,7 +195,7 @@ class SessionDesk:
 
 def describe(session: Session, _request: Request) -> Result:
     """What may be asked of the data set, and what is left of the budget, as JSON that the front need not read."""
-    return written(_described(session))
+    return json_result(_described(session))
 
 
 def outline(session: Session, _request: Request) -> Result:
@@ -220,13 +220,13 @@ def budget(session: Session, _request: Request) -> Result:
 
 def quote(session: Session, request: Request) -> Result:
     """The quote of a question."""
-    found = _asked(session, request["terms"], request["question"])[0].quote(**request["terms"])
-    return {**quote_document(found, standing_document(session)), "version": mechanism_of(session).version}
+    quote = _queries(session, request["terms"], request["question"])[0].quote(**request["terms"])
+    return {**quote_document(quote, standing_document(session)), "version": mechanism_of(session).version}
 
 
 def curve(session: Session, request: Request) -> Result:
     """The quotes of a question at nine spends, or the first of them and the spends that are left."""
-    query = _asked(session, request["terms"], request["question"])[0]
+    query = _queries(session, request["terms"], request["question"])[0]
     return curve_of(session, query, request["terms"], request.get("currency"), request.get("spends"))
 
 
@@ -235,44 +235,44 @@ def curve(session: Session, request: Request) -> Result:
 
 def answer(session: Session, request: Request) -> Result:
     """Answer one question."""
-    found = _asked(session, request["terms"], request["question"])[0].answer(key=request["key"], **request["terms"])
-    return formatted(found, request["format"])
+    answer = _queries(session, request["terms"], request["question"])[0].answer(key=request["key"], **request["terms"])
+    return formatted(answer, request["format"])
 
 
 def stream(session: Session, request: Request) -> Result:
     """One part of a large answer, and whether it is the last: all parts have one price and one key."""
     parts: Iterator[Answer] = iter(
-        _asked(session, request["terms"], request["question"])[0].stream(key=request["key"], **request["terms"])
+        _queries(session, request["terms"], request["question"])[0].stream(key=request["key"], **request["terms"])
     )
     for _ in range(request["part"]):
         if next(parts, None) is None:
             raise NotFound("the stream has fewer parts")
-    found, after = next(parts, None), next(parts, None)
-    if found is None:
+    answer, next_answer = next(parts, None), next(parts, None)
+    if answer is None:
         raise NotFound("the stream has fewer parts")
-    return written({"answer": json.loads(found.to_json()), "last": after is None}, found.release_id)
+    return json_result({"answer": json.loads(answer.to_json()), "last": next_answer is None}, answer.release_id)
 
 
 def batch(session: Session, request: Request) -> Result:
     """Answer questions that are declared together."""
-    found = session.batch(
-        _asked(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
+    answers = session.batch(
+        _queries(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
     )
-    return written({"answers": [json.loads(each.to_json()) for each in found]}, found[0].release_id)
+    return json_result({"answers": [json.loads(answer.to_json()) for answer in answers]}, answers[0].release_id)
 
 
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
-    found = documents.asked(session, request["workload"]).quote(**request["terms"])
-    return workload_quote_document(found, standing_document(session))
+    quote = documents.workload_query(session, request["workload"]).quote(**request["terms"])
+    return workload_quote_document(quote, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
     """Answer all tables of a workload, under one charge; as one table, unless the format is JSON."""
-    found = documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
+    answer = documents.workload_query(session, request["workload"]).answer(key=request["key"], **request["terms"])
     if request["format"] != "json":
-        return formatted(found.stacked(), request["format"])
-    return written(documents.answer_document(found), found.release_id)
+        return formatted(answer.stacked(), request["format"])
+    return json_result(documents.answer_document(answer), answer.release_id)
 
 
 def profile(session: Session, request: Request) -> Result:
@@ -288,7 +288,7 @@ def quote_profile(session: Session, request: Request) -> Result:
 def profiles(session: Session, _request: Request) -> Result:
     """The profiles of every table that were paid for."""
     tables = session.catalog.private
-    return {"profiles": [profile_document(each) for name in tables for each in session.profiles(name)]}
+    return {"profiles": [profile_document(profile) for name in tables for profile in session.profiles(name)]}
 
 
 # -- what was asked ---------------------------------------------------------------------------------------------------
@@ -298,14 +298,14 @@ def history(session: Session, request: Request) -> Result:
     """The ledger's entries for the asker, from one number on."""
     limit = request["limit"]
     entries = session.history(request["after"], limit + 1)
-    return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
+    return {"entries": [entry_document(entry) for entry in entries[:limit]], "more": len(entries) > limit}
 
 
 def releases(session: Session, request: Request) -> Result:
     """A page of the releases that the asker has paid for."""
     limit = request["limit"]
-    found = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
-    return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
+    releases = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
+    return {"releases": [release_document(release) for release in releases[:limit]], "more": len(releases) > limit}
 
 
 def release_record(session: Session, request: Request) -> Result:
@@ -328,8 +328,8 @@ def report(session: Session, request: Request) -> Result:
 
 def refine(session: Session, request: Request) -> Result:
     """Refine a release, and return the combined answer."""
-    found = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
-    return formatted(found, request["format"])
+    answer = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
+    return formatted(answer, request["format"])
 
 
 def _query(session: Session, question: dict[str, Any]) -> Query:
@@ -340,14 +340,14 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
 
 
-def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
+def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
     """The questions as queries, if they are few and small enough to be priced: quotes are free, and must be quick.
 
     An aggregate of weight 1 takes up to two hundredths of a second; the best caps are found by pricing some ten
     choices.
     """
-    found = [_query(session, each) for each in questions]
-    kinds = [aggregate.kind for each in found for aggregate in aggregates_in(each.question)]
+    queries = [_query(session, question) for question in questions]
+    kinds = [aggregate.kind for query in queries for aggregate in aggregates_in(query.question)]
     weight = sum(_WEIGHTS.get(kind, _OF_TWO_COLUMNS) for kind in kinds)
     most = _MOST_BY_BEST_CAPS if terms.get("caps") == "best" else _MOST
     if weight > most:
@@ -356,25 +356,25 @@ def _asked(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) 
             f"sum weighs 1, a mean or a quantile 3, a deviation 4, what is about two columns {_OF_TWO_COLUMNS}",
             hint="ask for them in several questions" if most == _MOST else "state the caps, or ask several questions",
         )
-    return found
+    return queries
 
 
-def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
+def _plan(plan: dict[str, Any] | str) -> dict[str, Any]:
     """A plan as a dictionary; given as text, it may nest as deeply as plans do."""
-    if isinstance(said, dict):
-        return said
+    if isinstance(plan, dict):
+        return plan
     try:
-        found = responses.read(said.encode(), _DEEPEST_PLAN)
+        document = responses.read(plan.encode(), _DEEPEST_PLAN)
     except responses.NotStrict:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise QueryRefused("the text is not a plan", hint="a plan is what Query.plan writes, in strict JSON")
-    return found
+    return document
 
 
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
-    each.__name__: each
-    for each in (
+    operation.__name__: operation
+    for operation in (
         *(
             describe,
             outline,

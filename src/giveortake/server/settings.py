@@ -64,7 +64,7 @@ class Settings:
         sections = configurations(file)
         if not sections:
             raise InvalidParameter("file", file.name, "describes no data set", hint="docs/how-to-configure.md")
-        ledgers = {(each.ledger, each.mark) for each in sections.values()}
+        ledgers = {(section.ledger, section.mark) for section in sections.values()}
         if len(ledgers) > 1 or next(iter(ledgers))[0] in {None, MEMORY}:
             raise InvalidParameter(
                 "ledger",
@@ -78,13 +78,13 @@ class Settings:
                     f"[{name}] analyst", section.said["analyst"], "is said by tokens", hint="leave it out"
                 )
         ((ledger, mark),) = ledgers
-        said = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})
-        found = cls(
-            file.absolute(), tuple(sections), str(ledger), mark, **{**_checked(file, said, sections), **instead}
+        fields = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})
+        settings = cls(
+            file.absolute(), tuple(sections), str(ledger), mark, **{**_checked(file, fields, sections), **instead}
         )
-        _require_parts(found)
-        _require_time(found)
-        return found
+        _require_parts(settings)
+        _require_time(settings)
+        return settings
 
     @property
     def ledger_task(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Settings:
     @property
     def table_task(self) -> dict[str, Any]:
         """The task of the process that reads headers of files."""
-        folders = [str(each) for each in self.folders]
+        folders = [str(folder) for folder in self.folders]
         return {"kind": "tables", "toml": str(self.toml), "folders": folders, "address_space": self.address_space}
 
     def session_task(self, name: str) -> dict[str, Any]:
@@ -109,32 +109,34 @@ class Settings:
         }
 
 
-def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
-    for name, value in said.items():
+def _checked(file: Path, fields: dict[str, Any], datasets: Any) -> dict[str, Any]:
+    for name, value in fields.items():
         if name not in KEYS:
             raise InvalidParameter(
                 f"[server] {name}", value, "is unknown", hint=f"{meant(name, KEYS)}known: {', '.join(KEYS)}"
             )
-    found = dict(said)
+    checked = dict(fields)
     for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "fronts", *_CONNECTIONS):
-        if name in said:
-            found[name] = _number(name, said[name], whole=True, least=0 if name in {"spares", "port"} else 1)
+        if name in fields:
+            checked[name] = _number(name, fields[name], whole=True, least=0 if name in {"spares", "port"} else 1)
     for name in ("seconds", "patience", "requests_per_second", "burst", "worker_seconds"):
-        if name in said:
-            found[name] = float(_number(name, said[name]))
-    if "address_space" in said:
-        found["address_space"] = _size(said["address_space"])
-    if "log" in said:
-        found["log"] = Path(beside(file, str(said["log"])))
-    if "folders" in said:
-        found["folders"] = _folders(file, said["folders"])
-    if "proxies" in said:
-        found["proxies"] = tuple(map(str, said["proxies"]))
-    for name in said.get("latency", {}):
+        if name in fields:
+            checked[name] = float(_number(name, fields[name]))
+    if "address_space" in fields:
+        checked["address_space"] = _size(fields["address_space"])
+    if "log" in fields:
+        checked["log"] = Path(beside(file, str(fields["log"])))
+    if "folders" in fields:
+        checked["folders"] = _folders(file, fields["folders"])
+    if "proxies" in fields:
+        checked["proxies"] = tuple(map(str, fields["proxies"]))
+    for name in fields.get("latency", {}):
         if name not in datasets:
             raise InvalidParameter("[server.latency]", name, "is not a data set", hint=f"known: {', '.join(datasets)}")
-    found["latency"] = {name: float(_number("latency", each)) for name, each in said.get("latency", {}).items()}
-    return found
+    checked["latency"] = {
+        name: float(_number("latency", seconds)) for name, seconds in fields.get("latency", {}).items()
+    }
+    return checked
 
 
 def _require_parts(settings: Settings) -> None:
@@ -165,15 +167,15 @@ def _require_time(settings: Settings) -> None:
             )
 
 
-def _folders(file: Path, said: Any) -> tuple[Path, ...]:
-    listed = said if isinstance(said, list) else [said]
-    if not all(isinstance(each, str) and each for each in listed):
-        raise InvalidParameter("[server] folders", said, "are not folders", hint='folders = ["incoming"]')
-    found = tuple(Path(beside(file, each)) for each in listed)
-    for each in found:
-        if not each.is_dir():
-            raise InvalidParameter("[server] folders", str(each), "is not a folder", hint="make it, or leave it out")
-    return found
+def _folders(file: Path, setting: Any) -> tuple[Path, ...]:
+    names = setting if isinstance(setting, list) else [setting]
+    if not all(isinstance(name, str) and name for name in names):
+        raise InvalidParameter("[server] folders", setting, "are not folders", hint='folders = ["incoming"]')
+    folders = tuple(Path(beside(file, name)) for name in names)
+    for folder in folders:
+        if not folder.is_dir():
+            raise InvalidParameter("[server] folders", str(folder), "is not a folder", hint="make it, or leave it out")
+    return folders
 
 
 def _number(name: str, value: Any, *, whole: bool = False, least: float = 0.0) -> Any:

@@ -44,7 +44,7 @@ _NOT_THERE = "list them with GET /v1/tables; a link that leads out of the folder
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """The operations on the folders that may be looked into."""
-    desk = TableDesk(Path(task["toml"]), tuple(Path(each).resolve(strict=True) for each in task["folders"]))
+    desk = TableDesk(Path(task["toml"]), tuple(Path(folder).resolve(strict=True) for folder in task["folders"]))
     return {name: partial(operation, desk) for name, operation in OPERATIONS.items()}
 
 
@@ -56,22 +56,22 @@ class TableDesk:
     toml: Path
     folders: tuple[Path, ...]
 
-    def found(self, said: str) -> Path:
+    def resolve(self, path: str) -> Path:
         """The file that a path means, below one of the folders.
 
         Guarantee: whatever is said, the path that is given back lies below an allowed folder after every link was
         followed, and is a regular file. What is elsewhere and what is not there are refused alike.
         """
         for folder in self.folders:
-            place = _resolved(folder, said)
-            if place is not None and place.is_relative_to(folder) and stat.S_ISREG(place.stat().st_mode):
-                return place
+            file = _resolved(folder, path)
+            if file is not None and file.is_relative_to(folder) and stat.S_ISREG(file.stat().st_mode):
+                return file
         raise NotFound("there is no such file below the folders of [server]", hint=_NOT_THERE)
 
 
-def _resolved(folder: Path, said: str) -> Path | None:
-    path = Path(said)
-    if path.is_absolute() or ".." in path.parts or not said.isprintable() or not said.lower().endswith(SUFFIXES):
+def _resolved(folder: Path, text: str) -> Path | None:
+    path = Path(text)
+    if path.is_absolute() or ".." in path.parts or not text.isprintable() or not text.lower().endswith(SUFFIXES):
         return None
     try:
         return (folder / path).resolve(strict=True)
@@ -81,23 +81,23 @@ def _resolved(folder: Path, said: str) -> Path | None:
 
 def files(desk: TableDesk, _request: Request) -> dict[str, Any]:
     """List the files in the folders: their names, and nothing that is in them."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for folder in desk.folders:
         for where, inside, names in os.walk(folder):  # which follows no links
             here = Path(where).relative_to(folder)
-            inside[:] = sorted(each for each in inside if len(here.parts) < _DEEPEST and not each.startswith("."))
+            inside[:] = sorted(name for name in inside if len(here.parts) < _DEEPEST and not name.startswith("."))
             for name in sorted(names):
-                said = (here / name).as_posix()
-                if not name.startswith(".") and _is_there(desk, said):
-                    found[said] = None
-            if len(found) > _MOST_FILES:
+                path = (here / name).as_posix()
+                if not name.startswith(".") and _is_there(desk, path):
+                    paths[path] = None
+            if len(paths) > _MOST_FILES:
                 break
-    return {"folders": [each.name for each in desk.folders], "files": list(found)[:_MOST_FILES]}
+    return {"folders": [folder.name for folder in desk.folders], "files": list(paths)[:_MOST_FILES]}
 
 
-def _is_there(desk: TableDesk, said: str) -> bool:
+def _is_there(desk: TableDesk, path: str) -> bool:
     try:
-        desk.found(said)
+        desk.resolve(path)
     except (NotFound, OSError):
         return False
     return True
@@ -105,35 +105,37 @@ def _is_there(desk: TableDesk, said: str) -> bool:
 
 def columns(desk: TableDesk, request: Request) -> dict[str, Any]:
     """The names and kinds of a file's columns, by header and types alone; null where cells are text."""
-    found = columns_of(desk.found(request["file"]), request.get("table"))
-    return {"columns": [{"name": name, "kind": None if kind is None else str(kind)} for name, kind in found.items()]}
+    kinds = columns_of(desk.resolve(request["file"]), request.get("table"))
+    return {"columns": [{"name": name, "kind": None if kind is None else str(kind)} for name, kind in kinds.items()]}
 
 
 def section(desk: TableDesk, request: Request) -> dict[str, Any]:
     """The section of a configuration for a table, as the request describes it; it is checked, and not stored yet."""
-    name, file = request["name"], desk.found(request["file"])
+    name, file = request["name"], desk.resolve(request["file"])
     if not _NAME.fullmatch(name) or name.casefold() == SERVER:
         raise InvalidParameter("name", name, "cannot be the name of a table", hint="letters, digits and _: trips_2024")
     known = configurations(desk.toml)
-    if name.casefold() in {each.casefold() for each in known}:
+    if name.casefold() in {section_name.casefold() for section_name in known}:
         raise InvalidParameter("name", name, "is taken", hint="choose another")
     kinds = columns_of(file, request.get("table"))
     if request["unit"] not in {*kinds, "row"}:
         raise InvalidParameter("unit", request["unit"], "is not a column", hint=f"one of {', '.join(kinds)}; or row")
     if request["unit"] == WORD_FOR_ROWS:
         require_no_column_called_row(kinds)
-    said: dict[str, Any] = {"source": _source(desk.toml, file)}
+    fields: dict[str, Any] = {"source": _source(desk.toml, file)}
     if request.get("table"):
-        said["table"] = request["table"]
-    said |= {"unit": request["unit"], "budget": request["budget"]}
-    for each in ("population", "new_population", "rows_per_person"):
-        if request.get(each):
-            said[each] = request[each]
+        fields["table"] = request["table"]
+    fields |= {"unit": request["unit"], "budget": request["budget"]}
+    for option in ("population", "new_population", "rows_per_person"):
+        if request.get(option):
+            fields[option] = request[option]
     first = tomllib.loads(desk.toml.read_text(encoding="utf-8"))[next(iter(known))]
-    said |= {each: first[each] for each in ("ledger", "mark") if each in first}
-    domains = {column: _domain(column, each, kinds) for column, each in request.get("domains", {}).items()}
-    told = {key: "…" if key in {"ledger", "mark"} and is_address(value) else value for key, value in said.items()}
-    return {"toml": section_text(name, said, domains), "shown": section_text(name, told, domains)}
+    fields |= {option: first[option] for option in ("ledger", "mark") if option in first}
+    domains = {column: _domain(column, declared, kinds) for column, declared in request.get("domains", {}).items()}
+    shown_fields = {
+        key: "…" if key in {"ledger", "mark"} and is_address(value) else value for key, value in fields.items()
+    }
+    return {"toml": section_text(name, fields, domains), "shown": section_text(name, shown_fields, domains)}
 
 
 def _source(toml: Path, file: Path) -> str:
@@ -142,21 +144,21 @@ def _source(toml: Path, file: Path) -> str:
     return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
 
 
-def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) -> dict[str, Any]:
+def _domain(column: str, declared: dict[str, Any], kinds: dict[str, Kind | None]) -> dict[str, Any]:
     """The domain of a column, as a configuration states it."""
     if column not in kinds:
         raise InvalidParameter("domains", column, "is not a column", hint=f"one of {', '.join(kinds)}")
-    kind = str(kinds[column] or said.get("kind") or Kind.TEXT)
+    kind = str(kinds[column] or declared.get("kind") or Kind.TEXT)
     if kinds[column] is None and kind not in _KINDS:
         raise InvalidParameter(f"domains.{column}", kind, "is not a kind of cell", hint=", ".join(sorted(_KINDS)))
-    values, low, high = said.get("values"), said.get("low"), said.get("high")
+    values, low, high = declared.get("values"), declared.get("low"), declared.get("high")
     if values:
-        return {"categories": [_plain(column, each, kind) for each in values]}
+        return {"categories": [_plain(column, value, kind) for value in values]}
     if low is not None and high is not None:
         whole = {"integer": True} if kind == "integer" else {}
         return {"bounds": [_plain(column, low, kind), _plain(column, high, kind)], **whole}
-    if kind == "text" and said.get("longest") is not None:
-        return {"max_length": said["longest"]}
+    if kind == "text" and declared.get("longest") is not None:
+        return {"max_length": declared["longest"]}
     raise InvalidParameter(
         f"domains.{column}",
         kind,
@@ -165,32 +167,32 @@ def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) ->
     )
 
 
-def _plain(column: str, said: Any, kind: str) -> Any:
+def _plain(column: str, value: Any, kind: str) -> Any:
     """A value of a column, as a configuration holds it: a number, a date or a text."""
     if kind in _NUMBERS:
-        return _number(column, said, kind)
+        return _number(column, value, kind)
     if kind not in {"date", "timestamp"}:
-        return str(said)
+        return str(value)
     try:
-        return dt.date.fromisoformat(str(said).strip())
+        return dt.date.fromisoformat(str(value).strip())
     except ValueError:
-        raise _misfit(column, said, kind) from None
+        raise _misfit(column, value, kind) from None
 
 
-def _number(column: str, said: Any, kind: str) -> int | float:
+def _number(column: str, value: Any, kind: str) -> int | float:
     try:
-        number = rational(column, str(said).strip())
+        number = rational(column, str(value).strip())
     except InvalidParameter:
-        raise _misfit(column, said, kind) from None
+        raise _misfit(column, value, kind) from None
     if abs(number) > _GREATEST:
-        raise _misfit(column, said, kind)
+        raise _misfit(column, value, kind)
     return number.numerator if number.denominator == 1 else float(number)
 
 
-def _misfit(column: str, said: Any, kind: str) -> InvalidParameter:
-    return InvalidParameter(f"domains.{column}", said, f"is not of type {kind}", hint=_EXAMPLES.get(kind, "10.5"))
+def _misfit(column: str, value: Any, kind: str) -> InvalidParameter:
+    return InvalidParameter(f"domains.{column}", value, f"is not of type {kind}", hint=_EXAMPLES.get(kind, "10.5"))
 
 
 OPERATIONS: dict[str, Callable[[TableDesk, Request], dict[str, Any]]] = {
-    each.__name__: each for each in (files, columns, section)
+    operation.__name__: operation for operation in (files, columns, section)
 }

@@ -88,16 +88,21 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
     For an error that is none of ours only the class goes to the custodian's log: its message may quote rows.
     """
     try:
-        found = desk[request["operation"]](request)
-        document, content = found if isinstance(found, tuple) else (found, b"")
+        reply = desk[request["operation"]](request)
+        document, content = reply if isinstance(reply, tuple) else (reply, b"")
         return packed({"result": document}, content), True
     except GiveOrTakeError as error:
         cause, document = refusal_of(error, request.get("face", "service"))
         why = error.message if cause.name == "ledger" else None  # for the custodian alone
-        told: dict[str, Any] = {"refused": cause.name, "document": document, "kind": type(error).__name__, "why": why}
+        refusal: dict[str, Any] = {
+            "refused": cause.name,
+            "document": document,
+            "kind": type(error).__name__,
+            "why": why,
+        }
         if isinstance(error, QueryFailed) and error.cause == "defect":
-            told |= {"defect": True, "kind": _defects.last}
-        return packed(told), True
+            refusal |= {"defect": True, "kind": _defects.last}
+        return packed(refusal), True
     except Superseded:
         return packed({"superseded": True, "ends": True}), False
     except MemoryError:
@@ -108,8 +113,8 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
 
 def _internal(kind: str, *, ends: bool = False, defect: bool = False) -> bytes:
     """The reply about a mistake of ours; `ends` says that this process is asked nothing more."""
-    told = {"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind}
-    return packed({**told, "ends": ends, "defect": defect})
+    refusal = {"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind}
+    return packed({**refusal, "ends": ends, "defect": defect})
 
 
 class _Defects(logging.Handler):

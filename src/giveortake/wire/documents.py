@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 def profile_document(profile: Profile) -> dict[str, Any]:
     """A profile as a document: what was released, and what is computed from it."""
-    of_persons = profile.rows is not None
+    has_persons = profile.rows is not None
     return {
         "table": profile.table,
         "by": list(profile.by),
@@ -53,12 +53,12 @@ def profile_document(profile: Profile) -> dict[str, Any]:
         "epsilon": str(profile.epsilon),
         "release_id": profile.release_id,
         "notes": list(profile.notes),
-        "counts": [list(each) for each in profile.counts],
+        "counts": [list(bin_counts) for bin_counts in profile.counts],
         "noise_scale": profile.noise_scale,
         "caps": profile.caps(),
         "bounds": {name: list(ends) for name, ends in profile.bounds.items()},
-        "persons": list(profile.persons()) if of_persons else None,
-        "lines": [_finite(line) for line in profile.lines()] if of_persons else [],
+        "persons": list(profile.persons()) if has_persons else None,
+        "lines": [_finite(line) for line in profile.lines()] if has_persons else [],
         "words": str(profile),
     }
 
@@ -75,7 +75,7 @@ def profile_of(document: dict[str, Any], relation: Relation) -> Profile:
         document["release_id"],
         tuple(document["notes"]),
         dimensions_of(relation, by, columns, most),
-        tuple(tuple(each) for each in document["counts"]),
+        tuple(tuple(bin_counts) for bin_counts in document["counts"]),
         document["noise_scale"],
     )
 
@@ -108,7 +108,7 @@ def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
         "given": float(standing.given),
         "given_exactly": written(standing.given),
         "own": None if standing.own is None else float(standing.own),
-        "allotments": [str(each).partition(" (")[0] for each in standing.allotments],
+        "allotments": [str(allotment).partition(" (")[0] for allotment in standing.allotments],
         "affordable": None if left is None else float(left),
         "affordable_exactly": None if left is None else written(left),
         "closed": standing.closed,
@@ -211,16 +211,16 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The release record in a document."""
     names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    more = {name: document.get(name, False) for name in ("free", "told")}
-    return ReleaseRecord(event=event_from_dict(document["event"]), **more, **{name: document[name] for name in names})
+    flags = {name: document.get(name, False) for name in ("free", "told")}
+    return ReleaseRecord(event=event_from_dict(document["event"]), **flags, **{name: document[name] for name in names})
 
 
-def asked_document(approval: Approval) -> dict[str, Any]:
+def approval_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
     names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
-    told = {name: getattr(approval, name) for name in names}
+    fields = {name: getattr(approval, name) for name in names}
     price = _price(approval)
-    return {**told, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+    return {**fields, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
 
 
 def _price(approval: Approval) -> str | None:
@@ -232,12 +232,12 @@ def _price(approval: Approval) -> str | None:
 
 
 def _questions(record: Any) -> list[dict[str, Any]]:
-    found = record.get("questions", []) if isinstance(record, dict) else []
-    return [_question(each) for each in found]
+    questions = record.get("questions", []) if isinstance(record, dict) else []
+    return [_question(question) for question in questions]
 
 
-def _question(said: dict[str, Any]) -> dict[str, Any]:
-    return {"sql": said.get("sql"), "spend": said["spend"], "caps": said.get("caps")}
+def _question(question: dict[str, Any]) -> dict[str, Any]:
+    return {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")}
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:
@@ -274,26 +274,28 @@ def described(session: Session) -> dict[str, Any]:
 def _promise_to_all(session: Session) -> dict[str, Any] | None:
     """The promise that all answers to all analysts together keep: it is public."""
     levels = mechanism_of(session).ledger.levels()
-    found = next(each.budget for each in levels if (each.kind, each.name) == ("population", session.population))
-    return None if found is None else promise_to_json(found)
+    budget = next(level.budget for level in levels if (level.kind, level.name) == ("population", session.population))
+    return None if budget is None else promise_to_json(budget)
 
 
 def origin_of(document: Mapping[str, Any]) -> Origin:
     """The tables in a description, with which questions can be parsed without any data."""
     private = [
-        PrivateTable(each["name"], tuple((c["name"], _domain_of(c)) for c in each["columns"]), document["unit"])
-        for each in document["tables"]
+        PrivateTable(
+            table["name"], tuple((column["name"], _domain_of(column)) for column in table["columns"]), document["unit"]
+        )
+        for table in document["tables"]
     ]
     public = [
         PublicTable(
-            each["name"],
-            tuple((c["name"], _domain_of(c)) for c in each["columns"]),
-            frozenset(each["unique"]),
-            each["fingerprint"],
+            table["name"],
+            tuple((column["name"], _domain_of(column)) for column in table["columns"]),
+            frozenset(table["unique"]),
+            table["fingerprint"],
         )
-        for each in document["public"]
+        for table in document["public"]
     ]
-    rows = {each["name"]: each["rows_per_person"] for each in document["tables"]}
+    rows = {table["name"]: table["rows_per_person"] for table in document["tables"]}
     return Origin.of(private, public, rows.__getitem__)
 
 
@@ -323,19 +325,19 @@ def _column(name: str, domain: Domain) -> dict[str, Any]:
         "high": _number(domain.high),
         "step": _number(domain.step),
         "longest": domain.longest,
-        "categories": None if domain.categories is None else [_value(each) for each in domain.categories],
+        "categories": None if domain.categories is None else [_value(category) for category in domain.categories],
         "words": _words(domain),
     }
 
 
 def _domain_of(column: Mapping[str, Any]) -> Domain:
     kind = Kind(column["kind"])
-    listed = column["categories"]
+    categories = column["categories"]
     return Domain(
         kind,
         _fraction(column["low"]),
         _fraction(column["high"]),
-        None if listed is None else tuple(_value_of(each, kind) for each in listed),
+        None if categories is None else tuple(_value_of(category, kind) for category in categories),
         column["nullable"],
         _fraction(column["step"]),
         column["longest"],
@@ -372,8 +374,8 @@ def _value_of(value: Any, kind: Kind) -> Value:
             return dt.datetime.fromisoformat(value)
         case ((Kind.DECIMAL | Kind.REAL), str()):
             return Fraction(value)
-    found: Value = value
-    return found
+    plain: Value = value
+    return plain
 
 
 def _words(domain: Domain) -> str:
@@ -386,7 +388,7 @@ def _words(domain: Domain) -> str:
         return f"{domain.kind}, nothing declared"
     ends = (domain.low, domain.high)
     if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
-        first, last = (dt.date.fromordinal(int(each)).isoformat() for each in ends)
+        first, last = (dt.date.fromordinal(int(end)).isoformat() for end in ends)
         return f"{domain.kind}, {first} to {last}"
     return f"{domain.kind}, {float(domain.low):,g} to {float(domain.high):,g}"
 
@@ -396,15 +398,22 @@ def workload_document(workload: Workload | str) -> dict[str, Any]:
     if isinstance(workload, str):
         return {"sql": workload}
     return {
-        "tables": [{"columns": list(each.columns), "weight": each.weight, "of": each.of} for each in workload.tables],
+        "tables": [
+            {"columns": list(table.columns), "weight": table.weight, "of": table.of} for table in workload.tables
+        ],
         "ranges": [
-            {"column": each.column, "by": list(each.by), "bins": each.bins, "weight": each.weight}
-            for each in workload.ranges
+            {
+                "column": column_range.column,
+                "by": list(column_range.by),
+                "bins": column_range.bins,
+                "weight": column_range.weight,
+            }
+            for column_range in workload.ranges
         ],
     }
 
 
-def asked(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
+def workload_query(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
     """The workload in a document, as a question to a session; it is checked like one written in Python."""
     workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
     return session.workload(
@@ -413,22 +422,22 @@ def asked(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
 
 
 def _workload(document: Mapping[str, Any]) -> Workload:
-    parts = [_workload_table(each) for each in document.get("tables", ())]
+    parts = [_workload_table(table) for table in document.get("tables", ())]
     parts += [
-        ranges(each["column"], by=each.get("by"), bins=each.get("bins"), weight=each.get("weight", 1))
-        for each in document.get("ranges", ())
+        ranges(fields["column"], by=fields.get("by"), bins=fields.get("bins"), weight=fields.get("weight", 1))
+        for fields in document.get("ranges", ())
     ]
     if not parts:
         raise InvalidParameter("workload", {}, "asks for no table", hint='{"tables": [{"columns": ["region"]}]}')
     return sum(parts[1:], parts[0])
 
 
-def _workload_table(said: Mapping[str, Any]) -> Workload:
-    columns = tuple(said["columns"])
-    (checked,) = total(of=said.get("of"), weight=said.get("weight", 1)).tables
+def _workload_table(table: Mapping[str, Any]) -> Workload:
+    columns = tuple(table["columns"])
+    (checked_table,) = total(of=table.get("of"), weight=table.get("weight", 1)).tables
     if len(set(columns)) < len(columns):
         raise InvalidParameter("columns", list(columns), "lists a column twice")
-    return Workload((TableWish(columns, checked.weight, checked.of),))
+    return Workload((TableWish(columns, checked_table.weight, checked_table.of),))
 
 
 def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:

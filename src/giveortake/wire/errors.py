@@ -27,7 +27,7 @@ class Cause:
     error: type[GiveOrTakeError]
     message: str | None = None  # instead of the error's own message, which could reveal what the asker may not know
     hint: str | None = None
-    again: bool = False  # whether the same request, with the same key, may be sent again
+    retryable: bool = False  # whether the same request, with the same key, may be sent again
 
 
 _KEY = "send the same request with the same key: it is charged once, and gives one answer"
@@ -43,12 +43,12 @@ CAUSES = (
     Cause("revoked", 403, errors.AccessDenied, "the analyst was revoked", "the custodian can readmit them"),
     Cause("not_found", 404, errors.NotFound, "there is nothing here, or nothing for you"),
     Cause("method", 405, errors.InvalidParameter, "this method is not known here"),
-    Cause("slow", 408, errors.Unavailable, "the request did not arrive in time", again=True),
+    Cause("slow", 408, errors.Unavailable, "the request did not arrive in time", retryable=True),
     Cause("too_large", 413, errors.InvalidParameter, "the request is larger than 64 KB", "ask for less at once"),
     Cause("media_type", 415, errors.InvalidParameter, "the content type is not the expected one", "application/json"),
     Cause("not_json", 400, errors.InvalidParameter, "the body is not strict JSON", _STRICT),
     Cause("malformed", 400, errors.InvalidParameter),
-    Cause("too_many", 429, errors.Unavailable, "too many requests", "wait a moment", again=True),
+    Cause("too_many", 429, errors.Unavailable, "too many requests", "wait a moment", retryable=True),
     # -- the session: the error's own message, which depends on question, schema and budget, never on rows
     Cause("refused", 422, errors.QueryRefused),
     Cause("invalid", 422, errors.InvalidParameter),
@@ -66,11 +66,11 @@ CAUSES = (
     Cause("spent", 409, errors.MechanismSpent),
     # -- failures of the service
     Cause("failed", 500, errors.QueryFailed),
-    Cause("busy", 503, errors.LedgerBusy, "the ledger is busy", again=True),
+    Cause("busy", 503, errors.LedgerBusy, "the ledger is busy", retryable=True),
     Cause("ledger", 503, errors.LedgerError, "the ledger cannot be used now", _PRINTED),
-    Cause("overloaded", 503, errors.Unavailable, "no worker is free", "try again in a moment", again=True),
-    Cause("worker_lost", 503, errors.Unavailable, "the worker was lost before it could answer", _KEY, again=True),
-    Cause("draining", 503, errors.Unavailable, "the service is stopping", "try again in a moment", again=True),
+    Cause("overloaded", 503, errors.Unavailable, "no worker is free", "try again in a moment", retryable=True),
+    Cause("worker_lost", 503, errors.Unavailable, "the worker was lost before it could answer", _KEY, retryable=True),
+    Cause("draining", 503, errors.Unavailable, "the service is stopping", "try again in a moment", retryable=True),
     Cause("deadline", 504, errors.Unavailable, "the question took too long, and was ended", _KEY),
     Cause("internal", 500, GiveOrTakeError, "something went wrong here", _PRINTED),
 )
@@ -101,8 +101,8 @@ _SPOKEN = {  # the first causes of these errors belong to the guard; a session t
 
 def document_of(cause: Cause, message: str | None = None, hint: str | None = None, **more: Any) -> dict[str, Any]:
     """The document of a refusal. If the cause has a message of its own, that of the error is left out."""
-    words = (message or cause.name, hint) if cause.message is None else (cause.message, cause.hint)
-    return {"error": {"cause": cause.name, "message": words[0], "hint": words[1]} | more}
+    texts = (message or cause.name, hint) if cause.message is None else (cause.message, cause.hint)
+    return {"error": {"cause": cause.name, "message": texts[0], "hint": texts[1]} | more}
 
 
 def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, dict[str, Any]]:
@@ -114,11 +114,11 @@ def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, di
     if face == "console" and type(error) is errors.InvalidParameter and message == error.named(error.name):
         label = FIELDS.get(error.name)
         message = message if label is None else error.named(f"“{label}”")
-    more = {told: getattr(error, name) for told, name in _FIELDS.get(cause.name, {}).items()}
+    fields = {field: getattr(error, name) for field, name in _FIELDS.get(cause.name, {}).items()}
     hint, client = on(error.hint, face), on(error.hint, "python")
     if face == "service" and cause.message is None and client != hint:
-        more[_CLIENT] = client
-    return cause, document_of(cause, message, hint, **more)
+        fields[_CLIENT] = client
+    return cause, document_of(cause, message, hint, **fields)
 
 
 _IN_PYTHON = {  # hints for clients, which pass an argument instead of a header
@@ -128,22 +128,22 @@ _IN_PYTHON = {  # hints for clients, which pass an argument instead of a header
 
 def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
     """The error that a refusal document means, and whether the same request may be sent again."""
-    told = content.get("error") if isinstance(content, dict) else None
-    if not isinstance(told, dict):
+    fields = content.get("error") if isinstance(content, dict) else None
+    if not isinstance(fields, dict):
         return errors.Unavailable("the service answered with something else than giveortake does"), False
-    cause = BY_NAME.get(str(told.get("cause")), BY_NAME["internal"])
-    hint = _IN_PYTHON.get(cause.name, told.get(_CLIENT, told.get("hint")))
+    cause = BY_NAME.get(str(fields.get("cause")), BY_NAME["internal"])
+    hint = _IN_PYTHON.get(cause.name, fields.get(_CLIENT, fields.get("hint")))
     error = cause.error.__new__(cause.error)
-    GiveOrTakeError.__init__(error, str(told.get("message")), hint=None if hint is None else str(hint))
-    for name, value in _blank(cause, told).items():
+    GiveOrTakeError.__init__(error, str(fields.get("message")), hint=None if hint is None else str(hint))
+    for name, value in _error_attributes(cause, fields).items():
         setattr(error, name, value)
-    return error, cause.again
+    return error, cause.retryable
 
 
-def _blank(cause: Cause, told: dict[str, Any]) -> dict[str, Any]:
+def _error_attributes(cause: Cause, fields: dict[str, Any]) -> dict[str, Any]:
     """The further fields of an error, of which a refusal document has only some."""
     if issubclass(cause.error, errors.InvalidParameter):
         return {"name": "request", "value": errors.HIDDEN}
     if issubclass(cause.error, errors.BudgetExceeded):
         return {"cost": None, "remaining": None}
-    return {name: told.get(said) for said, name in _FIELDS.get(cause.name, {}).items()}
+    return {name: fields.get(field) for field, name in _FIELDS.get(cause.name, {}).items()}

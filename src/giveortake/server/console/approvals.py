@@ -8,10 +8,10 @@ from typing import Any
 from giveortake.ledger.rules.releases import minute
 from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
-from giveortake.server.console.login import NOTHING, Told, told
+from giveortake.server.console.login import NOTHING, Notice, notice_of
 from giveortake.server.console.views import asking_for, at, page, price
 from giveortake.server.responses import Refused
-from giveortake.server.routes import Call, Result, Route, of, text
+from giveortake.server.routes import Call, Result, Route, object_of, text
 
 DAYS = {"1": "for a day", "7": "for a week", "30": "for 30 days", "": "without an end"}
 _APPROVED = "by the custodian, in the console"
@@ -19,73 +19,77 @@ _APPROVED = "by the custodian, in the console"
 
 async def waiting(call: Call) -> Result:
     """The page of what waits, and what was decided before."""
-    return await _shown(call)
+    return await _approvals_page(call)
 
 
 async def decided(call: Call) -> Result:
     """Approve once, or deny; then show the same page, with the result."""
-    said = {name: value.strip() for name, value in call.body.items()}
-    reason, path = said.get("reason", ""), {"request": said["request"]}
-    if said["do"] == "deny" and not reason:
+    form = {name: value.strip() for name, value in call.body.items()}
+    reason, path = form.get("reason", ""), {"request": form["request"]}
+    if form["do"] == "deny" and not reason:
         why = "Whoever asks again is told the reason of a denial."
-        return await _shown(call, Told("invalid", "Say why", why, "write it beside the button", NOTHING))
+        return await _approvals_page(call, Notice("invalid", "Say why", why, "write it beside the button", NOTHING))
     try:
-        if said["do"] == "deny":
+        if form["do"] == "deny":
             await custodian_routes.deny(at(call, path=path, reason=reason))
-            done = "Denied: whoever asks this again is told so, with the reason"
+            title = "Denied: whoever asks this again is told so, with the reason"
         else:
             await custodian_routes.approve(
-                at(call, path=path, reason=reason or _APPROVED, **_end(said.get("days", "")))
+                at(call, path=path, reason=reason or _APPROVED, **_end(form.get("days", "")))
             )
-            done = f"Approved, once, {DAYS[said.get('days', '')]}: it goes through when it is asked again"
+            title = f"Approved, once, {DAYS[form.get('days', '')]}: it goes through when it is asked again"
     except Refused as refused:
-        return await _shown(call, told(refused))
-    return await _shown(call, Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True))
+        return await _approvals_page(call, notice_of(refused))
+    return await _approvals_page(
+        call, Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True)
+    )
 
 
 def _end(days: str) -> dict[str, str]:
     return {} if not days else {"expires": (datetime.now(UTC) + timedelta(days=int(days))).isoformat()}
 
 
-async def _shown(call: Call, said: Told | None = None) -> Result:
-    found: Any = await custodian_routes.approvals(asking_for(call, state="all"))
-    listed = [approval_view(each) for each in reversed(found["approvals"])]
+async def _approvals_page(call: Call, notice: Notice | None = None) -> Result:
+    document: Any = await custodian_routes.approvals(asking_for(call, state="all"))
+    views = [approval_view(approval) for approval in reversed(document["approvals"])]
     return page(
         call,
         "approvals.html",
         here="approvals",
         dataset=None,
-        told=said,
-        waiting=[each for each in reversed(listed) if each["state"] == "waiting"],
-        decided=[each for each in listed if each["state"] != "waiting"],
+        notice=notice,
+        waiting=[approval for approval in reversed(views) if approval["state"] == "waiting"],
+        decided=[approval for approval in views if approval["state"] != "waiting"],
         days=DAYS,
     )
 
 
-def approval_view(asked: dict[str, Any]) -> dict[str, Any]:
+def approval_view(approval: dict[str, Any]) -> dict[str, Any]:
     """One large spend as pages show it."""
-    questions = asked.get("questions") or []
-    share, after = asked.get("share"), asked.get("share_after")
-    said = [str(each["sql"]) for each in questions if each.get("sql")] or [asked["asked"] or "–"]
+    questions = approval.get("questions") or []
+    share, after = approval.get("share"), approval.get("share_after")
+    texts = [str(question["sql"]) for question in questions if question.get("sql")] or [approval["asked"] or "–"]
     return {
-        "request": asked["request"],
-        "state": asked["state"],
-        "analyst": asked["analyst"] or "custodian",
-        "dataset": asked["dataset"],
-        "asked": said,
-        "line": "; ".join(" ".join(each.split()) for each in said),
-        "price": ", ".join(dict.fromkeys(price(each["spend"]) for each in questions)) or asked.get("price") or "–",
+        "request": approval["request"],
+        "state": approval["state"],
+        "analyst": approval["analyst"] or "custodian",
+        "dataset": approval["dataset"],
+        "asked": texts,
+        "line": "; ".join(" ".join(sql.split()) for sql in texts),
+        "price": ", ".join(dict.fromkeys(price(question["spend"]) for question in questions))
+        or approval.get("price")
+        or "–",
         "caps": "; ".join(f"{name.replace('_', ' ')}: {cap}" for name, cap in _caps(questions)),
-        "at": minute(asked["at"]),
+        "at": minute(approval["at"]),
         "meter": None if after is None else meter(share or 0.0, max(0.0, after - (share or 0.0))),
         "used": None if share is None else f"{100 * share:.3g} %",
         "takes": None if after is None or share is None else f"{100 * (after - share):.3g} %",
         "left": None if after is None else f"{100 * max(0.0, 1 - after):.3g} %",
-        "fits": asked.get("fits"),
-        "reason": asked["reason"] or "",
-        "by": asked.get("by") or "",
-        "decided": minute(asked["decided"] or ""),
-        "until": minute(asked["expires"] or ""),
+        "fits": approval.get("fits"),
+        "reason": approval["reason"] or "",
+        "by": approval.get("by") or "",
+        "decided": minute(approval["decided"] or ""),
+        "until": minute(approval["expires"] or ""),
     }
 
 
@@ -94,7 +98,7 @@ def _caps(questions: list[dict[str, Any]]) -> list[tuple[str, Any]]:
     return [(name, cap) for name, cap in caps.items() if isinstance(cap, int | str)]
 
 
-_FORM = of(
+_FORM = object_of(
     *("do", "request"),
     do={"type": "string", "enum": ["approve", "deny"]},
     request=text(16),

@@ -37,12 +37,12 @@ def margin_number(margin: object, span: float | None = None) -> float | None:
     if isinstance(margin, bool) or not isinstance(margin, int | float | str):
         return None
     try:
-        found = float(margin.removesuffix(" / n").replace(",", "")) if isinstance(margin, str) else float(margin)
+        number = float(margin.removesuffix(" / n").replace(",", "")) if isinstance(margin, str) else float(margin)
     except ValueError:
         return None
     if isinstance(margin, str):
-        found = min(found / USUAL_ROWS, float("inf") if span is None else float(span))
-    return found if 0 < found < 1e300 else None
+        number = min(number / USUAL_ROWS, float("inf") if span is None else float(span))
+    return number if 0 < number < 1e300 else None
 
 
 def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str | None = None) -> Markup | None:
@@ -59,10 +59,14 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
     y = Scale(least / 1.15, greatest * 1.15, "log")
     plane = Plane(x, y, height=206, left=0.22)
     parts = [*_too_dear(curve, x), plane.line(points, class_="line")]
-    place = float(spend) if spend is not None else None
-    if place is not None:
+    marked_spend = float(spend) if spend is not None else None
+    if marked_spend is not None:
         parts.append(
-            _mark(x.at(place), 1 - y.at(margin_at(points, place)), hidden=not points[0][0] <= place <= points[-1][0])
+            _mark(
+                x.at(marked_spend),
+                1 - y.at(margin_at(points, marked_spend)),
+                hidden=not points[0][0] <= marked_spend <= points[-1][0],
+            )
         )
     symbol = SYMBOLS[curve["currency"]]
     unit = f" of {USUAL_ROWS:,} rows" if isinstance(curve["points"][0]["margins"].get(named), str) else ""
@@ -71,8 +75,8 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
         label=_in_words(points, named, symbol),
         title=f"margin of {named}{unit}",
         x_title=f"{symbol} to spend →",
-        x_ticks=[(value, f"{said}") for value, said in x.ticks(5)],
-        y_ticks=[(value, f"± {said}") for value, said in y.ticks(4)],
+        x_ticks=[(value, f"{label}") for value, label in x.ticks(5)],
+        y_ticks=[(value, f"± {label}") for value, label in y.ticks(4)],
         data_points=json.dumps(points),
         id="curve",
     )
@@ -90,8 +94,8 @@ def curve_column(curve: Mapping[str, Any]) -> str | None:
 def curve_points(curve: Mapping[str, Any], column: str | None) -> list[tuple[float, float]]:
     """Spends and margins of a column."""
     span = curve.get("spans", {}).get(column)
-    found = [(float(point["spend"]), margin_number(point["margins"].get(column), span)) for point in curve["points"]]
-    return [(spend, margin) for spend, margin in found if margin is not None]
+    pairs = [(float(point["spend"]), margin_number(point["margins"].get(column), span)) for point in curve["points"]]
+    return [(spend, margin) for spend, margin in pairs if margin is not None]
 
 
 def margin_at(points: Sequence[tuple[float, float]], spend: float) -> float:
@@ -144,7 +148,7 @@ def curve_table(curve: Mapping[str, Any]) -> Markup:
     """The points of a curve as a table."""
     names = list(curve["points"][0]["margins"]) if curve["points"] else []
     symbol, spans = SYMBOLS[curve["currency"]], curve.get("spans", {})
-    head = tag("tr", *(tag("th", each, scope="col") for each in (symbol, *(f"± {name}" for name in names), "")))
+    head = tag("tr", *(tag("th", title, scope="col") for title in (symbol, *(f"± {name}" for name in names), "")))
     rows = [
         tag(
             "tr",
@@ -158,35 +162,35 @@ def curve_table(curve: Mapping[str, Any]) -> Markup:
 
 
 def _margin(margin: object, span: float | None) -> str:
-    found = margin_number(margin, span)
-    if found is not None:
-        return f"{brief(found)} of {USUAL_ROWS:,} rows" if isinstance(margin, str) else brief(found)
+    number = margin_number(margin, span)
+    if number is not None:
+        return f"{brief(number)} of {USUAL_ROWS:,} rows" if isinstance(margin, str) else brief(number)
     return "by the data" if margin is None else str(margin)
 
 
 _MOST = 400  # steps that are drawn; of more, only some
 
 
-def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Markup | None:
+def burn_chart(used: Sequence[float], dataset: str, *, height: int = 136) -> Markup | None:
     """What was left of the budget after each charge; `used` are the shares used, which only grow."""
     if not used:
         return None
     left = [1.0, *(max(0.0, 1.0 - share) for share in used)]
     x, y = Scale(0.0, len(used) + max(1.0, 0.05 * len(used))), Scale(0.0, 1.0)
     every = -(-len(left) // _MOST)
-    places = [*range(0, len(left), every), len(left) - 1]
+    positions = [*range(0, len(left), every), len(left) - 1]
     steps: list[tuple[float, float]] = []
-    for place in places:
+    for position in positions:
         if steps:
-            steps.append((float(place), steps[-1][1]))
-        steps.append((float(place), left[place]))
+            steps.append((float(position), steps[-1][1]))
+        steps.append((float(position), left[position]))
     steps.append((x.high, left[-1]))  # what is left stays left
     plane = Plane(x, y, height=height, left=0.2)
-    area = plane.band([(place, 0.0, share) for place, share in steps], class_="area")
+    area = plane.band([(position, 0.0, share) for position, share in steps], class_="area")
     return plane.chart(
         area,
         plane.line(steps, class_="line"),
-        label=f"What is left of {whose}: {percent(left[-1])} after {len(used)} charges",
+        label=f"What is left of {dataset}: {percent(left[-1])} after {len(used)} charges",
         title="left",
         x_title=f"{len(used):,} charge{'s' * (len(used) != 1)}",
         x_ticks=[],
@@ -194,28 +198,28 @@ def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Marku
     )
 
 
-def meter(spent: float, asked: float = 0.0, given: float = 0.0) -> Markup:
+def meter(spent: float, requested: float = 0.0, allotted: float = 0.0) -> Markup:
     """A bar of a whole budget: what is spent, given to analysts, asked for now, and what would be left, as shares."""
     spent = min(1.0, max(0.0, spent))
-    given = min(1.0 - spent, max(0.0, given))
-    asked = min(1.0 - spent - given, max(0.0, asked))
-    left = 1.0 - spent - given - asked
-    words = [f"{percent(spent)} spent", f"{percent(asked)} for this question", f"{percent(left)} left"]
-    if given:
-        words.insert(1, f"{percent(given)} given to analysts")
-    now = percent(spent + given)
+    allotted = min(1.0 - spent, max(0.0, allotted))
+    requested = min(1.0 - spent - allotted, max(0.0, requested))
+    left = 1.0 - spent - allotted - requested
+    words = [f"{percent(spent)} spent", f"{percent(requested)} for this question", f"{percent(left)} left"]
+    if allotted:
+        words.insert(1, f"{percent(allotted)} given to analysts")
+    now = percent(spent + allotted)
     return tag(
         "svg",
         tag("rect", x="0", y="0", width="100%", height="100%", rx=5, class_="whole"),
         tag("rect", x="0", y="0", width=percent(spent), height="100%", class_="spent"),
-        tag("rect", x=percent(spent), y="0", width=percent(given), height="100%", class_="given"),
-        tag("rect", x=now, y="0", width=percent(asked), height="100%", class_="asked", id="meter-asked"),
+        tag("rect", x=percent(spent), y="0", width=percent(allotted), height="100%", class_="given"),
+        tag("rect", x=now, y="0", width=percent(requested), height="100%", class_="asked", id="meter-asked"),
         class_="meter",
         width="100%",
         height=12,
         role="img",
         aria_label=", ".join(words),
-        data_spent=f"{spent + given:.6f}",
+        data_spent=f"{spent + allotted:.6f}",
     )
 
 
@@ -231,9 +235,9 @@ def belief_chart(promise: Guarantee) -> Markup:
     plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     rows = []
     for prior in _SHARES:
-        found = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
-        rows.append((float(prior), float(found[0]), float(found[1])))
-    low, high = (round(100 * float(each)) for each in rows[len(rows) // 2][1:])
+        bounds = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
+        rows.append((float(prior), float(bounds[0]), float(bounds[1])))
+    low, high = (round(100 * float(end)) for end in rows[len(rows) // 2][1:])
     return plane.chart(
         plane.band(rows, class_="area"),
         plane.line([(x, low) for x, low, _ in rows], class_="line thin"),
@@ -283,7 +287,7 @@ def group_chart(promise: Guarantee) -> Markup:
 def group_belief(promise: Guarantee, size: int) -> tuple[float, float]:
     """The bounds within which a belief of one half about a group ends; 0 and 1 where nothing bounds it."""
     try:
-        found = beliefs(promise.group(size), Fraction(1, 2))
+        bounds = beliefs(promise.group(size), Fraction(1, 2))
     except Unprovable:
-        found = None
-    return (0.0, 1.0) if found is None else (float(found[0]), float(found[1]))
+        bounds = None
+    return (0.0, 1.0) if bounds is None else (float(bounds[0]), float(bounds[1]))

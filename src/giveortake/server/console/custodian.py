@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.server import custodian_routes
-from giveortake.server.console.login import Told, told
-from giveortake.server.console.views import amount, at, number_said, page, whole
+from giveortake.server.console.login import Notice, notice_of
+from giveortake.server.console.views import amount, at, page, parsed_number, whole
 from giveortake.server.responses import Refused, malformed
-from giveortake.server.routes import Call, Result, Route, of, text
+from giveortake.server.routes import Call, Result, Route, object_of, text
 
 _REASON = "by the custodian, in the console"
 _DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}
@@ -23,25 +23,28 @@ _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 async def desk(call: Call) -> Result:
     """The page of everything that a custodian decides."""
-    return await _shown(call)
+    return await _custodian_page(call)
 
 
 async def act(call: Call) -> Result:
     """Do one act, written to the ledger with who did it; then show the same page, with the result."""
-    said = {name: value.strip() for name, value in call.body.items()}
+    form = {name: value.strip() for name, value in call.body.items()}
     try:
-        done, more = await _ACTS[said["do"]](call, said)
+        title, page_values = await _ACTS[form["do"]](call, form)
     except Refused as refused:
-        return await _shown(call, said=told(refused), typed=said)  # the form stays open, as it was filled in
-    return await _shown(
-        call, said=Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True), **more
+        # The form stays open, as it was filled in.
+        return await _custodian_page(call, notice=notice_of(refused), typed=form)
+    return await _custodian_page(
+        call,
+        notice=Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True),
+        **page_values,
     )
 
 
-async def _shown(
+async def _custodian_page(
     call: Call,
     *,
-    said: Told | None = None,
+    notice: Notice | None = None,
     secret: str = "",
     checked: Any = None,
     typed: dict[str, str] | None = None,
@@ -57,13 +60,13 @@ async def _shown(
         "custodian.html",
         here="custodian",
         dataset=None,
-        told=said,
+        notice=notice,
         typed=typed or {},
         secret=secret,
         checked=checked,
         datasets=list(call.who.datasets),
-        analysts=[_person(each) for each in people["analysts"]],
-        levels=[_level(each) for each in budgets["levels"]],
+        analysts=[_person(analyst) for analyst in people["analysts"]],
+        levels=[_level(level) for level in budgets["levels"]],
         tokens=tokens["tokens"],
         waiting=len(waiting["approvals"]),
         failures=failed["failures"],
@@ -77,11 +80,11 @@ async def _shown(
 # -- acts --------------------------------------------------------------------------------------------------------------
 
 
-async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    name = said.get("name", "")
-    budget, large = _stated(said, "Their allotment"), _stated(said, "What is large", "above_", needed=False)
-    numbers = {each: _whole(words, said[each]) for each, words in _COUNTS.items() if said.get(each)}
-    datasets = [found[1] for each in said if (found := _DATASET.fullmatch(each))]
+async def _add_analyst(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    name = form.get("name", "")
+    budget, large = _stated(form, "Their allotment"), _stated(form, "What is large", "above_", needed=False)
+    numbers = {field: _whole(label, form[field]) for field, label in _COUNTS.items() if form.get(field)}
+    datasets = [match[1] for field in form if (match := _DATASET.fullmatch(field))]
     if not datasets:
         raise malformed("no data set is ticked", "tick what they may ask")
     body = {
@@ -95,75 +98,77 @@ async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
     return f"{name} may ask now; a token lets them in", {}
 
 
-def _stated(said: dict[str, str], field: str, before: str = "", *, needed: bool = True) -> dict[str, str]:
+def _stated(form: dict[str, str], field: str, prefix: str = "", *, needed: bool = True) -> dict[str, str]:
     """The promise that a form states, in whichever currency; told in the words of the form if it is none."""
-    found = {name: said[before + name] for name in _SIGNS if said.get(before + name)}
-    for name, number in found.items():
-        if number_said(number) is None:
+    promise = {name: form[prefix + name] for name in _SIGNS if form.get(prefix + name)}
+    for name, number in promise.items():
+        if parsed_number(number) is None:
             raise malformed(f"“{field}”: {_SIGNS[name]} is not a number", "write it with a point, as 0.2")
-    stated = [_SIGNS[name] for name in found if name != "delta"]
-    if (found or needed) and (len(stated) != 1 or ("delta" in found and "epsilon" not in found)):
-        empty = "nothing is filled in" if not found else f"{', '.join(_SIGNS[name] for name in found)} are filled in"
+    currencies = [_SIGNS[name] for name in promise if name != "delta"]
+    if (promise or needed) and (len(currencies) != 1 or ("delta" in promise and "epsilon" not in promise)):
+        empty = (
+            "nothing is filled in" if not promise else f"{', '.join(_SIGNS[name] for name in promise)} are filled in"
+        )
         raise malformed(f"“{field}”: {empty}", "fill in ε, or ε and δ, or ρ, or μ")
-    return found
+    return promise
 
 
-def _whole(field: str, said: str) -> int:
-    if not (said.isascii() and said.isdigit() and len(said) < 10):
+def _whole(field: str, number: str) -> int:
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise malformed(f"“{field}” is not a whole number")
-    return int(said)
+    return int(number)
 
 
-async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    name = said.get("name", "")
+async def _issue_token(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    name = form.get("name", "")
     body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
-    if said.get("days"):
-        until = datetime.now(UTC) + timedelta(days=_whole("Lasts", said["days"]))
+    if form.get("days"):
+        until = datetime.now(UTC) + timedelta(days=_whole("Lasts", form["days"]))
         body["expires"] = until.isoformat()
-    made: Any = await custodian_routes.issue_token(replace(at(call), body=body))
-    return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
+    issued: Any = await custodian_routes.issue_token(replace(at(call), body=body))
+    return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": issued["token"]}
 
 
-async def _revoke_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"token": said.get("token", "")}, reason=said.get("reason") or _REASON)
-    await custodian_routes.revoke_token(there)
+async def _revoke_token(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    revocation = at(call, path={"token": form.get("token", "")}, reason=form.get("reason") or _REASON)
+    await custodian_routes.revoke_token(revocation)
     return "The token lets nobody in any more", {}
 
 
-async def _revoke(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
-    await custodian_routes.revoke_analyst(there)
-    return f"{said.get('name')} is told nothing more", {}
+async def _revoke(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    revocation = at(call, path={"analyst": form.get("name", "")}, reason=form.get("reason") or _REASON)
+    await custodian_routes.revoke_analyst(revocation)
+    return f"{form.get('name')} is told nothing more", {}
 
 
-async def _readmit(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
-    await custodian_routes.readmit_analyst(there)
-    return f"{said.get('name')} may ask again", {}
+async def _readmit(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    readmission = at(call, path={"analyst": form.get("name", "")}, reason=form.get("reason") or _REASON)
+    await custodian_routes.readmit_analyst(readmission)
+    return f"{form.get('name')} may ask again", {}
 
 
-async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(
+async def _change_budget(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    change = at(
         call,
-        path={"level": said.get("level", "")},
-        budget="spent" if said.get("spent") else _stated(said, "The new promise"),
-        reason=said.get("reason") or _REASON,
+        path={"level": form.get("level", "")},
+        budget="spent" if form.get("spent") else _stated(form, "The new promise"),
+        reason=form.get("reason") or _REASON,
     )
-    await custodian_routes.change_budget(there)
+    await custodian_routes.change_budget(change)
     return "A new promise is in place of the old one", {}
 
 
-async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"level": said.get("level", "")}, reason=said.get("reason") or _REASON)
-    await custodian_routes.reset_failures(there)
+async def _reset_failures(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    reset = at(call, path={"level": form.get("level", "")}, reason=form.get("reason") or _REASON)
+    await custodian_routes.reset_failures(reset)
     return "As many failures are allowed again", {}
 
 
-async def _check(call: Call, _said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    found = await call.service.check.run(_PATIENCE)
-    if found is None:
+async def _check(call: Call, _form: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    verification = await call.service.check.run(_PATIENCE)
+    if verification is None:
         return "The check goes on: look here again", {}
-    return "The ledger was read again and recomputed", {"checked": found}
+    return "The ledger was read again and recomputed", {"checked": verification}
 
 
 _ACTS = {
@@ -186,12 +191,12 @@ def _person(analyst: dict[str, Any]) -> dict[str, Any]:
         "name": analyst["name"],
         "datasets": analyst["datasets"],
         "revoked": analyst["revoked"],
-        "levels": [_level(each) for each in analyst["levels"]],
+        "levels": [_level(level) for level in analyst["levels"]],
     }
 
 
 def _level(level: dict[str, Any]) -> dict[str, Any]:
-    left, own, given = level.get("affordable"), level.get("own"), level.get("given")
+    left, own, allotted = level.get("affordable"), level.get("own"), level.get("given")
     return {
         "number": level["number"],
         "kind": level.get("level") or level.get("kind"),
@@ -199,14 +204,14 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
         "budget": whole(level) or "that of its people",
         "left": "–" if left is None else f"ε = {amount(left)}",
         "spent": "–" if own is None else f"{100 * own:.3g} %",
-        "given": f"{100 * given:.3g} %" if given else "–",
+        "given": f"{100 * allotted:.3g} %" if allotted else "–",
         "closed": bool(level.get("closed")),
         "large": str(level.get("approval_above") or "").partition(" (")[0],
     }
 
 
 _FORM = {
-    **of(
+    **object_of(
         "do",
         do={"type": "string", "enum": list(_ACTS)},
         **{name: text(1000, 0) for name in ("name", "token", "reason", "level", "failures", "questions")},

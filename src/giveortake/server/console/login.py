@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.server.console.views import page, rendered, see, static_file
 from giveortake.server.guard import cookie_name
 from giveortake.server.responses import Refused
-from giveortake.server.routes import Call, Reply, Result, Route, of, text
+from giveortake.server.routes import Call, Reply, Result, Route, object_of, text
 
 if TYPE_CHECKING:
     from giveortake.server.routes import Principal
@@ -70,7 +70,7 @@ _HINTS = {  # hints of pages that differ from those of the API
 
 @final
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """The words of a panel on a page."""
 
     cause: str
@@ -81,7 +81,7 @@ class Told:
     calm: bool = False
 
 
-def told(refused: Refused, *, exhausted: bool = False) -> Told:
+def notice_of(refused: Refused, *, exhausted: bool = False) -> Notice:
     """A refusal, in the words of a page."""
     cause = refused.cause.name
     error = refused.document["error"]
@@ -93,10 +93,10 @@ def told(refused: Refused, *, exhausted: bool = False) -> Told:
             "Your allotment is used up",
             "the custodian can grant more; what was released stays readable, free",
         )
-    return Told(cause, title, message, str(hint), charged)
+    return Notice(cause, title, message, str(hint), charged)
 
 
-EXHAUSTED = Told(
+EXHAUSTED = Notice(
     "budget",
     "Your allotment is used up",
     "",
@@ -104,7 +104,7 @@ EXHAUSTED = Told(
     NOTHING,
     calm=True,
 )
-EDITED = Told(
+EDITED = Notice(
     "unquoted",
     "This was changed after its price was quoted",
     "",
@@ -112,7 +112,7 @@ EDITED = Told(
     NOTHING,
     calm=True,
 )
-NO_LONGER_FREE = Told(
+NO_LONGER_FREE = Notice(
     "unquoted",
     "This is no longer free",
     "",
@@ -131,7 +131,7 @@ _MEDIA = {
 _KEEPER = "from whoever keeps the data"
 _PRINTED = "the terminal that started this service printed two tokens, of an analyst and of the custodian: paste one"
 _KEPT = "Browsers stay logged in only over HTTPS, except on the machine that serves this page."
-_NEEDED = Told(
+_NEEDED = Notice(
     "unauthenticated",
     "This token was not accepted",
     f"Paste yours below, all of it. If it worked before, it has expired or was revoked. {_KEPT}",
@@ -139,7 +139,7 @@ _NEEDED = Told(
     "",
     calm=True,
 )
-_FIRST = Told(
+_FIRST = Notice(
     "unauthenticated",
     "A token is needed",
     f"Paste yours below. {_KEPT}",
@@ -151,11 +151,11 @@ _FIRST = Told(
 
 async def login_page(call: Call) -> Result:
     """The page where a token is pasted."""
-    said = {"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED)
+    notice = {"first": _FIRST, None: None}.get(call.query.get("why"), _NEEDED)
     whence = "as the terminal that started this service printed it" if call.service.settings.demo else _KEEPER
-    if said is not None and call.service.settings.demo:
-        said = replace(said, hint=_PRINTED)
-    return page(call, "login.html", told=said, whence=whence)
+    if notice is not None and call.service.settings.demo:
+        notice = replace(notice, hint=_PRINTED)
+    return page(call, "login.html", notice=notice, whence=whence)
 
 
 async def login(call: Call) -> Result:
@@ -184,9 +184,11 @@ def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
     """The page of a refusal; whoever has no valid token is sent to the login page."""
     if refused.cause.name == "unauthenticated":
         return see("/login?why=first" if refused.without_token else "/login?why=token")
-    said = told(refused)
+    notice = notice_of(refused)
     back = "/" if principal is not None else "/login"
-    return rendered("refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None)
+    return rendered(
+        "refusal.html", principal, status=refused.cause.status, notice=notice, back=back, here="", dataset=None
+    )
 
 
 def _cookie(settings: Settings, login: str) -> bytes:
@@ -197,8 +199,10 @@ def _cookie(settings: Settings, login: str) -> bytes:
 
 ROUTES = (
     Route("GET", "/login", "anybody", "where a token is pasted", login_page, query={"why": text(20)}, page=True),
-    Route("POST", "/login", "anybody", "log in with a token", login, body=of("token", token=text(400)), page=True),
-    Route("POST", "/logout", "analyst", "end the login", logout, body=of(), page=True),
+    Route(
+        "POST", "/login", "anybody", "log in with a token", login, body=object_of("token", token=text(400)), page=True
+    ),
+    Route("POST", "/logout", "analyst", "end the login", logout, body=object_of(), page=True),
     Route(
         "GET", "/static/{name}", "anybody", "styles and scripts", static, media=tuple(set(_MEDIA.values())), page=True
     ),

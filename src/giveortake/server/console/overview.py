@@ -17,7 +17,7 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.privacy.interpretation import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
-from giveortake.server.console.login import told
+from giveortake.server.console.login import notice_of
 from giveortake.server.console.views import asking_for, at, page, patiently, standing_view
 from giveortake.server.responses import Refused
 from giveortake.server.routes import Call, Result, Route
@@ -43,28 +43,28 @@ async def datasets(call: Call) -> Result:
 
 async def _card(call: Call, name: str) -> dict[str, Any]:
     try:
-        found: Any = await patiently(analyst_routes.outline, at(call, path={"dataset": name}))
+        outline: Any = await patiently(analyst_routes.outline, at(call, path={"dataset": name}))
     except Refused as refused:
-        return {"name": name, "told": told(refused)}
-    standing = standing_view(found["standing"])
-    return {**found, "name": name, "told": None, "standing": standing, "burned": None, "described": found}
+        return {"name": name, "notice": notice_of(refused)}
+    standing = standing_view(outline["standing"])
+    return {**outline, "name": name, "notice": None, "standing": standing, "burned": None, "described": outline}
 
 
 async def _charges(call: Call) -> list[Any] | None:
     """The asker's charges, in order; None if they are too many, or cannot be read."""
-    found: list[Any] = []
+    releases: list[Any] = []
     for name in call.who.datasets:
         try:
-            there: Any = await patiently(
+            document: Any = await patiently(
                 analyst_routes.releases, asking_for(call, {"dataset": name}, limit=_DRAWN, order="newest")
             )
         except Refused:
             return None
-        if there["more"]:
+        if document["more"]:
             return None
-        found += there["releases"]
-    paid = (each for each in found if not each["free"])
-    return [event_from_dict(each["event"]) for each in sorted(paid, key=lambda each: str(each["at"]))]
+        releases += document["releases"]
+    paid = (release for release in releases if not release["free"])
+    return [event_from_dict(release["event"]) for release in sorted(paid, key=lambda release: str(release["at"]))]
 
 
 def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
@@ -90,25 +90,27 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
 
 async def meaning(call: Call) -> Result:
     """The page of what the promises mean, for the asker's own answers and for all answers together."""
-    found: Any = await patiently(analyst_routes.outline, at(call))
+    outline: Any = await patiently(analyst_routes.outline, at(call))
     promises = []
-    if call.who.analyst is not None and found["promise"] is not None:
-        promises.append(_explained(promise_from_json(found["promise"]), "All that you may ever ask, together"))
-    if found["promise_to_all"] is not None:
+    if call.who.analyst is not None and outline["promise"] is not None:
+        promises.append(_explained(promise_from_json(outline["promise"]), "All that you may ever ask, together"))
+    if outline["promise_to_all"] is not None:
         promises.append(
-            _explained(promise_from_json(found["promise_to_all"]), "All that anybody may ever ask, together")
+            _explained(promise_from_json(outline["promise_to_all"]), "All that anybody may ever ask, together")
         )
-    unit = found["unit"] or "row"
+    unit = outline["unit"] or "row"
     return page(call, "meaning.html", here="meaning", dataset=call.path["dataset"], promises=promises, who_is=unit)
 
 
-def _explained(promise: Guarantee, whose: str) -> dict[str, Any]:
+def _explained(promise: Guarantee, title: str) -> dict[str, Any]:
     epsilon = getattr(promise, "epsilon", None)
-    others = [PureDP(each) for each in sorted({*_EPSILONS} - {epsilon})]
+    pure_promises = [PureDP(number) for number in sorted({*_EPSILONS} - {epsilon})]
     rows = [("this promise", [_between(promise, prior) for prior in PRIORS])]
-    rows += [(f"ε = {shown(each.epsilon, 4)}, pure", [_between(each, prior) for prior in PRIORS]) for each in others]
+    rows += [
+        (f"ε = {shown(pure.epsilon, 4)}, pure", [_between(pure, prior) for prior in PRIORS]) for pure in pure_promises
+    ]
     return {
-        "whose": whose,
+        "whose": title,
         "paragraphs": promise.explain().paragraphs,
         "belief": belief_chart(promise),
         "attacker": attacker_chart(promise),
@@ -119,10 +121,10 @@ def _explained(promise: Guarantee, whose: str) -> dict[str, Any]:
 
 
 def _between(promise: Guarantee, prior: Fraction) -> str:
-    found = None
+    bounds = None
     with suppress(GiveOrTakeError):
-        found = beliefs(promise, prior)
-    return "anything" if found is None else percents(found[0], found[1])
+        bounds = beliefs(promise, prior)
+    return "anything" if bounds is None else percents(bounds[0], bounds[1])
 
 
 def percents(low: Fraction, high: Fraction) -> str:

@@ -12,12 +12,12 @@ from giveortake.answers.terms import least_error
 from giveortake.exact import shown
 from giveortake.plot.svg import Markup, Plane, Scale, brief, percent, tag
 from giveortake.server import analyst_routes
-from giveortake.server.console.login import Told, told
+from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import (
     NONCE,
     at,
-    kept_nonce,
     key_of,
+    nonce_of,
     page,
     patiently,
     quoted,
@@ -26,7 +26,7 @@ from giveortake.server.console.views import (
     standing_view,
 )
 from giveortake.server.responses import Refused
-from giveortake.server.routes import RELEASE, Call, Result, Route, of, text
+from giveortake.server.routes import RELEASE, Call, Result, Route, object_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,71 +83,71 @@ _NUMBERS = frozenset({"integer", "real", "decimal"})
 
 async def looked_at(call: Call) -> Result:
     """The page of paid profiles and the form; the newest profile is drawn, unless another is chosen."""
-    return await _shown(call)
+    return await _profiles_page(call)
 
 
-async def made(call: Call) -> Result:
+async def create_profile(call: Call) -> Result:
     """Make a profile for a spend, and show it by its id; the same press again gives the same one."""
-    said = {name: call.body.get(name, "").strip() for name in ("table", "epsilon", "most_rows")}
-    terms: dict[str, Any] = {"table": said["table"], "epsilon": said["epsilon"]}
-    if said["most_rows"]:
-        terms["most_rows"] = said["most_rows"]
+    form = {name: call.body.get(name, "").strip() for name in ("table", "epsilon", "most_rows")}
+    terms: dict[str, Any] = {"table": form["table"], "epsilon": form["epsilon"]}
+    if form["most_rows"]:
+        terms["most_rows"] = form["most_rows"]
     terms |= {"columns": _ticked(call, _COLUMN), "by": _ticked(call, _BY)}
     name = call.path["dataset"]
-    key = key_of(kept_nonce(call.body), "profile", name, terms)
+    key = key_of(nonce_of(call.body), "profile", name, terms)
     try:
         if call.body.get("quoted") != key:  # whoever pays has seen how precise it will be
             quote = await patiently(_quoted, at(call, **terms))
-            return await _shown(call, form=said, quote={"key": key, **quote})
-        found: Any = await analyst_routes.profile(at(call, **terms, key=key))
+            return await _profiles_page(call, form=form, quote={"key": key, **quote})
+        profile: Any = await analyst_routes.profile(at(call, **terms, key=key))
     except Refused as refused:
-        return await _shown(call, said=told(refused), form=said)
-    return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
+        return await _profiles_page(call, notice=notice_of(refused), form=form)
+    return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(profile['release_id']), safe='')}")
 
 
 async def _quoted(call: Call) -> dict[str, Any]:
     return await call.service.ask(call, "quote_profile", terms=call.body)
 
 
-def _ticked(call: Call, before: str) -> list[str]:
-    return sorted(name.removeprefix(before) for name in call.body if name.startswith(before))
+def _ticked(call: Call, prefix: str) -> list[str]:
+    return sorted(name.removeprefix(prefix) for name in call.body if name.startswith(prefix))
 
 
-async def _shown(
-    call: Call, *, said: Told | None = None, form: dict[str, str] | None = None, quote: dict[str, str] | None = None
+async def _profiles_page(
+    call: Call, *, notice: Notice | None = None, form: dict[str, str] | None = None, quote: dict[str, str] | None = None
 ) -> Result:
-    it: Any = await patiently(analyst_routes.outline, at(call))
-    kept: Any = await patiently(analyst_routes.profiles, at(call))
-    found, wanted = kept["profiles"], call.query.get("release")
-    profile = next((each for each in found if each["release_id"] == wanted), None)
-    if wanted is None and found and said is None and quote is None:
-        profile = found[0]
+    outline: Any = await patiently(analyst_routes.outline, at(call))
+    document: Any = await patiently(analyst_routes.profiles, at(call))
+    profiles, wanted = document["profiles"], call.query.get("release")
+    profile = next((paid_profile for paid_profile in profiles if paid_profile["release_id"] == wanted), None)
+    if wanted is None and profiles and notice is None and quote is None:
+        profile = profiles[0]
     elif wanted is not None and profile is None:
         raise Refused("not_found")
-    standing = standing_view(it["standing"])
+    standing = standing_view(outline["standing"])
     return page(
         call,
         "profile.html",
         here="profile",
         dataset=call.path["dataset"],
-        profile=None if profile is None else _drawn(profile, it),
-        paid=[_row(each, is_shown=each is profile) for each in found],
-        tables=[table["name"] for table in it["tables"]],
-        is_of_persons=it["unit"] is not None,
-        numbers=_numbers(it),
-        groupable=_groupable(it),
-        nonce=kept_nonce(call.body),
+        profile=None if profile is None else _drawn(profile, outline),
+        paid=[_row(paid_profile, is_shown=paid_profile is profile) for paid_profile in profiles],
+        tables=[table["name"] for table in outline["tables"]],
+        is_of_persons=outline["unit"] is not None,
+        numbers=_numbers(outline),
+        groupable=_groupable(outline),
+        nonce=nonce_of(call.body),
         form={"epsilon": _SPEND, "most_rows": "", "table": "", **(form or {})},
         ticked=frozenset(call.body),
         left=f"{standing['left']} of {standing['whole']}",
-        told=said,
+        notice=notice,
         quote=quote,
     )
 
 
-def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
+def _drawn(profile: dict[str, Any], outline: Any) -> dict[str, Any]:
     """One profile as the page draws it."""
-    lines, declared = profile["lines"], {each["name"]: each for each in _columns(it)}
+    lines, declared = profile["lines"], {column["name"]: column for column in _columns(outline)}
     best, is_open = least_error(lines) if lines else (None, False)
     return {
         "id": profile["release_id"],
@@ -157,18 +157,18 @@ def _drawn(profile: dict[str, Any], it: Any) -> dict[str, Any]:
         "lines": [_line(line, None if is_open else best) for line in lines],
         "open": f"{best['cap']:,.0f}" if is_open and best is not None else "",
         "caps": ", ".join(f"{name.replace('_', ' ')}: {cap:,}" for name, cap in profile["caps"].items()),
-        "persons": [f"{each:,.0f}" for each in profile["persons"] or ()],
+        "persons": [f"{count:,.0f}" for count in profile["persons"] or ()],
         "bounds": [bounds_view(name, ends, declared.get(name, {})) for name, ends in profile["bounds"].items()],
         "notes": profile["notes"],
     }
 
 
-def bounds_view(name: str, found: list[float], declared: dict[str, Any]) -> dict[str, str]:
+def bounds_view(name: str, bounds: list[float], declared: dict[str, Any]) -> dict[str, str]:
     """Rough bounds of a column, in words and, where they are narrower than the declared ones, as SQL and TOML."""
-    low, high = found
-    least, most = (float(Fraction(declared.get(each) or unknown)) for each, unknown in (("low", low), ("high", high)))
+    low, high = bounds
+    least, most = (float(Fraction(declared.get(end) or unknown)) for end, unknown in (("low", low), ("high", high)))
     narrow = (max(low, least), min(high, most))
-    ends = ", ".join(map(_written, narrow))
+    ends = ", ".join(map(_bound_text, narrow))
     known = declared.get("low") is not None and narrow == (least, most)
     return {
         "name": name,
@@ -179,10 +179,10 @@ def bounds_view(name: str, found: list[float], declared: dict[str, Any]) -> dict
     }
 
 
-def _written(end: float) -> str:
+def _bound_text(end: float) -> str:
     """A bound as SQL and TOML read it: powers of two are written out.
 
-    >>> _written(-4.0), _written(0.25), _written(2.0**40)
+    >>> _bound_text(-4.0), _bound_text(0.25), _bound_text(2.0**40)
     ('-4', '0.25', '1099511627776')
     """
     return str(int(end)) if end == int(end) else repr(end)
@@ -202,24 +202,26 @@ def _words(profile: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _numbers(it: Any) -> list[tuple[str, str]]:
+def _numbers(outline: Any) -> list[tuple[str, str]]:
     """Columns of numbers, with what is declared about them."""
-    found = (each for each in _columns(it) if each["kind"] in _NUMBERS and each.get("categories") is None)
-    return list({each["name"]: (each["name"], each["words"]) for each in found}.values())
+    columns = (
+        column for column in _columns(outline) if column["kind"] in _NUMBERS and column.get("categories") is None
+    )
+    return list({column["name"]: (column["name"], column["words"]) for column in columns}.values())
 
 
-def _groupable(it: Any) -> list[str]:
+def _groupable(outline: Any) -> list[str]:
     """Columns with declared values, which questions group by."""
-    return list(dict.fromkeys(each["name"] for each in _columns(it) if each.get("categories")))
+    return list(dict.fromkeys(column["name"] for column in _columns(outline) if column.get("categories")))
 
 
-def _columns(it: Any) -> list[dict[str, Any]]:
-    return [column for table in it["tables"] for column in table["columns"] if column["name"] != it["unit"]]
+def _columns(outline: Any) -> list[dict[str, Any]]:
+    return [column for table in outline["tables"] for column in table["columns"] if column["name"] != outline["unit"]]
 
 
 def _line(line: dict[str, float | None], best: Any) -> dict[str, Any]:
-    told = {name: "no bound" if value is None else brief(value) for name, value in line.items() if name != "cap"}
-    return {**told, "cap": f"{line['cap'] or 0:,.0f}", "best": line is best}
+    texts = {name: "no bound" if value is None else brief(value) for name, value in line.items() if name != "cap"}
+    return {**texts, "cap": f"{line['cap'] or 0:,.0f}", "best": line is best}
 
 
 ROUTES = (
@@ -229,9 +231,9 @@ ROUTES = (
         page=True,
     ),
     Route(
-        *("POST", "/profile/{dataset}", "analyst", "make a profile", made),
+        *("POST", "/profile/{dataset}", "analyst", "make a profile", create_profile),
         body={
-            **of(
+            **object_of(
                 "epsilon",
                 "table",
                 epsilon=text(40),

@@ -26,7 +26,7 @@ from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals import approval_view
-from giveortake.server.console.login import NOTHING, Told, told
+from giveortake.server.console.login import NOTHING, Notice, notice_of
 from giveortake.server.console.views import (
     CURRENCIES,
     CURRENCY,
@@ -39,12 +39,12 @@ from giveortake.server.console.views import (
     currency_of,
     exactly,
     fitting,
-    kept_nonce,
     key_of,
     most_of,
     needed,
-    number_said,
+    nonce_of,
     page,
+    parsed_number,
     patiently,
     quote_view,
     see,
@@ -54,7 +54,7 @@ from giveortake.server.console.views import (
     terms_of,
 )
 from giveortake.server.responses import Refused, malformed
-from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, of, text
+from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
 from giveortake.wire.documents import release_of
 
 if TYPE_CHECKING:
@@ -107,30 +107,32 @@ def difference(before: Answer, after: Answer) -> Difference:
         raise QueryRefused(
             "these two releases are grouped by different columns", hint="compare answers that are grouped alike"
         )
-    mine = {column.name: column for column in before.estimates}
+    columns_before = {column.name: column for column in before.estimates}
     common = [
-        column.name for column in after.estimates if column.name in mine and _subtracts(column, mine[column.name])
+        column.name
+        for column in after.estimates
+        if column.name in columns_before and _subtracts(column, columns_before[column.name])
     ]
     if not common:
         raise QueryRefused(
             "these two releases have no column of numbers with the same name", hint="give both the same names, with AS"
         )
-    found, left = _places(before, names), _places(after, names)
-    shared = [key for key in left if key in found]
-    here, there = [left[key] for key in shared], [found[key] for key in shared]
-    new = [_selected_rows(after[name], here) for name in common]
-    old = [_selected_rows(before[name], there) for name in common]
+    rows_before, rows_after = _row_indices(before, names), _row_indices(after, names)
+    shared = [key for key in rows_after if key in rows_before]
+    indices_after, indices_before = [rows_after[key] for key in shared], [rows_before[key] for key in shared]
+    new = [_selected_rows(after[name], indices_after) for name in common]
+    old = [_selected_rows(before[name], indices_before) for name in common]
     missed = (1 - Fraction(before.confidence)) + (1 - Fraction(after.confidence))
     everything = {column.name for column in (*before.estimates, *after.estimates)}
     return Difference(
-        keys=tuple(_selected_rows(after[name], here) for name in names),
+        keys=tuple(_selected_rows(after[name], indices_after) for name in names),
         estimates=tuple(_difference(a, b) for a, b in zip(new, old, strict=True)),
         before=tuple(old),
         after=tuple(new),
         confidence=max(Fraction(0), 1 - missed),
         together=before.confidence.over == after.confidence.over == "answer",
-        only_before=len(found) - len(shared),
-        only_after=len(left) - len(shared),
+        only_before=len(rows_before) - len(shared),
+        only_after=len(rows_after) - len(shared),
         left_aside=tuple(sorted(everything - set(common))),
         notes=tuple(_notes(before, after)),
     )
@@ -140,7 +142,7 @@ def _notes(before: Answer, after: Answer) -> list[str]:
     if before.release_id == after.release_id:
         return ["both are the same release: every difference is zero, and the intervals say nothing"]
     if before.caps != after.caps:
-        first, second = (printable(str(each.caps or "everything of a person counts")) for each in (before, after))
+        first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
         return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
     return []
 
@@ -149,19 +151,19 @@ def _subtracts(one: Column, other: Column) -> bool:
     return one.kind in NUMBERS and other.kind in NUMBERS
 
 
-def _places(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
+def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
     keys = zip(*(answer[name] for name in names), strict=True) if names else [()] * len(answer)
-    found: dict[tuple[Value, ...], int] = {}
-    for place, key in enumerate(keys):
-        if key in found:
+    indices: dict[tuple[Value, ...], int] = {}
+    for index, key in enumerate(keys):
+        if key in indices:
             raise InvalidParameter("releases", "one of them", _TWICE)
-        found[key] = place
-    return found
+        indices[key] = index
+    return indices
 
 
-def _selected_rows(column: Column, places: Sequence[int]) -> Column:
+def _selected_rows(column: Column, indices: Sequence[int]) -> Column:
     rows = list(column.triples())
-    values, lows, highs = ([rows[place][part] for place in places] for part in range(3))
+    values, lows, highs = ([rows[index][part] for index in indices] for part in range(3))
     if not column.has_interval:
         return Column(column.name, values, kind=column.kind)
     return Column(column.name, values, lows, highs, kind=column.kind)
@@ -185,8 +187,8 @@ def _minus(value: Value, other: Value, outwards: int) -> int | float | None:
     a, b = _float(value), _float(other)
     if math.isnan(a) or math.isnan(b) or (math.isinf(a) and a == b):
         return None if outwards == 0 else outwards * math.inf
-    found = a - b
-    return math.nextafter(found, outwards * math.inf) if outwards and math.isfinite(found) else found
+    change = a - b
+    return math.nextafter(change, outwards * math.inf) if outwards and math.isfinite(change) else change
 
 
 def _float(value: Any) -> float:
@@ -197,7 +199,7 @@ def _beside_zero(low: Value, high: Value) -> bool:
     return isinstance(low, int | float) and isinstance(high, int | float) and (low > 0 or high < 0)
 
 
-_COUNTS = frozenset(each.value for each in AggregateKind if each.name.startswith("COUNT"))
+_COUNTS = frozenset(kind.value for kind in AggregateKind if kind.name.startswith("COUNT"))
 
 
 @final
@@ -210,29 +212,29 @@ class Measured:
     refinable: bool = False
 
 
-def measured_of(record: dict[str, Any], place: int = 0) -> Measured:
+def measured_of(record: dict[str, Any], index: int = 0) -> Measured:
     """What a question measures, from the ledger's record alone: no answer is read."""
-    kept = record.get("record")
-    questions = kept.get("questions") or [] if isinstance(kept, dict) else []
-    if not 0 <= place < len(questions) or "plan" not in questions[place]:
+    ledger_record = record.get("record")
+    questions = ledger_record.get("questions") or [] if isinstance(ledger_record, dict) else []
+    if not 0 <= index < len(questions) or "plan" not in questions[index]:
         return Measured()
-    outputs = json.loads(questions[place]["plan"])["outputs"]
+    outputs = json.loads(questions[index]["plan"])["outputs"]
     kinds = {name: set(kinds_of(formula)) for name, formula in outputs}
-    quantiles = frozenset(name for name, found in kinds.items() if AggregateKind.QUANTILE.value in found)
-    counts = frozenset(name for name, found in kinds.items() if found and found <= _COUNTS)
+    quantiles = frozenset(name for name, aggregates in kinds.items() if AggregateKind.QUANTILE.value in aggregates)
+    counts = frozenset(name for name, aggregates in kinds.items() if aggregates and aggregates <= _COUNTS)
     single = record.get("tables", 1) == 1 and "profile" not in (record["request"] or {})
     return Measured(quantiles, counts, single and not quantiles)  # quantiles do not average
 
 
 def kinds_of(formula: Any) -> Iterator[str]:
     """The aggregates that a formula, or a whole plan, is made of."""
-    waiting = [formula]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            if len(each) > 1 and each[0] == "measured" and isinstance(each[1], list):
-                yield str(each[1][0])
-            waiting += each
+    stack = [formula]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            if len(node) > 1 and node[0] == "measured" and isinstance(node[1], list):
+                yield str(node[1][0])
+            stack += node
 
 
 _TOLD = 3  # cells
@@ -247,7 +249,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
     percent = shown_fraction(100 * Fraction(answer.confidence))
     sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
-    count, found = 0, []
+    count, sentences = 0, []
     for column in answer.estimates:
         most = 0.5 if column.name in measured.quantiles else 1.0
         for key, (value, low, high) in zip(keys, column.triples(), strict=True):
@@ -255,13 +257,13 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
                 continue
             count += 1
             if count <= _TOLD:
-                where = " · ".join(map(number_text, key))
+                label = " · ".join(map(number_text, key))
                 span = f"lies between {_end(low)} and {_end(high)} {sure}."
-                found.append(f"{f'{where}: ' if where else ''}{printable(column.name)} {span}")
-    if not found:
+                sentences.append(f"{f'{label}: ' if label else ''}{printable(column.name)} {span}")
+    if not sentences:
         return []
-    rest = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
-    return [*found, *rest, *advice(answer, form, standing, measured)]
+    remainder = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
+    return [*sentences, *remainder, *advice(answer, form, standing, measured)]
 
 
 def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -291,8 +293,8 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
 def _paid(answer: Answer, form: Form) -> Fraction | None:
     """The whole cost of an answer in the form's currency, with what it refines; None if that is not known."""
     total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
-    said = number_said(form.spend)
-    return said if total is None or total == said else None  # of several spends the sum does not say how sure it is
+    spend = parsed_number(form.spend)
+    return spend if total is None or total == spend else None  # of several spends the sum does not say how sure it is
 
 
 def _end(number: Any) -> str:
@@ -300,7 +302,9 @@ def _end(number: Any) -> str:
 
 
 def _is_uncertain(value: Any, low: Any, high: Any, most: float) -> bool:
-    numbers = [float(each) for each in (value, low, high) if isinstance(each, int | float) and not math.isnan(each)]
+    numbers = [
+        float(number) for number in (value, low, high) if isinstance(number, int | float) and not math.isnan(number)
+    ]
     if len(numbers) < 3:
         return False
     return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > most * abs(numbers[0])
@@ -318,12 +322,12 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
     if not form.sql:
         standing: Any = await patiently(analyst_routes.budget, at(call))
         most = most_of(standing, form.currency)
-        more = number_said(form.spend)
-        if more is None:
+        additional = parsed_number(form.spend)
+        if additional is None:
             raise malformed("the additional spend is no number", "write a number as 0.1")
-        fits = most is None or more <= most
-        said = {"price": form.price, "spend": form.spend, "paid": False}
-        return {**said, "admitted": fits, "leaves": "", "margins": []}
+        fits = most is None or additional <= most
+        fields = {"price": form.price, "spend": form.spend, "paid": False}
+        return {**fields, "admitted": fits, "leaves": "", "margins": []}
     quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
     standing = quote["standing"]
     if quote.get("paid"):
@@ -343,11 +347,11 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
 
 async def _is_bought(call: Call, form: Form, record: dict[str, Any]) -> bool:
     """Whether a release was refined at this price before, and is read again. Only the newest releases are searched."""
-    found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
+    document: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
     before = [*_refines(record), record["id"]]
     return any(
-        _refines(each) == before and each["settled"] and price_of(release_of(each)) == form.price
-        for each in found["releases"]
+        _refines(release) == before and release["settled"] and price_of(release_of(release)) == form.price
+        for release in document["releases"]
     )
 
 
@@ -355,19 +359,19 @@ def _refines(record: dict[str, Any]) -> list[str]:
     """The ids of the releases that one refines, the first one first."""
     request = record.get("request")
     references = (request.get("refines") if isinstance(request, dict) else None) or ()
-    return [str(each) for each in references]
+    return [str(release_id) for release_id in references]
 
 
-def _margins(answer: Answer, alone: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _margins(answer: Answer, quoted_margins: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Column names, the widest margin now, and about what it would be: answers are averaged by their precision."""
     for column in answer.estimates:
-        new = alone.get(column.name)
+        new = quoted_margins.get(column.name)
         widths = [_half(low, high) for _, low, high in column.triples()]
         if (
             not widths
             or not isinstance(new, int | float)
             or new <= 0
-            or not all(0 < each < math.inf for each in widths)
+            or not all(0 < width < math.inf for width in widths)
         ):
             continue
         now = max(widths)
@@ -391,50 +395,62 @@ async def log(call: Call) -> Result:
     wanted = call.query.get("q", "").strip()
     limit = _LOOKED_THROUGH if wanted else _PAGE
     further = {"after": call.query["after"]} if "after" in call.query else {}
-    found: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=limit, **further))
-    rows = _rows(found["releases"])
+    document: Any = await patiently(analyst_routes.releases, asking_for(call, order="newest", limit=limit, **further))
+    rows = _rows(document["releases"])
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
-    more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
+    last_id = document["releases"][-1]["id"] if document["more"] and document["releases"] else ""
     waiting = [] if wanted or further else await _undecided(call)
     name = call.path["dataset"]
-    told: Any = {"rows": rows, "q": wanted, "more": more, "waiting": waiting, "of_all": call.who.analyst is None}
-    return page(call, "releases.html", here="releases", dataset=name, **told)
+    page_values: Any = {
+        "rows": rows,
+        "q": wanted,
+        "more": last_id,
+        "waiting": waiting,
+        "of_all": call.who.analyst is None,
+    }
+    return page(call, "releases.html", here="releases", dataset=name, **page_values)
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
     """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
-    found: Any = await patiently(analyst_routes.approvals, at(call))
-    return [approval_view(each) for each in reversed(found["approvals"]) if each["state"] != "used"][:_UNDECIDED]
+    document: Any = await patiently(analyst_routes.approvals, at(call))
+    return [approval_view(approval) for approval in reversed(document["approvals"]) if approval["state"] != "used"][
+        :_UNDECIDED
+    ]
 
 
 async def one(call: Call) -> Result:
     """The page of one release."""
-    return await _one(call, None)
+    return await _release_page(call, None)
 
 
-async def _one(call: Call, said: Told | None, more: Form | None = None) -> Result:
+async def _release_page(call: Call, notice: Notice | None, spend_form: Form | None = None) -> Result:
     name, release = call.path["dataset"], call.path["release"]
     record = await record_of(call, release)
     tables = record.get("tables", 1)
-    place = call.query.get("place", 0 if tables > 1 else None)
-    which = {} if place is None else {"place": place}
-    _, written = await patiently(analyst_routes.released, asking_for(call, **which))
-    answer = await asyncio.to_thread(answer_of, written)
-    form = asked_again(record, place or 0)
+    table_index = call.query.get("place", 0 if tables > 1 else None)
+    query = {} if table_index is None else {"place": table_index}
+    _, content = await patiently(analyst_routes.released, asking_for(call, **query))
+    answer = await asyncio.to_thread(answer_of, content)
+    form = form_of_question(record, table_index or 0)
     standing: Any = await patiently(analyst_routes.budget, at(call))
-    before, begun = await _begun(call, record)
-    measured = measured_of(record, place or 0)
-    again = form if before is None else replace(form, sql=_question(before, begun).get("sql") or "")
+    first_release, first_index = await _first_release(call, record)
+    measured = measured_of(record, table_index or 0)
+    refining_form = (
+        form if first_release is None else replace(form, sql=_question(first_release, first_index).get("sql") or "")
+    )
     quote = None
-    if more is not None:
-        again = replace(again, spend=more.spend, currency=more.currency, delta=more.delta)
+    if spend_form is not None:
+        refining_form = replace(
+            refining_form, spend=spend_form.spend, currency=spend_form.currency, delta=spend_form.delta
+        )
         try:
-            quote = await refinement(call, again, answer, record)
+            quote = await refinement(call, refining_form, answer, record)
         except Refused as refused:
-            said = told(refused)
+            notice = notice_of(refused)
 
     def rendered() -> Result:
         view = answer_view(answer, measured, uncertain(answer, form, standing, measured))
@@ -442,7 +458,7 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
         if profile:  # its bins are a chart on a page of their own, and the last of them has no end
             view |= {"figure": None, "apart": []}
         if tables > 1:
-            view["cite"] += f" Table {(place or 0) + 1} of {tables}, which take {price} together."
+            view["cite"] += f" Table {(table_index or 0) + 1} of {tables}, which take {price} together."
         return page(
             call,
             "release.html",
@@ -450,26 +466,30 @@ async def _one(call: Call, said: Told | None, more: Form | None = None) -> Resul
             dataset=name,
             answer=view,
             record={
-                "asked": _asked(record, place or 0) if before is None else _asked(before, begun),
-                "refines": None if before is None else {"id": before["id"], "short": short(before["id"])},
+                "asked": _question_text(record, table_index or 0)
+                if first_release is None
+                else _question_text(first_release, first_index),
+                "refines": None
+                if first_release is None
+                else {"id": first_release["id"], "short": short(first_release["id"])},
                 "sql": form.sql,
                 "tables": tables,
-                "place": place,
+                "place": table_index,
                 "price": price,
                 "profile": profile,
             },
             refinable=measured.refinable,
             refinement=quote,
-            fits=fitting(standing, again.currency),
-            form=replace(again, nonce=kept_nonce(call.body)),
+            fits=fitting(standing, refining_form.currency),
+            form=replace(refining_form, nonce=nonce_of(call.body)),
             snippets=snippets(name, form.sql, form.terms) if form.sql else [],
-            told=said,
+            notice=notice,
         )
 
     return await asyncio.to_thread(rendered)  # the loop is everybody's, and a large answer takes long
 
 
-async def _begun(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
+async def _first_release(call: Call, record: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
     """The first release that a release refines, which has the question as it was written, and its place there."""
     references = _refines(record)
     if not references:
@@ -481,14 +501,14 @@ async def refined(call: Call) -> Result:
     """Refine a release; first show the price, which is free."""
     name, release = call.path["dataset"], call.path["release"]
     if call.body.get("do") != "refine":
-        return await _one(call, None, Form.of(call.body))
-    said = {each: call.body.get(each, "").strip() for each in ("spend", "delta")}
-    terms = terms_of(call.body.get("currency", "epsilon"), **said)
-    key = key_of(kept_nonce(call.body), "refine", name, release, terms)
+        return await _release_page(call, None, Form.from_body(call.body))
+    spend = {field: call.body.get(field, "").strip() for field in ("spend", "delta")}
+    terms = terms_of(call.body.get("currency", "epsilon"), **spend)
+    key = key_of(nonce_of(call.body), "refine", name, release, terms)
     try:
         release, _ = await analyst_routes.refined(at(call, terms=terms, key=key))
     except Refused as refused:
-        return await _one(call, told(refused), Form.of(call.body))
+        return await _release_page(call, notice_of(refused), Form.from_body(call.body))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(release, safe='')}")
 
 
@@ -497,65 +517,72 @@ async def compared(call: Call) -> Result:
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
         raise Refused("not_found")
-    chosen = [call.query.get(each) for each in ("before", "after")]
+    chosen = [call.query.get(side) for side in ("before", "after")]
     if None in chosen:
-        said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
-        return page(call, "compare.html", here="releases", dataset=name, told=said)
-    written = [await patiently(analyst_routes.released, at(call, path={"release": str(each)})) for each in chosen]
-    records = [await record_of(call, str(each)) for each in chosen]
+        notice = Notice("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
+        return page(call, "compare.html", here="releases", dataset=name, notice=notice)
+    files = [await patiently(analyst_routes.released, at(call, path={"release": str(release)})) for release in chosen]
+    records = [await record_of(call, str(release)) for release in chosen]
     sides = [
-        {"id": str(each), "short": short(str(each)), "asked": _asked(record)}
-        for each, record in zip(chosen, records, strict=True)
+        {"id": str(release), "short": short(str(release)), "asked": _question_text(record)}
+        for release, record in zip(chosen, records, strict=True)
     ]
-    return await asyncio.to_thread(_side_by_side, call, [content for _, content in written], sides)
+    return await asyncio.to_thread(_side_by_side, call, [content for _, content in files], sides)
 
 
-def _side_by_side(call: Call, written: list[bytes], sides: list[dict[str, str]]) -> Result:
+def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]) -> Result:
     name = call.path["dataset"]
     try:
-        found = difference(*map(answer_of, written))
+        change = difference(*map(answer_of, contents))
     except (InvalidParameter, QueryRefused) as error:
-        said = Told("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
-        return page(call, "compare.html", here="releases", dataset=name, told=said)
-    view = table_view([*found.keys, *found.estimates])
-    percent = shown_fraction(100 * found.confidence)
+        notice = Notice("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
+        return page(call, "compare.html", here="releases", dataset=name, notice=notice)
+    view = table_view([*change.keys, *change.estimates])
+    percent = shown_fraction(100 * change.confidence)
     return page(
         call,
         "compare.html",
         here="releases",
         dataset=name,
-        told=None,
+        notice=None,
         before=sides[0],
         after=sides[1],
-        answer={**view, "certainty": "", "counts": _held(found, percent), "apart": [], "notes": [], "uncertain": []},
-        surely=_surely(found),
-        lines=_lines(found),
+        answer={
+            **view,
+            "certainty": "",
+            "counts": _confidence_text(change, percent),
+            "apart": [],
+            "notes": [],
+            "uncertain": [],
+        },
+        surely=_surely(change),
+        lines=_lines(change),
     )
 
 
-def _held(found: Difference, percent: str) -> str:
-    each = "all together" if found.together else "each"
+def _confidence_text(change: Difference, percent: str) -> str:
+    scope = "all together" if change.together else "each"
     return (
-        f"The intervals of the differences hold with at least {percent} %, {each}: both noises are in them, and what "
+        f"The intervals of the differences hold with at least {percent} %, {scope}: both noises are in them, and what "
         "either release may miss is added up."
     )
 
 
-def _surely(found: Difference) -> str:
-    certain = sum(found.certain)
-    name = found.estimates[0].name
-    return f"{certain:,} of {len(found):,} rows surely changed in {name}: their intervals do not hold zero."
+def _surely(change: Difference) -> str:
+    certain = sum(change.certain)
+    name = change.estimates[0].name
+    return f"{certain:,} of {len(change):,} rows surely changed in {name}: their intervals do not hold zero."
 
 
-def _lines(found: Difference) -> list[str]:
-    lines = list(found.notes)
-    if found.only_before or found.only_after:
+def _lines(change: Difference) -> list[str]:
+    lines = list(change.notes)
+    if change.only_before or change.only_after:
         lines.append(
-            f"{found.only_before:,} rows are in the first release alone, {found.only_after:,} in the second alone; "
+            f"{change.only_before:,} rows are in the first release alone, {change.only_after:,} in the second alone; "
             "where keys are found in the data, that may be noise."
         )
-    if found.left_aside:
-        lines.append(f"Not in both, or no numbers: {', '.join(found.left_aside)}.")
+    if change.left_aside:
+        lines.append(f"Not in both, or no numbers: {', '.join(change.left_aside)}.")
     return lines
 
 
@@ -568,36 +595,38 @@ async def _record(call: Call) -> Result:
     return await call.service.ask(call, "release_record", release=call.path["release"])
 
 
-def asked_again(record: dict[str, Any], place: int = 0) -> Form:
+def form_of_question(record: dict[str, Any], index: int = 0) -> Form:
     """A form that asks the same question again; for a batch, its question at a place."""
-    said = _question(record, place)
-    spend = said.get("spend") or {}
-    caps = said.get("caps") or {}
+    question = _question(record, index)
+    spend = question.get("spend") or {}
+    caps = question.get("caps") or {}
     known = {
         name: _cap(caps[name]) for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in caps
     }
     sure = ((record.get("record") or {}).get("confidence") or [_USUAL])[0]
     known |= {} if sure == _USUAL else {"confidence": exactly(sure)}
     if not isinstance(spend, dict) or not spend:
-        return Form(sql=said.get("sql") or "", **known)
+        return Form(sql=question.get("sql") or "", **known)
     currency = currency_of(spend)
     amount = spend.get({"rho": "rho", "mu": "mu"}.get(currency, "epsilon"))
     delta = "" if spend.get("delta") is None else exactly(spend["delta"])
-    return Form(sql=said.get("sql") or "", currency=currency, spend=exactly(amount), delta=delta, **known)
+    return Form(sql=question.get("sql") or "", currency=currency, spend=exactly(amount), delta=delta, **known)
 
 
-def _cap(said: Any) -> str:
+def _cap(cap: Any) -> str:
     """A cap as a form's field holds it; of caps by table, the only one, else empty."""
-    if isinstance(said, dict):
-        return str(next(iter(said.values()))) if len(said) == 1 else ""
-    return str(said)
+    if isinstance(cap, dict):
+        return str(next(iter(cap.values()))) if len(cap) == 1 else ""
+    return str(cap)
 
 
 def _rows(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lines of the log; a refinement has the question of the release that it refines, where that is listed too."""
-    rows = [_row(*each) for each in without_repeats([release_of(each) for each in documents])]
-    asked = {row["id"]: row["asked"] for row in rows}
-    return [{**row, "asked": asked.get(row["refines"], row["asked"])} for row in rows]
+    rows = [
+        _row(record, repeats) for record, repeats in without_repeats([release_of(document) for document in documents])
+    ]
+    questions = {row["id"]: row["asked"] for row in rows}
+    return [{**row, "asked": questions.get(row["refines"], row["asked"])} for row in rows]
 
 
 def _row(record: ReleaseRecord, repeats: int) -> dict[str, Any]:
@@ -617,15 +646,15 @@ def _row(record: ReleaseRecord, repeats: int) -> dict[str, Any]:
     }
 
 
-def _asked(record: dict[str, Any], place: int = 0) -> str:
+def _question_text(record: dict[str, Any], index: int = 0) -> str:
     """The question as it was written, or else in words."""
-    return str(_question(record, place).get("sql") or record.get("asked") or "–")
+    return str(_question(record, index).get("sql") or record.get("asked") or "–")
 
 
-def _question(record: dict[str, Any], place: int = 0) -> dict[str, Any]:
+def _question(record: dict[str, Any], index: int = 0) -> dict[str, Any]:
     """What was asked at a place; a workload or a counter is asked as a whole."""
-    found: list[dict[str, Any]] = record.get("questions") or []
-    return found[place] if place < len(found) else record.get("record") or {}
+    questions: list[dict[str, Any]] = record.get("questions") or []
+    return questions[index] if index < len(questions) else record.get("record") or {}
 
 
 _RELEASE = "/releases/{dataset}/{release}"
@@ -638,7 +667,7 @@ ROUTES = (
     Route("GET", _RELEASE, "analyst", "one release", one, query={"place": PLACE}, page=True),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
-        body=of("spend", do=_PRESSED, spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
+        body=object_of("spend", do=_PRESSED, spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
         page=True,
         touches=True,
     ),

@@ -11,11 +11,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from giveortake.server import added_tables, custodian_routes
-from giveortake.server.console.login import Told, told
-from giveortake.server.console.views import at, number_said, page
+from giveortake.server.console.login import Notice, notice_of
+from giveortake.server.console.views import at, page, parsed_number
 from giveortake.server.guard import shaped
 from giveortake.server.responses import Refused
-from giveortake.server.routes import Call, Result, Route, of, text
+from giveortake.server.routes import Call, Result, Route, object_of, text
 from giveortake.wire.errors import BY_NAME, document_of
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def misfits(
 
 
 def _of_known(body: Mapping[str, str], people: str, units: Mapping[str, str]) -> Iterator[Misfit]:
-    known, said = units.get(people), body.get("unit", "")
-    if known and said not in {known, "row"}:
+    known, unit = units.get(people), body.get("unit", "")
+    if known and unit not in {known, "row"}:
         yield Misfit(
-            f"Who is protected is {said}, and the same as {people} are told apart by {known}",
-            f"rename the column {said} in the file to {known}, if it holds the same, and read its header again",
+            f"Who is protected is {unit}, and the same as {people} are told apart by {known}",
+            f"rename the column {unit} in the file to {known}, if it holds the same, and read its header again",
         )
 
 
@@ -75,17 +75,17 @@ def _of_budget(body: Mapping[str, str]) -> Iterator[Misfit]:
     elif len(stated) > 1 or (body.get("delta") and stated != ["epsilon"]):
         yield Misfit("Budget states several promises", "fill in ε, or ε and δ, or ρ, or μ, and leave the others empty")
     for name, sign in _SIGNS.items():
-        said = body.get(name)
-        if said and number_said(said) is None:
+        number = body.get(name)
+        if number and parsed_number(number) is None:
             example = "1e-8" if name == "delta" else "0.5"
-            yield Misfit(f"{sign} of the budget is {said!r}", f"write a number as {example}")
+            yield Misfit(f"{sign} of the budget is {number!r}", f"write a number as {example}")
 
 
 def _of_column(body: Mapping[str, str], column: Mapping[str, Any]) -> Iterator[Misfit]:
-    place, name = f"c{column['place']}", column["name"]
-    kind = column["kind"] or body.get(f"{place}-kind") or "text"
-    said = {end: body.get(f"{place}-{end}", "") for end in _ENDS}
-    if body.get(f"{place}-values") or not any(said.values()):
+    prefix, name = f"c{column['place']}", column["name"]
+    kind = column["kind"] or body.get(f"{prefix}-kind") or "text"
+    ends = {end: body.get(f"{prefix}-{end}", "") for end in _ENDS}
+    if body.get(f"{prefix}-values") or not any(ends.values()):
         return
     if kind == "text":
         yield Misfit(
@@ -94,18 +94,18 @@ def _of_column(body: Mapping[str, str], column: Mapping[str, Any]) -> Iterator[M
         )
         return
     for end, words in _ENDS.items():
-        if not said[end]:
+        if not ends[end]:
             yield Misfit(f"{words} of {name} is empty", "write both bounds, or values, or leave the line empty")
-        elif kind in _WRITE and not _fits(said[end], kind):
-            yield Misfit(f"{words} of {name} is {said[end]!r}", _WRITE[kind])
+        elif kind in _WRITE and not _fits(ends[end], kind):
+            yield Misfit(f"{words} of {name} is {ends[end]!r}", _WRITE[kind])
 
 
-def _fits(said: str, kind: str) -> bool:
+def _fits(bound: str, kind: str) -> bool:
     if kind != "date":
-        number = number_said(said)
+        number = parsed_number(bound)
         return number is not None and (kind != "integer" or number.denominator == 1)
     try:
-        date.fromisoformat(said)
+        date.fromisoformat(bound)
     except ValueError:
         return False
     return True
@@ -121,13 +121,13 @@ _KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date":
 async def chosen(call: Call) -> Result:
     """Which file."""
     if not call.service.settings.folders:
-        none = Told("no_folder", added_tables.NO_FOLDER, "", added_tables.HOW, "", calm=True)
-        return await _shown(call, said=none)
+        none = Notice("no_folder", added_tables.NO_FOLDER, "", added_tables.HOW, "", calm=True)
+        return await _tables_page(call, notice=none)
     try:
-        found: Any = await added_tables.files(at(call))
+        document: Any = await added_tables.files(at(call))
     except Refused as refused:
-        return await _shown(call, said=told(refused))
-    return await _shown(call, files=found["files"])
+        return await _tables_page(call, notice=notice_of(refused))
+    return await _tables_page(call, files=document["files"])
 
 
 async def filled_in(call: Call) -> Result:
@@ -136,101 +136,101 @@ async def filled_in(call: Call) -> Result:
     file = {"file": body["file"], **({"table": body["table"]} if body.get("table") else {})}
     if body["do"] == "columns":
         try:
-            found: Any = await added_tables.columns(replace(at(call), body=file))
+            document: Any = await added_tables.columns(replace(at(call), body=file))
         except Refused as refused:
-            return await _shown(call, said=told(refused))
-        columns = [{"place": place, **each} for place, each in enumerate(found["columns"])]
-        return await _shown(call, body=body, columns=columns)
+            return await _tables_page(call, notice=notice_of(refused))
+        columns = [{"place": index, **column} for index, column in enumerate(document["columns"])]
+        return await _tables_page(call, body=body, columns=columns)
     columns = _columns(body)
     try:
         known = await _known(call)
         units = {name: str(promise.get("unit") or "") for name, promise in known.items()}
         _require_fit(list(misfits(body, columns, units, _SAME)))
-        said = _said(body, {each["place"]: each["name"] for each in columns}, known) | file
-        shaped(said, added_tables.TABLE)
-        made: Any = await added_tables.add(replace(at(call), body=said))
+        fields = _table_fields(body, {column["place"]: column["name"] for column in columns}, known) | file
+        shaped(fields, added_tables.TABLE)
+        added_table: Any = await added_tables.add(replace(at(call), body=fields))
     except Refused as refused:
-        return await _shown(call, body=body, columns=columns, said=told(refused))
-    written = "Written to the ledger, with your token's name."
-    done = Told("done", f"{made['name']} is behind its budget, and served", "", "", written, calm=True)
-    return await _shown(call, said=done, made=made)
+        return await _tables_page(call, body=body, columns=columns, notice=notice_of(refused))
+    charged = "Written to the ledger, with your token's name."
+    done = Notice("done", f"{added_table['name']} is behind its budget, and served", "", "", charged, calm=True)
+    return await _tables_page(call, notice=done, added=added_table)
 
 
 def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
     """The columns as the form has them; they are checked again before anything is added."""
     return [
-        {"place": place, "name": body[f"c{place}-name"], "kind": body.get(f"c{place}-type") or None}
-        for place in range(_MOST_COLUMNS)
-        if f"c{place}-name" in body
+        {"place": index, "name": body[f"c{index}-name"], "kind": body.get(f"c{index}-type") or None}
+        for index in range(_MOST_COLUMNS)
+        if f"c{index}-name" in body
     ]
 
 
-def _require_fit(found: list[Misfit]) -> None:
+def _require_fit(misfits: list[Misfit]) -> None:
     """Refuse a form with everything that does not fit, at once."""
-    if found:
+    if misfits:
         problems, hints = (
-            ". ".join(each.problem for each in found),
-            "; ".join(dict.fromkeys(each.hint for each in found)),
+            ". ".join(misfit.problem for misfit in misfits),
+            "; ".join(dict.fromkeys(misfit.hint for misfit in misfits)),
         )
         raise Refused("invalid", document_of(BY_NAME["invalid"], problems, hints))
 
 
 async def _known(call: Call) -> dict[str, dict[str, Any]]:
     """The promises to the populations that are registered already, by their names."""
-    found: Any = await custodian_routes.levels(at(call))
-    return {each["name"]: each["promise"] or {} for each in found["levels"] if each["level"] == "population"}
+    document: Any = await custodian_routes.levels(at(call))
+    return {level["name"]: level["promise"] or {} for level in document["levels"] if level["level"] == "population"}
 
 
-def _said(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _table_fields(body: dict[str, str], names: dict[int, str], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The form as the body of the route. What does not fit is passed on unchanged, and refused there.
 
     Known people keep the budget that they have, whatever the form says.
     """
     people = body.get("people", "")
     promise: dict[str, Any] = known.get(people.removeprefix(_SAME), {}) if people.startswith(_SAME) else body
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": body.get("name", ""),
         "unit": body.get("unit", ""),
         "budget": {name: str(promise[name]).removesuffix("/1") for name in _PROMISE if promise.get(name)},
         "domains": _domains(body, names),
     }
     if people == _OTHERS:
-        found["new_population"] = f"people of {found['name']}"
+        fields["new_population"] = f"people of {fields['name']}"
     else:
-        found["population"] = people.removeprefix(_SAME)
+        fields["population"] = people.removeprefix(_SAME)
     if body.get("rows_per_person"):
-        found["rows_per_person"] = _whole(body["rows_per_person"])
-    return found
+        fields["rows_per_person"] = _whole(body["rows_per_person"])
+    return fields
 
 
 def _domains(body: dict[str, str], names: dict[int, str]) -> dict[str, dict[str, Any]]:
     """The domains of columns; columns about which the form says nothing are left out."""
-    said: dict[str, dict[str, Any]] = {}
+    domains: dict[str, dict[str, Any]] = {}
     for field, value in body.items():
         match = _FIELD.fullmatch(field)
         if match is not None and value and int(match[1]) in names:
-            said.setdefault(names[int(match[1])], {})[match[2]] = _value(match[2], value)
-    return {name: each for name, each in said.items() if set(each) - {"kind"}}
+            domains.setdefault(names[int(match[1])], {})[match[2]] = _value(match[2], value)
+    return {name: domain for name, domain in domains.items() if set(domain) - {"kind"}}
 
 
-def _value(field: str, said: str) -> Any:
+def _value(field: str, content: str) -> Any:
     if field == "values":
-        return [each for part in said.splitlines() for each in map(str.strip, part.split(",")) if each]
-    return _whole(said) if field == "longest" else said
+        return [value for part in content.splitlines() for value in map(str.strip, part.split(",")) if value]
+    return _whole(content) if field == "longest" else content
 
 
-def _whole(said: str) -> int | str:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else said
+def _whole(number: str) -> int | str:
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else number
 
 
-async def _shown(
+async def _tables_page(
     call: Call,
     *,
-    said: Told | None = None,
+    notice: Notice | None = None,
     files: list[str] | None = None,
     body: dict[str, str] | None = None,
     columns: list[dict[str, Any]] | None = None,
-    made: Any = None,
+    added: Any = None,
 ) -> Result:
     people = [] if columns is None else list(await _known(call))
     return page(
@@ -238,19 +238,19 @@ async def _shown(
         "tables.html",
         here="custodian",
         dataset=None,
-        told=said,
+        notice=notice,
         files=files,
         body=body or {},
         columns=columns,
-        untyped=bool(columns) and all(each["kind"] is None for each in columns or ()),
+        untyped=bool(columns) and all(column["kind"] is None for column in columns or ()),
         kinds=_KINDS,
         people=people,
-        made=made,
+        added=added,
     )
 
 
 _FORM = {
-    **of("do", "file", do={"type": "string", "enum": ["columns", "add"]}, file=text(1000)),
+    **object_of("do", "file", do={"type": "string", "enum": ["columns", "add"]}, file=text(1000)),
     "additionalProperties": text(20_000, 0),
     "maxProperties": 2000,
 }

@@ -39,7 +39,7 @@ from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refused
-from giveortake.server.routes import Reply, of, text
+from giveortake.server.routes import Reply, object_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,10 +65,10 @@ def rendered(template: str, who: Principal | None, *, status: int = 200, **value
     return Reply(content.encode("utf-8", "replace"), HTML, status)
 
 
-def see(place: str, *, cookie: bytes | None = None) -> Reply:
+def see(url: str, *, cookie: bytes | None = None) -> Reply:
     """Redirect a browser to another page of ours."""
-    more = [] if cookie is None else [(b"set-cookie", cookie)]
-    return Reply(b"", HTML, 303, [(b"location", place.encode("ascii")), *more])
+    cookies = [] if cookie is None else [(b"set-cookie", cookie)]
+    return Reply(b"", HTML, 303, [(b"location", url.encode("ascii")), *cookies])
 
 
 def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
@@ -81,7 +81,7 @@ async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> An
     try:
         return await handler(call)
     except Refused as refused:
-        if not refused.cause.again:
+        if not refused.cause.retryable:
             raise
         return await handler(call)
 
@@ -99,10 +99,10 @@ def sentence(words: str) -> str:
     >>> sentence("n_consistent is post-processing")
     'n_consistent is post-processing.'
     """
-    said = words.strip()
-    is_name = "_" in said.partition(" ")[0]  # of a column, which stays as it is
-    first = said[:1].upper() if said[:1].isascii() and not is_name else said[:1]  # and so does an ε
-    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+    stripped = words.strip()
+    is_name = "_" in stripped.partition(" ")[0]  # of a column, which stays as it is
+    first = stripped[:1].upper() if stripped[:1].isascii() and not is_name else stripped[:1]  # and so does an ε
+    return stripped and f"{first}{stripped[1:]}{'' if stripped[-1] in '.!?' else '.'}"
 
 
 def with_names(words: str) -> Markup:
@@ -153,14 +153,14 @@ def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
 
 def usual_delta(promise: Mapping[str, Any] | None) -> str:
     """A δ for one question: a hundredth of the budget's, if it has one."""
-    found = None if promise is None else promise_from_json(dict(promise))
-    return shown(found.delta / 100) if isinstance(found, ApproxDP) else _USUAL_DELTA
+    budget = None if promise is None else promise_from_json(dict(promise))
+    return shown(budget.delta / 100) if isinstance(budget, ApproxDP) else _USUAL_DELTA
 
 
 def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
     """The spend as arguments of `q.answer`."""
-    said = {_TERMS[currency]: spend}
-    return said | ({"delta": delta} if currency == "approximate" else {})
+    spend_terms = {_TERMS[currency]: spend}
+    return spend_terms | ({"delta": delta} if currency == "approximate" else {})
 
 
 def currency_of(spend: Mapping[str, Any]) -> str:
@@ -175,10 +175,10 @@ def currency_of(spend: Mapping[str, Any]) -> str:
     return "epsilon" if spend.get("delta") is None else "approximate"
 
 
-def number_said(spend: str) -> Fraction | None:
+def parsed_number(spend: str) -> Fraction | None:
     """The number in a field of a form, or None; None also if it has too many digits, as 1e1000000 has.
 
-    >>> number_said("1/10"), number_said("1e1000000"), number_said("much")
+    >>> parsed_number("1/10"), parsed_number("1e1000000"), parsed_number("much")
     (Fraction(1, 10), None, None)
     """
     try:
@@ -193,10 +193,10 @@ def converted(spend: str, before: str, now: str) -> str:
     >>> converted("0.2", "epsilon", "rho"), converted("0.02", "rho", "mu"), converted("x", "mu", "rho")
     ('0.02', '0.2', 'x')
     """
-    said = number_said(spend)
-    if said is None or said <= 0 or (before == "rho") == (now == "rho"):
+    number = parsed_number(spend)
+    if number is None or number <= 0 or (before == "rho") == (now == "rho"):
         return spend
-    amount = float(said)
+    amount = float(number)
     return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
 
 
@@ -243,7 +243,7 @@ _NONCE = re.compile(r"[0-9a-f]{32}")
 _SPEND = "0.1"
 NONCE = text(64, 0)
 CURRENCY: Schema = {"type": "string", "enum": list(CURRENCIES)}
-ASKED = of(
+ASKED = object_of(
     "do",
     do={"type": "string", "enum": ["price", "exact", "ask", "fit"]},
     sql=text(20_000, 0),
@@ -277,13 +277,13 @@ class Form:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
-    def of(cls, body: Mapping[str, str]) -> Form:
+    def from_body(cls, body: Mapping[str, str]) -> Form:
         """The form that was sent, without blanks. A new currency gets a spend of about the same noise."""
-        said = {name: body.get(name, "").strip() for name in _FIELDS}
+        fields = {name: body.get(name, "").strip() for name in _FIELDS}
         currency = body.get("currency", "epsilon")
-        spend = converted(said["spend"] or _SPEND, body.get("before", currency), currency)
+        spend = converted(fields["spend"] or _SPEND, body.get("before", currency), currency)
         return cls(
-            sql=body.get("sql", "").strip(), nonce=kept_nonce(body), **{**said, "spend": spend, "currency": currency}
+            sql=body.get("sql", "").strip(), nonce=nonce_of(body), **{**fields, "spend": spend, "currency": currency}
         )
 
     @property
@@ -317,12 +317,12 @@ class Form:
         `version` is the digest of the table's version; `price` says whether the answer would be free or charged.
         """
         sql = self.sql.replace("\r\n", "\n").replace("\r", "\n")  # browsers write ends of lines in two ways
-        said = [dataset, version, price, sql, self.terms]
-        return f"{price}-{version}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}"
+        content = [dataset, version, price, sql, self.terms]
+        return f"{price}-{version}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]}"
 
-    def key(self, *place: str) -> str:
+    def key(self, *scope: str) -> str:
         """The idempotency key of asking this question at a place."""
-        return key_of(self.nonce, *place, self.sql, self.terms)
+        return key_of(self.nonce, *scope, self.sql, self.terms)
 
 
 def version_digest(version: str) -> str:
@@ -330,12 +330,12 @@ def version_digest(version: str) -> str:
     return hashlib.sha256(version.encode()).hexdigest()[:16]
 
 
-def key_of(nonce: str, *what: object) -> str:
+def key_of(nonce: str, *parts: object) -> str:
     """A key that is the same for the same window and the same request."""
-    return f"console-{nonce}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]}"
+    return f"console-{nonce}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
 
-def kept_nonce(body: Mapping[str, str]) -> str:
+def nonce_of(body: Mapping[str, str]) -> str:
     """The nonce of the browser window, or a new one."""
     nonce = body.get("nonce", "")
     return nonce if _NONCE.fullmatch(nonce) else secrets.token_hex(16)
@@ -364,19 +364,19 @@ def _letter(letter: str) -> str:
 def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Code that asks a question, by language. Each question has a key of its own, so that a retry is charged once."""
     text = literal(sql)
-    said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
+    arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
     key = f"asked-{hashlib.sha256(json.dumps([dataset, sql, dict(terms)]).encode()).hexdigest()[:16]}"
     body = json.dumps({"sql": sql, "terms": dict(terms), "key": key}, ensure_ascii=True, indent=1)
-    place = f"/v1/datasets/{quote(dataset, safe='')}/answer"
+    path = f"/v1/datasets/{quote(dataset, safe='')}/answer"
     python = (
         "import os\nimport giveortake as gt\n\n"
         'url, token = os.environ["GIVEORTAKE_URL"], os.environ["GIVEORTAKE_TOKEN"]\n'
         f"c = gt.connect(url, token=token, dataset={literal(dataset)})\n"
-        f"q = c.sql({text})\nprint(q.quote({said}))  # free\nprint(q.answer({said}))\n"
+        f"q = c.sql({text})\nprint(q.quote({arguments}))  # free\nprint(q.answer({arguments}))\n"
     )
     r = (
         'library(httr2)\n\nanswer <- request(Sys.getenv("GIVEORTAKE_URL")) |>\n'
-        f'  req_url_path("{place}") |>\n'
+        f'  req_url_path("{path}") |>\n'
         '  req_auth_bearer_token(Sys.getenv("GIVEORTAKE_TOKEN")) |>\n'
         f"  req_body_json(list(sql = {text},\n"
         f"    terms = list({', '.join(f'{name} = {json.dumps(value)}' for name, value in terms.items())}),\n"
@@ -385,7 +385,7 @@ def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str
     )
     javascript = (
         "const { GIVEORTAKE_URL: url, GIVEORTAKE_TOKEN: token } = process.env;\n"
-        f"const reply = await fetch(`${{url}}{place}`, {{\n"
+        f"const reply = await fetch(`${{url}}{path}`, {{\n"
         '  method: "POST",\n'
         '  headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },\n'
         f"  body: JSON.stringify({body.replace(chr(10), chr(10) + '  ')}),\n"
@@ -393,7 +393,7 @@ def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str
         "if (!reply.ok) throw new Error(answer.error.message);\nconsole.table(answer.columns);\n"
     )
     curl = (
-        f'curl -s "$GIVEORTAKE_URL{place}" \\\n  -H "Authorization: Bearer $GIVEORTAKE_TOKEN" \\\n'
+        f'curl -s "$GIVEORTAKE_URL{path}" \\\n  -H "Authorization: Bearer $GIVEORTAKE_TOKEN" \\\n'
         f"  -H 'Content-Type: application/json' --data @- <<'JSON'\n{body}\nJSON\n"
     )
     return [("Python", python), ("R", r), ("JavaScript", javascript), ("curl", curl)]
@@ -417,18 +417,18 @@ def examples(dataset: Mapping[str, Any]) -> list[str]:
     number = next(
         (c for c in table["columns"] if c["kind"] in _NUMBERS and c.get("low") is not None and c["name"] != unit), None
     )
-    found = [f"SELECT COUNT(*) AS n FROM {name}"]  # noqa: S608 (texts for people, which our own parser reads)
+    queries = [f"SELECT COUNT(*) AS n FROM {name}"]  # noqa: S608 (texts for people, which our own parser reads)
     if grouped is not None:
         key = quoted(grouped["name"])
-        found.append(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}")  # noqa: S608 (as above)
+        queries.append(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}")  # noqa: S608 (as above)
     if number is not None:
         column = quoted(number["name"])
         by = f"{quoted(grouped['name'])}, " if grouped is not None else ""
         end = f" GROUP BY {quoted(grouped['name'])}" if grouped is not None else ""
-        found.append(f"SELECT {by}COUNT(*) AS n, AVG({column}) AS mean FROM {name}{end}")  # noqa: S608 (as above)
-    if len(found) < 3 and unit is not None:
-        found.append(f"SELECT COUNT(DISTINCT {quoted(unit)}) AS people FROM {name}")  # noqa: S608 (as above)
-    return found
+        queries.append(f"SELECT {by}COUNT(*) AS n, AVG({column}) AS mean FROM {name}{end}")  # noqa: S608 (as above)
+    if len(queries) < 3 and unit is not None:
+        queries.append(f"SELECT COUNT(DISTINCT {quoted(unit)}) AS people FROM {name}")  # noqa: S608 (as above)
+    return queries
 
 
 def cap_of_examples(dataset: Mapping[str, Any]) -> str:
@@ -464,9 +464,9 @@ _FIRST_ROWS = 30  # that are shown at once; the rest is unfolded
 _BELOW_ZERO = "Noise can take a small count below zero; it is left as it is, so that sums stay right."
 
 
-def answer_of(written: bytes) -> Answer:
+def answer_of(content: bytes) -> Answer:
     """Read the answer that a worker wrote. A large one takes a while: read it outside the event loop."""
-    return Answer.from_json(written.decode())
+    return Answer.from_json(content.decode())
 
 
 def short(release: str) -> str:
@@ -536,11 +536,11 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
 
 
 def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
-    found = []
+    cells = []
     rows = list(islice(column.triples(), MOST_ROWS))
-    for place, (value, margin) in enumerate(shown_cells(column, rows)):
-        bar = None if drawn is None else drawn.rows[place]
-        found.append(
+    for index, (value, margin) in enumerate(shown_cells(column, rows)):
+        bar = None if drawn is None else drawn.rows[index]
+        cells.append(
             {
                 "estimate": column.has_interval,
                 "number": column.kind in NUMBERS,
@@ -550,7 +550,7 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
                 "first": first,
             }
         )
-    return found
+    return cells
 
 
 def _citation(answer: Answer) -> str:
@@ -568,14 +568,14 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "admitted": quote["admitted"],
         "paid": is_paid(quote),
         "approval": bool(quote.get("approval")),
-        "margins": [(name, margin_in_words(each, spans.get(name))) for name, each in quote["margins"].items()],
+        "margins": [(name, margin_in_words(margin, spans.get(name))) for name, margin in quote["margins"].items()],
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
-        "of_rows": any(str(each).endswith(" / n") for each in quote["margins"].values()),
+        "of_rows": any(str(margin).endswith(" / n") for margin in quote["margins"].values()),
         "counts": quote.get("contributions") or "",
         "keyed": "" if quote["keys"] == "none" else quote["keys"],
         "worthless": quote.get("worthless") or quote.get("doubt") or "",
-        "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
+        "notes": [*quote.get("notes", ()), *(f"cheaper: {advice}" for advice in quote.get("advice", ()))],
         "left_out": "" if left_out is None else str(left_out),
         "lines": [] if left_out is None else list(map(str, left_out.lines)),
         "leaves": _leaves(quote, form),
@@ -594,7 +594,7 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
-        after, about = max(0.0, left - float(number_said(form.spend) or 0)), "" if _is_pure(standing) else "about "
+        after, about = max(0.0, left - float(parsed_number(form.spend) or 0)), "" if _is_pure(standing) else "about "
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
@@ -605,8 +605,8 @@ def standing_view(
     standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, price: str = ""
 ) -> dict[str, Any]:
     """A budget: what is spent, what was given to analysts, what a question would take, and what is left."""
-    given, own = float(standing.get("given") or 0.0), float(standing.get("own") or 0.0)
-    used = given + own
+    allotted, own = float(standing.get("given") or 0.0), float(standing.get("own") or 0.0)
+    used = allotted + own
     after = used if quote is None else float(quote.get("used_after") or used)
     share = max(0.0, after - used)
     return {
@@ -614,9 +614,9 @@ def standing_view(
         "words": str((standing.get("remaining") or {}).get("words", "")),
         "left": left_of(standing),
         "whole": whole(standing),
-        "meter": meter(own, share, given),
+        "meter": meter(own, share, allotted),
         "spent": _percent(own),
-        "given": _percent(given) if given else "",
+        "given": _percent(allotted) if allotted else "",
         "asked": price if share else "",
         "free": _percent(max(0.0, 1 - used)),
         "after": _percent(max(0.0, 1 - after)) if share else "",
@@ -656,11 +656,11 @@ def exactly(number: Any) -> str:
     >>> exactly("1/10"), exactly("1/3"), exactly("much")
     ('0.1', '1/3', 'much')
     """
-    said = number_said(str(number))
-    if said is None:
+    fraction = parsed_number(str(number))
+    if fraction is None:
         return str(number)
-    short = shown_fraction(said)
-    return short if number_said(short) == said or len(str(said)) > _LONGEST else str(said)
+    short = shown_fraction(fraction)
+    return short if parsed_number(short) == fraction or len(str(fraction)) > _LONGEST else str(fraction)
 
 
 def whole(standing: Mapping[str, Any]) -> str:
@@ -695,5 +695,5 @@ def margin_in_words(margin: object, span: float | None = None) -> str:
     part = margin_number(margin, span)
     if part is not None:
         return f"± {brief(part)} if a group has {USUAL_ROWS:,} rows"
-    said = _RANKS.sub(lambda found: f"{math.ceil(float(found[1].replace(',', ''))):,} ranks", printable(str(margin)))
-    return f"± {said}" if said[:1].isdigit() else said
+    words = _RANKS.sub(lambda match: f"{math.ceil(float(match[1].replace(',', ''))):,} ranks", printable(str(margin)))
+    return f"± {words}" if words[:1].isdigit() else words

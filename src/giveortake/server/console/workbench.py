@@ -16,8 +16,8 @@ from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
-from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Told, told
-from giveortake.server.console.releases import Measured, asked_again, measured_of, record_of, uncertain
+from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of
+from giveortake.server.console.releases import Measured, form_of_question, measured_of, record_of, uncertain
 from giveortake.server.console.views import (
     ASKED,
     Form,
@@ -29,9 +29,9 @@ from giveortake.server.console.views import (
     fitting,
     is_exhausted,
     is_paid,
-    number_said,
     offered,
     page,
+    parsed_number,
     patiently,
     quote_view,
     see,
@@ -49,22 +49,24 @@ _FREE = "free"
 
 async def opened(call: Call) -> Result:
     """The page of the workbench, empty or with a release on it."""
-    it: Any = await patiently(analyst_routes.outline, at(call))
+    outline: Any = await patiently(analyst_routes.outline, at(call))
     release = call.query.get("release")
     if release is None:
-        return await asyncio.to_thread(_shown, call, it, _first(it))
-    _, written = await patiently(analyst_routes.released, at(call, path={"release": release}))
+        return await asyncio.to_thread(_workbench_page, call, outline, _first(outline))
+    _, content = await patiently(analyst_routes.released, at(call, path={"release": release}))
     record = await record_of(call, release)
-    form = asked_again(record)
-    if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
+    form = form_of_question(record)
+    if form.rows_per_person == str((outline["caps"] or {}).get("rows_per_person")):
         form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
     priced = await _price(call, form, with_curve=True)
-    return await asyncio.to_thread(_shown, call, it, form, answer=written, measured=measured_of(record), **priced)
+    return await asyncio.to_thread(
+        _workbench_page, call, outline, form, answer=content, measured=measured_of(record), **priced
+    )
 
 
 async def pressed(call: Call) -> Result:
     """Quote or ask, as the pressed button says, and show the workbench again."""
-    form, do = Form.of(call.body), call.body["do"]
+    form, do = Form.from_body(call.body), call.body["do"]
     name = call.path["dataset"]
     if form.currency == "approximate" and not form.delta:
         described: Any = await patiently(analyst_routes.outline, at(call))
@@ -77,27 +79,27 @@ async def pressed(call: Call) -> Result:
         try:
             unseen = await _unseen(call, form)
             if unseen is None:  # whoever pays has seen the price and the margins of this very question
-                asked = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _quoted(call)[1]))
-                release, _ = await analyst_routes.answered(asked)
+                question_call = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _quoted(call)[1]))
+                release, _ = await analyst_routes.answered(question_call)
                 return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
         except Refused as refused:
             refusal = refused
-    it = await patiently(analyst_routes.outline, at(call))
+    outline = await patiently(analyst_routes.outline, at(call))
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
-    said = priced.get("said") if refusal is None else _told(refusal, it)
+    notice = priced.get("notice") if refusal is None else _notice_of(refusal, outline)
     if unseen is not None and "quote" in priced and priced["quote"]["admitted"]:
-        said = unseen
-    return await asyncio.to_thread(_shown, call, it, form, **{**priced, "said": said})
+        notice = unseen
+    return await asyncio.to_thread(_workbench_page, call, outline, form, **{**priced, "notice": notice})
 
 
-async def _unseen(call: Call, form: Form) -> Told | None:
+async def _unseen(call: Call, form: Form) -> Notice | None:
     """Why the asker has not seen the quote of what would be asked now; None if they have."""
     price, version = _quoted(call)
     if call.body.get("quoted") != form.quote_name(call.path["dataset"], version, price):
         return EDITED
     if price == _FREE:
-        found: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
-        return None if is_paid(found) else NO_LONGER_FREE
+        quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
+        return None if is_paid(quote) else NO_LONGER_FREE
     return None
 
 
@@ -109,57 +111,57 @@ def _quoted(call: Call) -> tuple[str, str]:
 
 async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
     """The quote at the spend of a form, and the curve around it; or why there is none. Nothing is spent."""
-    found: dict[str, Any] = {}
+    priced: dict[str, Any] = {}
     if not form.sql:
-        return found
+        return priced
     others = {name: value for name, value in form.terms.items() if name not in {"epsilon", "rho", "mu"}}
     currency = form.currency if form.currency in {"rho", "mu"} else "epsilon"
     try:
-        found["quote"] = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
+        priced["quote"] = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
         if with_curve:
-            found["curve"] = await patiently(
+            priced["curve"] = await patiently(
                 analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency)
             )
     except Refused as refused:
-        it: Any = await patiently(analyst_routes.outline, at(call))
-        found["said"] = _told(refused, it)
-    return found
+        outline: Any = await patiently(analyst_routes.outline, at(call))
+        priced["notice"] = _notice_of(refused, outline)
+    return priced
 
 
-def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
-    quote, curve, written = found.get("quote"), found.get("curve"), found.get("answer")
-    standing = it["standing"] if quote is None else quote["standing"]
-    said = found.get("said")
-    if said is None and written is None and quote is not None and is_exhausted(standing.get("affordable")):
-        said = EXHAUSTED
+def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Result:
+    quote, curve, content = parts.get("quote"), parts.get("curve"), parts.get("answer")
+    standing = outline["standing"] if quote is None else quote["standing"]
+    notice = parts.get("notice")
+    if notice is None and content is None and quote is not None and is_exhausted(standing.get("affordable")):
+        notice = EXHAUSTED
     affordable = standing["affordable"] if form.currency == "epsilon" else None
     return page(
         call,
         "workbench.html",
         here="ask",
         dataset=call.path["dataset"],
-        it={**it, "name": call.path["dataset"]},
+        it={**outline, "name": call.path["dataset"]},
         form=form,
-        currencies=offered(it["promise"]),
-        words=json.dumps(words(it)),
-        examples=examples(it),
-        cap=cap_of_examples(it),
+        currencies=offered(outline["promise"]),
+        words=json.dumps(words(outline)),
+        examples=examples(outline),
+        cap=cap_of_examples(outline),
         quote=None if quote is None else quote_view(quote, form),
         quoted=None if quote is None else _named(quote, form, call.path["dataset"]),
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if quote is None or is_paid(quote) else quote, form.price),
-        answer=None if written is None else _answered(written, form, standing, found["measured"]),
+        answer=None if content is None else _answered(content, form, standing, parts["measured"]),
         fits=fitting(standing, form.currency),
-        refinable=written is not None and found["measured"].refinable,
+        refinable=content is not None and parts["measured"].refinable,
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
-        told=said,
-        capping=form.capped or (said is not None and _names_a_cap(said.hint)),
+        notice=notice,
+        capping=form.capped or (notice is not None and _names_a_cap(notice.hint)),
     )
 
 
-def _answered(written: bytes, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
-    answer = answer_of(written)
+def _answered(content: bytes, form: Form, standing: Any, measured: Measured) -> dict[str, Any]:
+    answer = answer_of(content)
     return answer_view(answer, measured, uncertain(answer, form, standing, measured))
 
 
@@ -172,14 +174,14 @@ def _names_a_cap(hint: str) -> bool:
     return any(f"“{FIELDS[name]}”" in hint for name in CAP_TERMS if name in FIELDS)
 
 
-def _told(refused: Refused, it: Any) -> Any:
-    return told(refused, exhausted=is_exhausted(it["standing"].get("affordable")))
+def _notice_of(refused: Refused, outline: Any) -> Any:
+    return notice_of(refused, exhausted=is_exhausted(outline["standing"].get("affordable")))
 
 
-def _first(it: Any) -> Form:
+def _first(outline: Any) -> Form:
     """An empty form in the budget's own currency, with a round spend of about an eighth of what is left."""
-    left, exactly = it["standing"].get("affordable"), (it["standing"].get("remaining") or {}).get("exactly")
-    promise = None if it["promise"] is None else promise_from_json(it["promise"])
+    left, exactly = outline["standing"].get("affordable"), (outline["standing"].get("remaining") or {}).get("exactly")
+    promise = None if outline["promise"] is None else promise_from_json(outline["promise"])
     if isinstance(promise, ZCDP) and exactly is not None and Fraction(exactly) > 0:
         return Form(currency="rho", spend=f"{float(Fraction(exactly)) / 64:.1g}")
     if isinstance(promise, GaussianDP) and exactly is not None and Fraction(exactly) > 0:
@@ -188,8 +190,8 @@ def _first(it: Any) -> Form:
 
 
 def _number(form: Form) -> str | None:
-    said = number_said(form.spend)
-    return str(float(said)) if said is not None and said > 0 else None
+    number = parsed_number(form.spend)
+    return str(float(number)) if number is not None and number > 0 else None
 
 
 ROUTES = (
