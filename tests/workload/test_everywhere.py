@@ -96,7 +96,7 @@ def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
         asked = AskedWorkload.of(WORKLOAD, session.catalog.private["people"], caps, "add-remove")
         made = measured(asked, Spend(mu=Fraction(1)), "rms")
         release = made.read(made.draw(mechanism_of(session).engine))
-        found = release.design.estimate(0, asked.attributes.places(("a", "c")), release.layers[0])
+        found = release.design.estimate(0, asked.attributes.indices_of(("a", "c")), release.layers[0])
         kept = table.filter(pl.col("a").ne("undeclared") & pl.col("c").le(3) & pl.col("d").dt.year().eq(2024))
         kept = kept.filter(pl.col("d").le(dt.date(2024, 1, 3)))
         exactly = [len(kept.filter(pl.col("a").eq(a) & pl.col("c").eq(c))) for a in ("x", "y") for c in range(4)]

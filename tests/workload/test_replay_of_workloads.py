@@ -141,7 +141,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
     assert isinstance(one.design, ResidualDesign)
     square = 0.0
     for layer, parts in enumerate(one.layers):
-        layout = one.asked.layers[layer].layout
+        layout = one.workload.layers[layer].layout
         for part, integers in enumerate(parts):
             residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.sigmas[layer][part])
             change = residual.estimate(integers - other.layers[layer][part])

@@ -259,7 +259,7 @@ def test_intervals_hold_as_often_as_they_say_and_all_together_if_asked() -> None
             for level, found in misses.items():
                 found.append([])
                 for columns, counts in exactly.items():
-                    places = asked.attributes.places(columns)
+                    places = asked.attributes.indices_of(columns)
                     keys = itertools.product(*(asked.attributes.values[place] for place in places))
                     values = release.design.estimate(0, places, release.layers[0]).tolist()
                     margin = release.design.margin(0, places, level)

@@ -136,7 +136,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
     """How far a neighbour moves all parts together, as a share of what was charged."""
     square, total = 0.0, 0.0
     for layer, parts in enumerate(one.layers):
-        layout = one.asked.layers[layer].layout
+        layout = one.workload.layers[layer].layout
         for part, integers in enumerate(parts):
             change = _apart(integers, other.layers[layer][part])
             if isinstance(one.design, ResidualDesign):

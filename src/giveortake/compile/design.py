@@ -77,80 +77,84 @@ class Measures:
             case Quotient():
                 left, right = self.formula(output.left), self.formula(_divisor(output))
                 share = self._share_of_total(left, right) if output.operation == "divide" else None
-                found = _arithmetic(output.operation, left, right) if share is None else share
-                return self._share(found) if isinstance(found, Ratio) else found
+                quotient = _arithmetic(output.operation, left, right) if share is None else share
+                return self._share(quotient) if isinstance(quotient, Ratio) else quotient
             case Computed():
                 return FunctionOf(output.function, tuple(map(self.formula, output.parts)), output.constant)
             case Window():
-                of = None if output.of is None else self.formula(output.of)
-                order = tuple((each, None if each.by is None else self.formula(each.by)) for each in output.order)
-                return WindowOf(output, of, order)
+                argument = None if output.of is None else self.formula(output.of)
+                order = tuple(
+                    (sort_key, None if sort_key.by is None else self.formula(sort_key.by)) for sort_key in output.order
+                )
+                return WindowOf(output, argument, order)
         raise QueryRefused(f"no answer is computed of a {type(output).__name__}")
 
     def _share_of_total(self, left: Formula, right: Formula) -> ShareOf | None:
         """The share of a count in its own total, if the quotient of both formulas is a multiple of that."""
         if not isinstance(left, Linear) or not isinstance(right, WindowOf) or not right.is_plain_total:
             return None
-        of = right.of
-        if not isinstance(of, Linear) or of.constant or left.constant or len(of.weights) != 1:
+        argument = right.argument
+        if not isinstance(argument, Linear) or argument.constant or left.constant or len(argument.weights) != 1:
             return None
-        ((index, weight),) = of.weights.items()
+        ((index, weight),) = argument.weights.items()
         if left.weights.keys() != {index} or weight <= 0 or not isinstance(self.listed[index], _NUMBERS_OF_THINGS):
             return None
-        return ShareOf(of, right, left.weights[index] / weight)
+        return ShareOf(argument, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
-        of = aggregate.of
+        expression = aggregate.of
         match aggregate.kind:
             case AggregateKind.COUNT_ROWS:
                 return self._rows(whole=True)
             case AggregateKind.COUNT_VALUES:
-                return self._values(_some(of), whole=True)
+                return self._values(_required(expression), whole=True)
             case AggregateKind.COUNT_PERSONS:
                 return self._persons()
             case AggregateKind.COUNT_DISTINCT:
-                measure = DistinctCount.within(self.stability, _some(of), self._domain(_some(of)))
+                measure = DistinctCount.within(
+                    self.stability, _required(expression), self._domain(_required(expression))
+                )
                 return self._linear(measure, whole=True)
             case AggregateKind.SUM:
-                whole = self._domain(_some(of)).kind is Kind.INTEGER
-                return self._total(_some(of), centred=False, whole=whole)
+                whole = self._domain(_required(expression)).kind is Kind.INTEGER
+                return self._total(_required(expression), centred=False, whole=whole)
             case AggregateKind.MEAN:
-                return self._mean(_some(of))
+                return self._mean(_required(expression))
             case AggregateKind.VARIANCE:
-                return self._variance(_some(of))
+                return self._variance(_required(expression))
             case AggregateKind.DEVIATION:
-                return Apply("sqrt", (self._variance(_some(of)),))
+                return Apply("sqrt", (self._variance(_required(expression)),))
             case AggregateKind.SAMPLE_VARIANCE:
-                return self._sample_variance(_some(of))
+                return self._sample_variance(_required(expression))
             case AggregateKind.SAMPLE_DEVIATION:
-                return Apply("sqrt", (self._sample_variance(_some(of)),))
+                return Apply("sqrt", (self._sample_variance(_required(expression)),))
             case AggregateKind.QUANTILE:
-                return self._quantile(_some(of), aggregate.quantile or Fraction(0))
-        if of is not None and aggregate.beside is not None:
-            return self._moments(str(aggregate.kind), of, aggregate.beside)
+                return self._quantile(_required(expression), aggregate.quantile or Fraction(0))
+        if expression is not None and aggregate.beside is not None:
+            return self._moments(str(aggregate.kind), expression, aggregate.beside)
         raise QueryRefused(f"the {aggregate.kind} is not released")
 
     def _moments(self, function: str, y: Expression, x: Expression) -> Formula:
         """Moments of pairs (x, y) around the middles of their bounds; each measure is asked for once."""
-        pairs = [_there(x, y, self._domain(y)), _there(y, x, self._domain(x))]
-        ends = [self._domain(each).ends() for each in pairs]
+        pairs = [_missing_with(x, y, self._domain(y)), _missing_with(y, x, self._domain(x))]
+        ends = [self._domain(expression).ends() for expression in pairs]
         middles = [(low + high) / 2 for low, high in ends]
         reach = [(high - low) / 2 for low, high in ends]
         if 0 in reach:
             raise QueryRefused(f"the {function} of a column with only one possible value is known without asking")
         number = self._values(pairs[0])
         means = []
-        for each, middle, farthest in zip(pairs, middles, reach, strict=True):
-            mean = self._moment(each, number, -farthest, farthest)
+        for expression, middle, farthest in zip(pairs, middles, reach, strict=True):
+            mean = self._moment(expression, number, -farthest, farthest)
             means.append(replace(mean, over=mean.over.plus(number.times(-middle))))
         squares = [
-            self._moment(_square(each, middle, farthest), number, Fraction(0), farthest**2) if needed else None
-            for each, middle, farthest, needed in zip(pairs, middles, reach, _SQUARES[function], strict=True)
+            self._moment(_square(expression, middle, farthest), number, Fraction(0), farthest**2) if needed else None
+            for expression, middle, farthest, needed in zip(pairs, middles, reach, _SQUARES[function], strict=True)
         ]
         most = reach[0] * reach[1]
         away = [
-            Call("subtract", (Call("clamp", (each, Constant(low), Constant(high))), Constant(middle)))
-            for each, (low, high), middle in zip(pairs, ends, middles, strict=True)
+            Call("subtract", (Call("clamp", (expression, Constant(low), Constant(high))), Constant(middle)))
+            for expression, (low, high), middle in zip(pairs, ends, middles, strict=True)
         ]
         product = Call("clamp", (Call("multiply", tuple(away)), Constant(-most), Constant(most)))
         return Moments(
@@ -165,28 +169,31 @@ class Measures:
             reach=float(most),
         )
 
-    def _moment(self, of: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
+    def _moment(self, expression: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
         """A mean over values whose number is measured already."""
-        over = self._total(of, centred=True, number=number)
-        return Ratio(over, number, low, high, self._moved(of))
+        over = self._total(expression, centred=True, number=number)
+        return Ratio(over, number, low, high, self._moved(expression))
 
-    def _mean(self, of: Expression) -> Ratio:
+    def _mean(self, expression: Expression) -> Ratio:
         """The sum over the number of values.
 
         If only the mean is asked for, values are centred at the middle of the bounds: half the sensitivity, same mean.
         """
-        asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())
-        return self._ratio(of, centred=not asked)
+        has_sum = any(
+            aggregate.kind is AggregateKind.SUM and aggregate.of == expression
+            for aggregate in self.question.aggregates()
+        )
+        return self._ratio(expression, centred=not has_sum)
 
-    def _variance(self, of: Expression) -> Formula:
+    def _variance(self, expression: Expression) -> Formula:
         """E(x − c)² − (E(x − c))² around the middle c of the bounds."""
-        low, high = self._domain(of).ends()
+        low, high = self._domain(expression).ends()
         middle = (low + high) / 2
         reach = (high - low) / 2
         if reach == 0:
             return Linear({}, Fraction(0))
-        square = _square(of, middle, reach)
-        mean, number = self._mean(of), self._values(of)
+        square = _square(expression, middle, reach)
+        mean, number = self._mean(expression), self._values(expression)
         squares = self._total(square, centred=True, number=number)
         return Apply(
             "spread",
@@ -196,29 +203,29 @@ class Measures:
             ),
         )
 
-    def _sample_variance(self, of: Expression) -> Formula:
+    def _sample_variance(self, expression: Expression) -> Formula:
         """The variance times n / (n − 1), with the number n of values that is released for the variance anyway."""
-        found = self._variance(of)
-        return found if isinstance(found, Linear) else Apply("of a sample", (found, self._values(of)))
+        variance = self._variance(expression)
+        return variance if isinstance(variance, Linear) else Apply("of a sample", (variance, self._values(expression)))
 
-    def _ratio(self, of: Expression, *, centred: bool) -> Ratio:
+    def _ratio(self, expression: Expression, *, centred: bool) -> Ratio:
         """The mean of values between its bounds."""
-        domain = self._domain(of)
-        number = self._values(of)
+        domain = self._domain(expression)
+        number = self._values(expression)
         low, high = domain.ends()
-        over = self._total(of, centred=centred, number=number)
-        return Ratio(over, number, low, high, self._moved(of))
+        over = self._total(expression, centred=centred, number=number)
+        return Ratio(over, number, low, high, self._moved(expression))
 
-    def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
-        sums = PrefixSums.within(self.stability, of, self._domain(of), pure=self.pure)
-        return QuantileOf(self._place(sums), quantile, sums.whole)
+    def _quantile(self, expression: Expression, quantile: Fraction) -> QuantileOf:
+        sums = PrefixSums.within(self.stability, expression, self._domain(expression), pure=self.pure)
+        return QuantileOf(self._index_of(sums), quantile, sums.whole)
 
     def _share(self, ratio: Ratio) -> Ratio:
         """Bound the ratio of a number of rows, values or persons to the number of all rows, by 0 and its factor.
 
         A person's values, and the person, count in the same parts as their rows (`giveortake.engines.questions`).
         """
-        rows = {self.listed.index(each): Fraction(1) for each in self.listed if isinstance(each, RowCount)}
+        rows = {self.listed.index(measure): Fraction(1) for measure in self.listed if isinstance(measure, RowCount)}
         rows = rows if self.basis.rows is None else dict(self._rows().weights)
         counted = [isinstance(self.listed[index], RowCount | ValueCount | PersonCount) for index in ratio.over.weights]
         bounded = ratio.low is not None or ratio.high is not None
@@ -236,13 +243,13 @@ class Measures:
             return self._linear(RowCount.within(self.stability), whole=whole)
         return self._sides(self.basis.rows, *self._sided(self.basis.rows).rows, whole=whole)
 
-    def _values(self, of: Expression, *, whole: bool = False) -> Linear:
+    def _values(self, expression: Expression, *, whole: bool = False) -> Linear:
         """The number of values; if none can be missing, the number of rows."""
-        if not self._domain(of).nullable:
+        if not self._domain(expression).nullable:
             return self._rows(whole=whole)
-        if of in self.basis.sided:
-            return self._sides(of, *self._sided(of).number, whole=whole)
-        return self._linear(ValueCount.within(self.stability, of), whole=whole)
+        if expression in self.basis.sided:
+            return self._sides(expression, *self._sided(expression).number, whole=whole)
+        return self._linear(ValueCount.within(self.stability, expression), whole=whole)
 
     def _persons(self) -> Linear:
         """The number of persons; if rows are protected, each row is one."""
@@ -250,61 +257,70 @@ class Measures:
             return self._rows(whole=True)
         return self._linear(PersonCount.within(self.stability), whole=True)
 
-    def _total(self, of: Expression, *, centred: bool, whole: bool = False, number: Linear | None = None) -> Linear:
+    def _total(
+        self, expression: Expression, *, centred: bool, whole: bool = False, number: Linear | None = None
+    ) -> Linear:
         """The sum of values; `centred` measures distances from the middle, and adds the middle times the number."""
-        if of in self.basis.sided:
-            return self._sides(of, *self._sided(of).total, whole=whole)
-        centred = centred or of in self.basis.centred
-        measure = self._sum(of, centred=centred)
+        if expression in self.basis.sided:
+            return self._sides(expression, *self._sided(expression).total, whole=whole)
+        centred = centred or expression in self.basis.centred
+        measure = self._sum(expression, centred=centred)
         if measure.centre == 0:
             return self._linear(measure, whole=whole)
-        number = self._values(of) if number is None else number
+        number = self._values(expression) if number is None else number
         summed = self._linear(measure).plus(number.times(measure.centre))
         return Linear(summed.weights, summed.constant, whole)
 
-    def _moved(self, of: Expression) -> Fraction:
+    def _moved(self, expression: Expression) -> Fraction:
         """How far rounding to the lattice may move the values of an expression."""
-        return self._sum(of, centred=False).moved(self._domain(of))
+        return self._sum(expression, centred=False).moved(self._domain(expression))
 
-    def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
-        if (id(of), centred) not in self._sums:
-            self._sums[id(of), centred] = of, ValueSum.within(self.stability, of, self._domain(of), centred=centred)
-        return self._sums[id(of), centred][1]
+    def _sum(self, expression: Expression, *, centred: bool) -> ValueSum:
+        if (id(expression), centred) not in self._sums:
+            self._sums[id(expression), centred] = (
+                expression,
+                ValueSum.within(self.stability, expression, self._domain(expression), centred=centred),
+            )
+        return self._sums[id(expression), centred][1]
 
     def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
-        return Linear({self._place(measure): Fraction(1)}, Fraction(0), whole)
+        return Linear({self._index_of(measure): Fraction(1)}, Fraction(0), whole)
 
-    def _sided(self, of: Expression) -> Sides:
-        domain = self._domain(of)
-        return Sides.within(self.stability, of, domain, missing=domain.nullable and self.basis.rows == of)
+    def _sided(self, expression: Expression) -> Sides:
+        domain = self._domain(expression)
+        return Sides.within(
+            self.stability, expression, domain, missing=domain.nullable and self.basis.rows == expression
+        )
 
-    def _sides(self, of: Expression, *weights: Fraction, whole: bool) -> Linear:
+    def _sides(self, expression: Expression, *weights: Fraction, whole: bool) -> Linear:
         """A linear combination of the sides of values, with the given weights."""
-        places = [self._place(each) for each in self._sided(of).measures]
-        return Linear({place: each for place, each in zip(places, weights, strict=False) if each}, Fraction(0), whole)
+        indices = [self._index_of(measure) for measure in self._sided(expression).measures]
+        return Linear(
+            {index: weight for index, weight in zip(indices, weights, strict=False) if weight}, Fraction(0), whole
+        )
 
-    def _place(self, measure: Measure) -> int:
+    def _index_of(self, measure: Measure) -> int:
         if measure not in self.listed:
             self.listed.append(measure)
         return self.listed.index(measure)
 
-    def _domain(self, of: Expression) -> Domain:
-        if id(of) not in self._domains:
-            self._domains[id(of)] = of, of.domain(self.question.relation.schema)
-        return self._domains[id(of)][1]
+    def _domain(self, expression: Expression) -> Domain:
+        if id(expression) not in self._domains:
+            self._domains[id(expression)] = expression, expression.domain(self.question.relation.schema)
+        return self._domains[id(expression)][1]
 
 
-def _square(of: Expression, middle: Fraction, reach: Fraction) -> Expression:
+def _square(expression: Expression, middle: Fraction, reach: Fraction) -> Expression:
     """The square (x − c)², clamped to the greatest square that is possible within the bounds."""
-    away = Call("subtract", (of, Constant(middle)))
+    away = Call("subtract", (expression, Constant(middle)))
     return Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
 
 
-def _there(of: Expression, other: Expression, domain: Domain) -> Expression:
+def _missing_with(expression: Expression, other: Expression, domain: Domain) -> Expression:
     """A value, missing in rows in which another value is missing."""
     if not domain.nullable:
-        return of
-    return Call("case", (Call("is_null", (other,)), Constant(None), of))
+        return expression
+    return Call("case", (Call("is_null", (other,)), Constant(None), expression))
 
 
 _SQUARES = {  # whether a function of moments needs the squares of x, and of y
@@ -348,12 +364,12 @@ def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
     return Apply(operation, (left, right))
 
 
-def _some(of: Expression | None) -> Expression:
-    assert of is not None  # noqa: S101 (the aggregate is of something)
-    return of
+def _required(expression: Expression | None) -> Expression:
+    assert expression is not None  # noqa: S101 (the aggregate is of something)
+    return expression
 
 
-Squares: TypeAlias = "dict[int, Fraction]"  # by the place of the measure
+Squares: TypeAlias = "dict[int, Fraction]"  # by the index of the measure
 Term: TypeAlias = "tuple[float, dict[int, float]]"  # the weight of an output, and what each measure adds to its V
 
 _STEPS = 60
@@ -379,24 +395,24 @@ class Design:
     def parts(self, *, without: int | None = None) -> Iterator[tuple[Measure, Fraction]]:
         """Every measure, with the inverse of the part of the spend that each of its levels gets.
 
-        `without` is the place of a measure that has noise already: the others get its part, too.
+        `without` is the index of a measure that has noise already: the others get its part, too.
         """
         paid = list(zip(vectors(self.measures), self.shares, strict=True))
         whole = sum((share for vector, share in paid if without not in vector), Fraction(0))
         for vector, share in paid:
-            for place in vector:
-                yield self.measures[place], self.measures[place].levels * (whole or Fraction(1)) / share
+            for index in vector:
+                yield self.measures[index], self.measures[index].levels * (whole or Fraction(1)) / share
 
 
 def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
-    """The places of measures that are released together, in one vector and at one price."""
-    found: list[tuple[int, ...]] = []
-    for place, measure in enumerate(measures):
+    """The indices of measures that are released together, in one vector and at one price."""
+    index_groups: list[tuple[int, ...]] = []
+    for index, measure in enumerate(measures):
         if measure.joined:
-            found[-1] = (*found[-1], place)
+            index_groups[-1] = (*index_groups[-1], index)
         else:
-            found.append((place,))
-    return found
+            index_groups.append((index,))
+    return index_groups
 
 
 def plain_design(question: Question, stability: Stability, *, pure: bool) -> Design:
@@ -420,8 +436,8 @@ def choice(
     if not plain.measures or not plain.is_judged:
         return best.basis, shares
     narrowest = plain.width(shares) - _WORTHWHILE
-    for each in _bases(plain) if basis is None else [basis]:
-        candidate = plain if each == plain.basis else _Candidate(question, stability, each, pure=pure)
+    for alternative in _bases(plain) if basis is None else [basis]:
+        candidate = plain if alternative == plain.basis else _Candidate(question, stability, alternative, pure=pure)
         weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
@@ -434,12 +450,12 @@ class _Candidate:
 
     def __init__(self, question: Question, stability: Stability, basis: Basis, *, pure: bool) -> None:
         self.question, self.basis = question, basis
-        found = Measures(question, stability, pure, basis=basis)
-        self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
+        measures = Measures(question, stability, pure, basis=basis)
+        self._formulas = tuple((name, measures.formula(output)) for name, output in question.outputs)
         for aggregate in question.aggregates():
-            found.formula(Measured(aggregate))
-        self.measures = tuple(found.listed)
-        self._hidden = tuple(("", found.formula(output)) for output in hidden_outputs(question))
+            measures.formula(Measured(aggregate))
+        self.measures = tuple(measures.listed)
+        self._hidden = tuple(("", measures.formula(output)) for output in hidden_outputs(question))
         self._judged = [formula for _, formula in (*self._formulas, *self._hidden)]
         self._pure = pure
         self._vectors = vectors(self.measures)
@@ -453,7 +469,7 @@ class _Candidate:
         """Whether every vector of measures affects some output, and doubles can hold the numbers."""
         if not self._is_within_doubles:
             return False
-        return {place for _, adds in self._terms for place in adds} == set(range(len(self._vectors)))
+        return {vector_index for _, adds in self._terms for vector_index in adds} == set(range(len(self._vectors)))
 
     def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
         """The shares at the minimum, or as far towards it from equal shares as is allowed; None if none are.
@@ -461,22 +477,26 @@ class _Candidate:
         At the minimum, a share is the mean over outputs of its measure's part of V. Each step of the search uses that.
         """
         shares = [1.0 / len(self._vectors) for _ in self._vectors]
-        rest = 2 if self._pure else 1
+        damping = 2 if self._pure else 1
         for _ in range(_STEPS if len(shares) > 1 else 0):
             parts, whole = [0.0 for _ in shares], 0.0
             for counts, adds in self._terms:
                 noise = self._noise(adds, shares)
                 total = _total(noise.values())
                 whole += counts
-                for place, each in noise.items():
-                    parts[place] += counts * each / total
-            shares = [(rest * share + part / whole) / (rest + 1) for share, part in zip(shares, parts, strict=True)]
+                for vector_index, variance in noise.items():
+                    parts[vector_index] += counts * variance / total
+            shares = [
+                (damping * share + part / whole) / (damping + 1) for share, part in zip(shares, parts, strict=True)
+            ]
         for way in _WAYS:
             between = [way * share + (1 - way) / len(shares) for share in shares]
             rounded = [max(1, round(share * _FINENESS)) for share in between]
-            found = tuple(Fraction(each, sum(rounded)) for each in rounded)
-            if all(ours <= most * _SAME for ours, most in zip(self.extremes(found), no_wider_than, strict=True)):
-                return found
+            candidate_shares = tuple(Fraction(numerator, sum(rounded)) for numerator in rounded)
+            if all(
+                ours <= most * _SAME for ours, most in zip(self.extremes(candidate_shares), no_wider_than, strict=True)
+            ):
+                return candidate_shares
         return None
 
     def width(self, shares: tuple[Fraction, ...]) -> float:
@@ -495,8 +515,11 @@ class _Candidate:
     def _noise(self, adds: dict[int, float], shares: Sequence[float]) -> dict[int, float]:
         """What every vector adds to V, given its share."""
         if self._pure:
-            return {place: each / (shares[place] * shares[place]) for place, each in adds.items()}
-        return {place: each / shares[place] for place, each in adds.items()}
+            return {
+                vector_index: variance / (shares[vector_index] * shares[vector_index])
+                for vector_index, variance in adds.items()
+            }
+        return {vector_index: variance / shares[vector_index] for vector_index, variance in adds.items()}
 
     @cached_property
     def _leaves(self) -> list[list[_Leaf]]:
@@ -513,12 +536,12 @@ class _Candidate:
         return [self._by_vector(at) for leaves in self._leaves for leaf in leaves for at in leaf.extremes]
 
     def _by_vector(self, squares: Squares) -> dict[int, float]:
-        found: dict[int, float] = {}
-        for place, vector in enumerate(self._vectors):
+        variances: dict[int, float] = {}
+        for vector_index, vector in enumerate(self._vectors):
             noise = _total(float(squares[index]) * self._units[index] for index in vector if squares.get(index))
             if noise:
-                found[place] = noise
-        return found
+                variances[vector_index] = noise
+        return variances
 
     @cached_property
     def _is_within_doubles(self) -> bool:
@@ -533,19 +556,21 @@ class _Candidate:
         if any(map(_is_too_wide, [*squares, *(reach * reach for reach in self._reaches)])):
             return False
         averages, extremes = (
-            [_total(adds.values()) for adds in each] for each in ([adds for _, adds in self._terms], self._extremes)
+            [_total(adds.values()) for adds in terms] for terms in ([adds for _, adds in self._terms], self._extremes)
         )
-        return all(1 / _WIDEST < each < _WIDEST for each in averages) and all(each < _WIDEST for each in extremes)
+        return all(1 / _WIDEST < variance < _WIDEST for variance in averages) and all(
+            variance < _WIDEST for variance in extremes
+        )
 
     @cached_property
     def _reaches(self) -> list[Fraction]:
         """How far one unit moves every measure, in units of its values."""
-        return [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
+        return [(measure.l1 if self._pure else measure.l2) * measure.granularity for measure in self.measures]
 
     @cached_property
     def _units(self) -> list[float]:
         """The variance of every measure, up to a factor, if it had the whole spend."""
-        levels = [each.levels**2 if self._pure else each.levels for each in self.measures]
+        levels = [measure.levels**2 if self._pure else measure.levels for measure in self.measures]
         return [float(reach * reach) * times for reach, times in zip(self._reaches, levels, strict=True)]
 
 
@@ -553,8 +578,8 @@ def _bases(plain: _Candidate) -> Iterator[Basis]:
     """The bases to compare: everything by itself; sums centred wherever their number is measured too; and sides."""
     yield PLAIN
     schema = plain.question.relation.schema
-    rows = any(isinstance(each, RowCount) for each in plain.measures)
-    numbers = [each.of for each in plain.measures if isinstance(each, ValueCount)]
+    rows = any(isinstance(measure, RowCount) for measure in plain.measures)
+    numbers = [measure.of for measure in plain.measures if isinstance(measure, ValueCount)]
     always, numbered, summed = [], [], []  # values that are summed: never missing; with their number; without it
     for measure in plain.measures:
         if isinstance(measure, ValueSum) and has_sides(measure.of, domain := measure.of.domain(schema)):
@@ -595,11 +620,11 @@ class _Leaf:
             {index: weight**2 for index, weight in ratio.over.plus(ratio.under.times(-r)).weights.items()}
             for r in (low, middle, high)
         )
-        places = sorted({*at_low, *at_middle, *at_high})
+        indices = sorted({*at_low, *at_middle, *at_high})
         zero = Fraction(0)
         average = {  # Simpson's rule, which is exact for squares
-            place: (at_low.get(place, zero) + 4 * at_middle.get(place, zero) + at_high.get(place, zero)) / 6
-            for place in places
+            index: (at_low.get(index, zero) + 4 * at_middle.get(index, zero) + at_high.get(index, zero)) / 6
+            for index in indices
         }
         return cls(average, (at_low, at_middle, at_high))
 
@@ -621,8 +646,8 @@ def _leaves(formula: Formula) -> Iterator[_Leaf]:
 
 def parts_of(formula: Formula) -> Iterator[Formula]:
     """The formulas that a function of formulas is made of."""
-    for each in fields(formula):
-        value = getattr(formula, each.name)
+    for formula_field in fields(formula):
+        value = getattr(formula, formula_field.name)
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, Formula):
                 yield part

@@ -99,7 +99,7 @@ class Linear(_Formula):
     whole: bool = False
 
     def __post_init__(self) -> None:
-        if any(abs(each) > _GREATEST for each in (*self.weights.values(), self.constant)):
+        if any(abs(number) > _GREATEST for number in (*self.weights.values(), self.constant)):
             raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^400")
 
     def plus(self, other: Linear) -> Linear:
@@ -107,8 +107,8 @@ class Linear(_Formula):
         weights = dict(self.weights)
         for index, weight in other.weights.items():
             weights[index] = weights.get(index, Fraction(0)) + weight
-        kept = {index: weight for index, weight in weights.items() if weight}
-        return Linear(kept, self.constant + other.constant, self.whole and other.whole)
+        nonzero_weights = {index: weight for index, weight in weights.items() if weight}
+        return Linear(nonzero_weights, self.constant + other.constant, self.whole and other.whole)
 
     def times(self, factor: Fraction) -> Linear:
         """The formula times a factor."""
@@ -153,7 +153,7 @@ class Ratio(_Formula):
         return replace(self, over=self.over.plus(self.under.times(constant)), low=low, high=high)
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        over, under = (_plain(each, measures, size) for each in (self.over, self.under))
+        over, under = (_plain(linear, measures, size) for linear in (self.over, self.under))
         low = -math.inf if self.low is None else float(self.low)
         high = math.inf if self.high is None else float(self.high)
         indices = sorted({*self.over.weights, *self.under.weights})
@@ -185,15 +185,15 @@ class QuantileOf(_Formula):
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         low, value, high = self._distribution(measures).band(self.quantile, miss)
-        return Evaluated(*(_integers(np.rint(each)) if self.whole else each for each in (value, low, high)))
+        return Evaluated(*(_integers(np.rint(array)) if self.whole else array for array in (value, low, high)))
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"
 
     def _distribution(self, measures: Mapping[int, Combined]) -> RunningTotals:
-        found = measures[self.measure].distribution
-        assert found is not None  # noqa: S101 (bins have one)
-        return found
+        distribution = measures[self.measure].distribution
+        assert distribution is not None  # noqa: S101 (bins have one)
+        return distribution
 
 
 @final
@@ -253,14 +253,14 @@ def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> fl
 
 def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
     """The noise terms of a linear formula, and how far rounding may move it."""
-    found: list[tails.Tail] = []
+    noise_tails: list[tails.Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():
         combined = measures[index]
         size = abs(float(weight))
-        found += [each.times(size) for each in combined.tails]
+        noise_tails += [tail.times(size) for tail in combined.tails]
         slack += combined.slack * size
-    return found, slack
+    return noise_tails, slack
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
@@ -286,7 +286,7 @@ def _decided(
     plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
     later = _undecided(formula, plain, miss / 2, size)
     lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
-    noises = combined.decided.tail.variance, sum(each.variance for each in combined.tails)
+    noises = combined.decided.tail.variance, sum(tail.variance for tail in combined.tails)
     share = noises[1] / (noises[0] + noises[1])
     surer = (low, high) if share > 0.5 else (later.low, later.high)
     apart = lows > highs
@@ -332,7 +332,7 @@ def _weight(formula: Linear, index: int) -> float:
 
 
 def _root(a: Evaluated) -> Evaluated:
-    return Evaluated(*(np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)))
+    return Evaluated(*(np.sqrt(np.maximum(array, 0.0)) for array in (a.values, a.low, a.high)))
 
 
 def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
@@ -360,7 +360,7 @@ def _minus(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _floats(part: Evaluated) -> Evaluated:
-    return Evaluated(*(np.asarray(each, dtype=np.float64) for each in (part.values, part.low, part.high)))
+    return Evaluated(*(np.asarray(array, dtype=np.float64) for array in (part.values, part.low, part.high)))
 
 
 def _times(a: Evaluated, b: Evaluated) -> Evaluated:
@@ -411,13 +411,13 @@ class Moments(Formula):
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         share = miss / self.leaves
-        found = {
+        moments = {
             name: _floats(part.evaluate(measures, share, size))
             for name, part in (("u", self.u), ("v", self.v), ("uv", self.uv), ("uu", self.uu), ("vv", self.vv))
             if part is not None
         }
         number = None if self.number is None else _floats(self.number.evaluate(measures, share, size))
-        covariance = _cut(_minus(found["uv"], _moment_times(found["u"], found["v"])), self.reach)
+        covariance = _cut(_minus(moments["uv"], _moment_times(moments["u"], moments["v"])), self.reach)
         match self.function:
             case "covariance":
                 return covariance
@@ -426,13 +426,13 @@ class Moments(Formula):
                 return _moment_times(covariance, _bessel(number))
             case "correlation":
                 return _correlation(
-                    covariance, _moment_spread(found["uu"], found["u"]), _moment_spread(found["vv"], found["v"])
+                    covariance, _moment_spread(moments["uu"], moments["u"]), _moment_spread(moments["vv"], moments["v"])
                 )
-        slope = _moment_over(covariance, _moment_spread(found["uu"], found["u"]))
+        slope = _moment_over(covariance, _moment_spread(moments["uu"], moments["u"]))
         if self.function == "slope":
             return slope
         x, y = self.middles
-        of_x, of_y = _shifted(found["u"], x), _shifted(found["v"], y)
+        of_x, of_y = _shifted(moments["u"], x), _shifted(moments["v"], y)
         return _minus(of_y, _moment_times(slope, of_x))
 
     @property
@@ -441,7 +441,7 @@ class Moments(Formula):
 
 
 def _cut(a: Evaluated, reach: float) -> Evaluated:
-    return Evaluated(*(np.clip(each, -reach, reach) for each in (a.values, a.low, a.high)))
+    return Evaluated(*(np.clip(array, -reach, reach) for array in (a.values, a.low, a.high)))
 
 
 def _shifted(a: Evaluated, by: float) -> Evaluated:
@@ -452,7 +452,7 @@ def _moment_times(a: Evaluated, b: Evaluated) -> Evaluated:
     """The product; zero times an infinite end is zero."""
     with np.errstate(invalid="ignore"):
         products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    corners = np.array([np.where(np.isnan(each), 0.0, each) for each in products])
+    corners = np.array([np.where(np.isnan(product), 0.0, product) for product in products])
     return Evaluated(a.values * b.values, corners.min(axis=0), corners.max(axis=0))
 
 
@@ -462,9 +462,11 @@ def _moment_over(a: Evaluated, b: Evaluated) -> Evaluated:
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = np.where(apart, 1 / b.high, 0.0), np.where(apart, 1 / b.low, np.inf)
         inverse = Evaluated(np.where(b.values > 0, 1 / b.values, np.nan), low, high)
-    found = _moment_times(a, inverse)
+    quotient = _moment_times(a, inverse)
     unbounded = ~apart
-    return Evaluated(found.values, np.where(unbounded, -np.inf, found.low), np.where(unbounded, np.inf, found.high))
+    return Evaluated(
+        quotient.values, np.where(unbounded, -np.inf, quotient.low), np.where(unbounded, np.inf, quotient.high)
+    )
 
 
 def _moment_spread(a: Evaluated, b: Evaluated) -> Evaluated:
@@ -519,20 +521,20 @@ class FunctionOf(Formula):
         floats = [_floats(part) for part in parts]
         if self.function == "coalesce":
             doubts = [could_be_missing(part, measures, share * _leaves(part), size) for part in self.parts[:-1]]
-            found = _coalesce(floats, doubts)
+            estimates = _coalesce(floats, doubts)
         elif self.function in _WITH_CONSTANT:
-            found = _WITH_CONSTANT[self.function](floats[0], self.constant)
+            estimates = _WITH_CONSTANT[self.function](floats[0], self.constant)
         else:
-            found = _COMPUTED_FUNCTIONS[self.function](*floats)
-        return whole(found) if self.is_whole else found
+            estimates = _COMPUTED_FUNCTIONS[self.function](*floats)
+        return whole(estimates) if self.is_whole else estimates
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
         if self.function not in _WIDENING | _KEEPING:
             return None
         share = miss / self.leaves
-        found = [part.margin(measures, share * _leaves(part), number) for part in self.parts if _leaves(part)]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found):
+        margins = [part.margin(measures, share * _leaves(part), number) for part in self.parts if _leaves(part)]
+        known = [half_width for half_width in margins if half_width is not None]
+        if len(known) < len(margins):
             return None
         step = 10.0 ** -int(self.constant) if self.function in _WIDENING else 0.0
         return max(known, default=0.0) + 1.5 * step  # half a step for the value, one for the end
@@ -601,16 +603,16 @@ def could_be_missing(
             return np.ones(size, dtype=bool)
 
 
-def whole(found: Evaluated) -> Evaluated:
+def whole(estimates: Evaluated) -> Evaluated:
     """The values and ends as integers, if all of them fit."""
-    arrays = (found.values, found.low, found.high)
-    if all(bool((np.abs(each) < _LARGEST).all()) for each in arrays):
-        return Evaluated(*(each.astype(np.int64) for each in arrays))
-    return found
+    arrays = (estimates.values, estimates.low, estimates.high)
+    if all(bool((np.abs(array) < _LARGEST).all()) for array in arrays):
+        return Evaluated(*(array.astype(np.int64) for array in arrays))
+    return estimates
 
 
 def _coalesce(parts: list[Evaluated], doubts: list[npt.NDArray[np.bool_]]) -> Evaluated:
-    found = parts[-1]
+    estimates = parts[-1]
     for part, doubt in zip(reversed(parts[:-1]), reversed(doubts), strict=True):
         missing = np.isnan(part.values)
         open_low, open_high = (
@@ -618,10 +620,10 @@ def _coalesce(parts: list[Evaluated], doubts: list[npt.NDArray[np.bool_]]) -> Ev
             np.where(np.isnan(part.high), np.inf, part.high),
         )
         either = doubt | missing
-        low = np.where(either, np.minimum(open_low, found.low), part.low)
-        high = np.where(either, np.maximum(open_high, found.high), part.high)
-        found = Evaluated(np.where(missing, found.values, part.values), low, high)
-    return found
+        low = np.where(either, np.minimum(open_low, estimates.low), part.low)
+        high = np.where(either, np.maximum(open_high, estimates.high), part.high)
+        estimates = Evaluated(np.where(missing, estimates.values, part.values), low, high)
+    return estimates
 
 
 def _null_if(a: Evaluated, b: Evaluated) -> Evaluated:
@@ -633,7 +635,7 @@ def _rising(function: Callable[[Floats], Floats]) -> Callable[[Evaluated], Evalu
 
     def applied(a: Evaluated) -> Evaluated:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return Evaluated(*(function(each) for each in (a.values, a.low, a.high)))
+            return Evaluated(*(function(array) for array in (a.values, a.low, a.high)))
 
     return applied
 
@@ -658,10 +660,12 @@ def _absolute(a: Evaluated) -> Evaluated:
 
 def _extreme(pick: Any) -> Callable[..., Evaluated]:
     def applied(*parts: Evaluated) -> Evaluated:
-        found = parts[0]
+        extremes = parts[0]
         for part in parts[1:]:
-            found = Evaluated(pick(found.values, part.values), pick(found.low, part.low), pick(found.high, part.high))
-        return found
+            extremes = Evaluated(
+                pick(extremes.values, part.values), pick(extremes.low, part.low), pick(extremes.high, part.high)
+            )
+        return extremes
 
     return applied
 

@@ -97,7 +97,7 @@ class Acceptance:
         strays: list[tails.Tail] = []
         for combined, above, below in self._parts:
             weight = np.abs(above - r * below)
-            strays += [each.times(weight) for each in combined.tails]
+            strays += [tail.times(weight) for tail in combined.tails]
             away = away - combined.slack * weight
         return away, strays
 
@@ -108,7 +108,7 @@ class Acceptance:
         side are one interval, and halving finds its edge. Both edges are searched for at once.
         """
         size = start.size
-        over, under, level = (np.concatenate([each, each]) for each in (self._over, self._under, levels))
+        over, under, level = (np.concatenate([array, array]) for array in (self._over, self._under, levels))
 
         def accepted(r: Floats) -> npt.NDArray[np.bool_]:
             return tails.plausible(*self._noise(r, over, under), level)
@@ -121,8 +121,8 @@ class Acceptance:
             middle = near + (beyond - near) / 2
             inside = accepted(middle)
             near, beyond = np.where(inside, middle, near), np.where(inside, beyond, middle)
-        found = np.where(open_ended, limits, beyond)
-        return found[:size], found[size:]
+        edges = np.where(open_ended, limits, beyond)
+        return edges[:size], edges[size:]
 
 
 def _far_enough(accepted: Callable[[Floats], npt.NDArray[np.bool_]], start: Floats, limits: Floats) -> Floats:
@@ -152,7 +152,7 @@ def truncated_interval(decided: Decided, miss: float) -> tuple[Whole, Whole]:
     truncated: the first probability grows with n, the second falls, and halving finds the ends. Where nothing is left,
     which happens with that probability at most, the interval ends at the number itself.
     """
-    numbers, places = np.unique(decided.numbers, return_inverse=True)
+    numbers, indices = np.unique(decided.numbers, return_inverse=True)
     if not numbers.size:
         return numbers, numbers
     threshold, enough = decided.threshold, miss / 2 * (1 - _SLACK)
@@ -169,7 +169,7 @@ def truncated_interval(decided: Decided, miss: float) -> tuple[Whole, Whole]:
     high = _first(lambda n: ~at_most(n), below, above) - 1
     nothing = high < low
     low, high = np.where(nothing, 1, low), np.where(nothing, np.maximum(numbers, 1), high)
-    return low[places].reshape(decided.numbers.shape), high[places].reshape(decided.numbers.shape)
+    return low[indices].reshape(decided.numbers.shape), high[indices].reshape(decided.numbers.shape)
 
 
 def _first(holds: Callable[[Whole], npt.NDArray[np.bool_]], low: Whole, high: Whole) -> Whole:
@@ -187,12 +187,12 @@ def _log_tail(tail: Tail, steps: Whole) -> Floats:
     with np.errstate(divide="ignore"):
         match tail:
             case NormalTail():
-                found = np.log(np.maximum(floating_point.tail(x), 1e-300))
+                log_probabilities = np.log(np.maximum(floating_point.tail(x), 1e-300))
             case LaplaceTail():
-                found = np.where(x > 0, -x - np.log(2), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
+                log_probabilities = np.where(x > 0, -x - np.log(2), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
             case _:
                 assert_never(tail)
-    logarithms: Floats = found
+    logarithms: Floats = log_probabilities
     return logarithms
 
 
@@ -216,59 +216,59 @@ def sum_margins(formula: Linear, measures: Mapping[int, Combined], counts: Float
     slack = 0.0
     for index, weight in formula.weights.items():
         size = abs(float(weight))
-        strays += [each.times(size) for each in measures[index].tails]
+        strays += [tail.times(size) for tail in measures[index].tails]
         slack += measures[index].slack * size
-    known, places = np.unique(np.nan_to_num(counts), return_inverse=True)
-    noise = _noise_margins([each for each in strays if each.scale > 0], known, miss * (1 - _ROUNDING))
+    known, indices = np.unique(np.nan_to_num(counts), return_inverse=True)
+    noise = _noise_margins([tail for tail in strays if tail.scale > 0], known, miss * (1 - _ROUNDING))
     rounding = np.minimum(known * slack, slack * np.sqrt(2 * known * math.log(2 / (miss * _ROUNDING))))
-    found: Floats = (noise + rounding)[places]
-    return found
+    margins: Floats = (noise + rounding)[indices]
+    return margins
 
 
 def _noise_margins(strays: list[Tail], counts: Floats, miss: float) -> Floats:
     if not strays:
         return np.zeros(len(counts))
-    laplace = [float(each.scale) for each in strays if isinstance(each, LaplaceTail)]
-    normal = math.hypot(*(float(each.scale) for each in strays if isinstance(each, NormalTail)))
+    laplace = [float(tail.scale) for tail in strays if isinstance(tail, LaplaceTail)]
+    normal = math.hypot(*(float(tail.scale) for tail in strays if isinstance(tail, NormalTail)))
     if not laplace:
         return np.sqrt(counts) * normal * -NormalDist().inv_cdf(miss / 2)
     powers = np.ceil(np.log(np.maximum(counts, _EACH) / _EACH) / math.log(_APART) - 1e-9)
     rounded = np.where(counts > _EACH, np.ceil(_EACH * _APART**powers), counts)
-    judged, places = np.unique(rounded, return_inverse=True)
-    found = _by_series(laplace, normal, judged, miss)
-    for place in np.flatnonzero(np.isnan(found)).tolist():
-        count = int(judged[place])
+    judged, indices = np.unique(rounded, return_inverse=True)
+    margins = _by_series(laplace, normal, judged, miss)
+    for index in np.flatnonzero(np.isnan(margins)).tolist():
+        count = int(judged[index])
         few = count * len(strays) <= _FEW
-        found[place] = tails.quantile(strays * count, miss) if few else _by_moments(laplace, normal, count, miss)
-    return found[places]
+        margins[index] = tails.quantile(strays * count, miss) if few else _by_moments(laplace, normal, count, miss)
+    return margins[indices]
 
 
 def _by_series(laplace: list[float], normal: float, counts: Floats, miss: float) -> Floats:
     """What the series says of sums over so many keys; not a number where it says too little."""
     deviation = math.sqrt(2 * sum(scale**2 for scale in laplace) + normal**2)
-    found = np.where(counts > 0, np.nan, 0.0)
+    margins = np.where(counts > 0, np.nan, 0.0)
     copies = counts[:, np.newaxis]
     u = _FREQUENCIES / np.sqrt(np.maximum(copies, 1.0)) / deviation
     characteristic = np.exp(-copies * (sum(np.log1p((u * scale) ** 2) for scale in laplace) + (u * normal) ** 2 / 2))
     left_out = 2 * characteristic[:, -1] + _DOUBLES
     several = (counts * len(laplace) > 1) | (normal > 0)  # of one noise there is a formula
-    told = (counts > 0) & several & (left_out * _BESIDE <= miss) & (miss >= _RAREST)
-    amplitudes = 2 * characteristic[told] / np.arange(1, len(_FREQUENCIES) + 1)
-    wanted = np.pi * (1 - miss + left_out[told])
+    is_resolved = (counts > 0) & several & (left_out * _BESIDE <= miss) & (miss >= _RAREST)
+    amplitudes = 2 * characteristic[is_resolved] / np.arange(1, len(_FREQUENCIES) + 1)
+    wanted = np.pi * (1 - miss + left_out[is_resolved])
     below, above = np.zeros(len(wanted)), np.full(len(wanted), _FARTHEST)
     for _ in range(_STEPS):
         middle = (below + above) / 2
         waves = np.sin(np.outer(middle, _FREQUENCIES))
         enough = _FREQUENCIES[0] * middle + (amplitudes * waves).sum(axis=1) >= wanted
         below, above = np.where(enough, below, middle), np.where(enough, middle, above)
-    found[told] = above * deviation * np.sqrt(counts[told])
-    return found
+    margins[is_resolved] = above * deviation * np.sqrt(counts[is_resolved])
+    return margins
 
 
 def _by_moments(laplace: list[float], normal: float, count: int, miss: float) -> float:
     """Chernoff's bound for Laplace noises, and beside it, by the union bound, the law of the normal one."""
-    each = miss / 2 if normal else miss
+    tail_miss = miss / 2 if normal else miss
     s = _GRID / max(laplace)
     cumulant = sum(-np.log1p(-((s * scale) ** 2)) for scale in laplace)
-    found = float(((math.log(2 / each) + count * cumulant) / s).min())
-    return found + math.sqrt(count) * normal * -NormalDist().inv_cdf(each / 2)
+    laplace_margin = float(((math.log(2 / tail_miss) + count * cumulant) / s).min())
+    return laplace_margin + math.sqrt(count) * normal * -NormalDist().inv_cdf(tail_miss / 2)

@@ -49,20 +49,23 @@ if TYPE_CHECKING:
     Units = Sensitive[tuple[list[tuple[Value, ...]], BoundedIntegers]]
 
 
-def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
+def with_keys(measurement: Measurement, rows: Iterable[tuple[Value, ...]]) -> Keys:
     """Found keys, as positions among all combinations of their values if these fit into 64 bits."""
-    listed = in_order(found)
-    values = [_ordered({row[i] for row in listed}) for i in range(len(made.columns))]
-    if math.prod(len(each) for each in values) >= WIDEST:
-        return listed_keys(made, Found(len(listed), lambda: iter([listed])))
-    places = [{value: place for place, value in enumerate(each)} for each in values]
+    listed = in_order(rows)
+    values = [_ordered({row[i] for row in listed}) for i in range(len(measurement.columns))]
+    if math.prod(len(column_values) for column_values in values) >= WIDEST:
+        return listed_keys(measurement, Found(len(listed), lambda: iter([listed])))
+    value_indices = [{value: index for index, value in enumerate(column_values)} for column_values in values]
     codes = set()
     for row in listed:
         code = 0
         for i, value in enumerate(row):
-            code = code * len(values[i]) + places[i][value]
+            code = code * len(values[i]) + value_indices[i][value]
         codes.add(code)
-    columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
+    columns = tuple(
+        replace(column, values=tuple(column_values))
+        for column, column_values in zip(measurement.columns, values, strict=True)
+    )
     return Keys(columns, tuple(sorted(codes)))
 
 
@@ -71,9 +74,9 @@ def in_order(rows: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
     return sorted(rows, key=lambda row: [(value is None, value) for value in row])
 
 
-def listed_keys(made: Measurement, found: Found) -> Keys:
+def listed_keys(measurement: Measurement, discovered: Found) -> Keys:
     """Found keys, as a list."""
-    return Keys(made.columns, found=found)
+    return Keys(measurement.columns, found=discovered)
 
 
 def _ordered(values: set[Value]) -> list[Value]:
@@ -88,7 +91,7 @@ Norm: TypeAlias = Literal["l1", "l2", "greatest"]
 class Selection(ABC):
     """A way to find keys. Of each unit at most `touched` keys count; `sensitivity` is that of the mechanism.
 
-    `decides` is the place of the measure that the deciding number also answers, if any: then keys come with it.
+    `decides` is the index of the measure that the deciding number also answers, if any: then keys come with it.
     """
 
     stored_name: ClassVar[str]
@@ -145,8 +148,8 @@ class Selection(ABC):
 
     def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
         """Draw the keys to show."""
-        shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
-        return shown
+        selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
+        return selected_keys
 
     def noise(self, fineness: int) -> RoundedNoise:
         """The noise of the deciding number, in parts of 1 / `fineness`; only for one that is an answer."""
@@ -160,8 +163,8 @@ class _Counted(Selection):
     def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
         """Draw the keys to show, each followed by its noisy number if that is an answer."""
         if self.decides is None:
-            shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
-            return shown
+            selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
+            return selected_keys
         keys, numbers = self.mechanism.shown(units, entropy)
         return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
 
@@ -374,8 +377,8 @@ class KeySearch:
 
     def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
         """Weights that persons split among keys; with one key per person, a count that may also be the answer."""
-        rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
-        square = rest.squared_mu()
+        value_spend = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
+        square = value_spend.squared_mu()
         count = self._deciding_count() if self.decides(pure=False) else None
         degree = 1 if count is not None else self._degree()
         if count is not None:
@@ -413,12 +416,12 @@ class KeySearch:
         return max(Fraction(1, self._levels() + 1), min(wanted, Fraction(_PARTS - 1, _PARTS)))
 
     def _levels(self) -> int:
-        return sum(each.levels for each in self.measures if not each.joined)
+        return sum(measure.levels for measure in self.measures if not measure.joined)
 
     def _rows(self) -> int:
         """How many rows of a person count in a group; 1 if only persons are measured."""
         bounding = self.stability.bounding
-        if bounding is None or all(isinstance(each, PersonCount) for each in self.measures):
+        if bounding is None or all(isinstance(measure, PersonCount) for measure in self.measures):
             return 1
         return bounding.rows
 
@@ -432,10 +435,10 @@ class KeySearch:
         return self._deciding_count() is not None and (pure or self.stability.touched == 1)
 
     def _deciding_count(self) -> int | None:
-        """The place of a measure that counts the units of a key and is an answer by itself; None if there is none."""
-        for place, measure in enumerate(self.measures):
-            if self._counts_units(measure) and all(_is_alone(place, formula) for _, formula in self.formulas):
-                return place
+        """The index of a measure that counts the units of a key and is an answer by itself; None if there is none."""
+        for index, measure in enumerate(self.measures):
+            if self._counts_units(measure) and all(_is_alone(index, formula) for _, formula in self.formulas):
+                return index
         return None
 
     def _counts_units(self, measure: Measure) -> bool:
@@ -449,18 +452,20 @@ class KeySearch:
                 return False
 
 
-def _is_alone(place: int, formula: Formula) -> bool:
+def _is_alone(measure_index: int, formula: Formula) -> bool:
     """Whether a formula is just this measure, or does not use it; formulas of unknown kinds may use every measure.
 
     Only then is the law of a deciding number known.
     """
     match formula:
         case Linear():
-            return place not in formula.weights or (formula.weights == {place: 1} and formula.constant == 0)
+            return measure_index not in formula.weights or (
+                formula.weights == {measure_index: 1} and formula.constant == 0
+            )
         case Ratio():
-            return place not in {*formula.over.weights, *formula.under.weights}
+            return measure_index not in {*formula.over.weights, *formula.under.weights}
         case QuantileOf():
-            return formula.measure != place
+            return formula.measure != measure_index
         case _:
             return False
 

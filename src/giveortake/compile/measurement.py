@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
 
-Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place of their measure
+Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the index of their measure
 
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 _AT_ONCE = 1 << 17  # integers that get noise between two checks of the time limit: about 0.1 s
@@ -100,17 +100,17 @@ class Measurement:
         if self.stability.neighbours == "add-remove":
             return self.event
         added = replace(self.stability, neighbours="add-remove")
-        again = Measures(self.question, added, self.is_pure, basis=self.basis)
+        measures = Measures(self.question, added, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
-            again.formula(output)
-        _hidden_formulas(self.question, again)
-        return self._event(tuple(again.listed), None if self.selection is None else self.selection.as_added())
+            measures.formula(output)
+        _hidden_formulas(self.question, measures)
+        return self._event(tuple(measures.listed), None if self.selection is None else self.selection.as_added())
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
         parts: list[Event] = [] if selection is None else [selection.event()]
         measured = set(self.measured)
         parts += [
-            _dearest([measures[place].event(self.noises[place]) for place in vector])
+            _dearest([measures[index].event(self.noises[index]) for index in vector])
             for vector in vectors(measures)
             if measured.issuperset(vector)
         ]
@@ -118,9 +118,9 @@ class Measurement:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The places of the measures to ask for at the keys: all but the one that decided which keys are shown."""
+        """The indices of the measures to ask for at the keys: all but the one that decided which keys are shown."""
         decides = None if self.selection is None else self.selection.decides
-        return tuple(place for place in range(len(self.measures)) if place != decides)
+        return tuple(index for index in range(len(self.measures)) if index != decides)
 
     def promise(self, unit: Unit) -> Guarantee:
         """The promise of the whole release. Found keys and Gaussian values compose to (ε, δ), at the δ of the spend.
@@ -143,7 +143,7 @@ class Measurement:
         content = [
             self.question.relation.to_json(),
             [[name, key.to_json()] for name, key in self.question.keys],
-            [each.to_json() for each in self.measures],
+            [measure.to_json() for measure in self.measures],
             named(self.caps, self.stability, self.question),
             self.stability.neighbours,
             *([] if self.selection is None else self.selection.named()),
@@ -174,8 +174,8 @@ class Measurement:
 
     def _inquiry(self, keys: Keys) -> Inquiry:
         inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
-        for place in self.measured:
-            self.measures[place].ask(inquiry, place)
+        for index in self.measured:
+            self.measures[index].ask(inquiry, index)
         return inquiry
 
     def units(self, engine: Engine) -> Iterator[Sensitive[FoundUnits]]:
@@ -188,17 +188,17 @@ class Measurement:
         assert self.selection is not None  # noqa: S101 (asked only then)
         for units in self.units(engine):
             with own_work():
-                shown = self.selection.draw(units, entropy)
-            yield shown
+                keys = self.selection.draw(units, entropy)
+            yield keys
 
     def parted(self, rows: list[tuple[Value, ...]]) -> tuple[list[tuple[Value, ...]], Counted | None]:
         """The results of `find_keys`, split into keys and, if they are an answer, the deciding numbers."""
         if self.selection is None or self.selection.decides is None:
             return rows, None
-        place = self.selection.decides
-        unit = int(1 / self.measures[place].granularity)
+        index = self.selection.decides
+        unit = int(1 / self.measures[index].granularity)
         numbers = np.array([int(row[-1]) * unit for row in rows], dtype=np.int64)  # type: ignore[arg-type]  # (a number)
-        return [row[:-1] for row in rows], {place: numbers}
+        return [row[:-1] for row in rows], {index: numbers}
 
     def release(
         self, engine: Engine, keys: Keys, entropy: Entropy | None = None, *, counted: Counted | None = None
@@ -226,15 +226,15 @@ class Measurement:
         exactly = self._inquiry(keys).parts(engine, size) if self.measured else nothing
         for parts, decided in zip(exactly, nothing if counted is None else counted, strict=True):
             length = min(size, max(keys.size, 1) - start)
-            drawn = {place: self._noisy(place, exact, length, entropy) for place, exact in parts.items()} | decided
+            drawn = {index: self._noisy(index, exact, length, entropy) for index, exact in parts.items()} | decided
             start += length
-            yield self.released(tuple(drawn[place] for place in range(len(self.measures))))
+            yield self.released(tuple(drawn[index] for index in range(len(self.measures))))
         if not engine.unchanged():
             raise failure("changed")
 
-    def _noisy(self, place: int, exactly: Sensitive[Any], length: int, entropy: Entropy | None) -> npt.NDArray[Any]:
+    def _noisy(self, index: int, exactly: Sensitive[Any], length: int, entropy: Entropy | None) -> npt.NDArray[Any]:
         """Noisy integers of `length` keys, drawn in portions, between which the time limit is checked."""
-        measure, noise = self.measures[place], self.noises[place]
+        measure, noise = self.measures[index], self.noises[index]
         some = max(1, _AT_ONCE // measure.integers)
         drawn = []
         for start in range(0, length, some):
@@ -279,13 +279,13 @@ class Prepared:
         """
         chosen, stability = self.chosen, self.stability
         spend = with_key_delta(spend, key_pot) if self.discovered else replace(spend, keys=None)
-        selection, rest = (
+        selection, value_spend = (
             KeySearch.of(self.question, stability, chosen).selection(spend) if self.discovered else (None, spend)
         )
-        noises = _noises(chosen, selection, rest)
-        if any(each.scale_in_steps > _MOST_NOISE for each in noises):
+        noises = _noises(chosen, selection, value_spend)
+        if any(noise.scale_in_steps > _MOST_NOISE for noise in noises):
             raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-        made = Measurement(
+        measurement = Measurement(
             self.question,
             self.caps,
             spend,
@@ -299,8 +299,8 @@ class Prepared:
             chosen.shares,
             self.binding_caps,
         )
-        require_within(made.event, spend)
-        return made
+        require_within(measurement.event, spend)
+        return measurement
 
 
 def measurement(
@@ -314,8 +314,8 @@ def measurement(
     key_pot: Fraction | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question: see `prepared` and `Prepared.at`."""
-    found = prepared(question, caps, neighbours, known, basis=basis, pure=spend.is_pure)
-    return found.at(spend, key_pot)
+    preparation = prepared(question, caps, neighbours, known, basis=basis, pure=spend.is_pure)
+    return preparation.at(spend, key_pot)
 
 
 def prepared(
@@ -338,9 +338,11 @@ def prepared(
     """
     question = capped(question, caps)
     values = [domain.keys() for domain in question.key_domains()]
-    columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
+    columns = tuple(
+        KeyColumn(name, key, column_values) for (name, key), column_values in zip(question.keys, values, strict=True)
+    )
     keys = Keys(columns) if known is None else known
-    if [(each.name, each.expression) for each in keys.columns] != list(question.keys):
+    if [(column.name, column.expression) for column in keys.columns] != list(question.keys):
         raise Unprovable(
             "these keys were found for another question, in which one person may have more of them", hint="ask it anew"
         )
@@ -362,21 +364,21 @@ def prepared(
             "nothing in the question depends on a row: its answer is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    numbers = sum(each.integers for each in measures) * keys.size if keys.found is None and not discovered else 0
+    numbers = sum(measure.integers for measure in measures) * keys.size if keys.found is None and not discovered else 0
     if numbers > _MOST_NUMBERS:
         raise QueryRefused(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
-    rows_count = not all(isinstance(each, PersonCount) for each in measures)
+    rows_count = not all(isinstance(measure, PersonCount) for measure in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
     return Prepared(question, caps, keys, discovered, stability, chosen, binding)
 
 
-def _hidden_formulas(question: Question, found: Measures) -> None:
+def _hidden_formulas(question: Question, measures: Measures) -> None:
     """Add the measures that only HAVING or ORDER BY need."""
     for aggregate in question.aggregates():
-        found.formula(Measured(aggregate))
+        measures.formula(Measured(aggregate))
 
 
 def _dearest(parts: Sequence[Event]) -> Event:
@@ -387,22 +389,22 @@ def _dearest(parts: Sequence[Event]) -> Event:
     if len(parts) == 1:
         return parts[0]
     return min(
-        (each for each in parts if isinstance(each, events.Laplace | events.Gaussian)),
-        key=lambda each: each.noise_multiplier,
+        (event for event in parts if isinstance(event, events.Laplace | events.Gaussian)),
+        key=lambda event: event.noise_multiplier,
     )
 
 
-def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
+def _noises(chosen: Design, selection: Selection | None, value_spend: Spend | None) -> tuple[RoundedNoise, ...]:
     """The noise of each measure: by its vector's share, split evenly among levels; a deciding measure has its own."""
     decides = None if selection is None else selection.decides
-    found: list[RoundedNoise] = []
-    for place, (each, parts) in enumerate(chosen.parts(without=decides)):
-        if selection is not None and place == decides:
-            found.append(selection.noise(int(1 / each.granularity)))
+    noises: list[RoundedNoise] = []
+    for index, (measure, parts) in enumerate(chosen.parts(without=decides)):
+        if selection is not None and index == decides:
+            noises.append(selection.noise(int(1 / measure.granularity)))
         else:
-            assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
-            found.append(rest.noise(each.l1, each.l2, parts))
-    return tuple(found)
+            assert value_spend is not None  # noqa: S101 (it is None only where the one measure decided)
+            noises.append(value_spend.noise(measure.l1, measure.l2, parts))
+    return tuple(noises)
 
 
 @final
@@ -415,15 +417,15 @@ class Joint:
     words: str
 
 
-def joint(asked: Sequence[Measurement]) -> Joint:
+def joint(measurements: Sequence[Measurement]) -> Joint:
     """Several measurements as one charge."""
-    words = described([each.question for each in asked])
-    return Joint(event_of(asked), [each.named() for each in asked], words)
+    words = described([measurement.question for measurement in measurements])
+    return Joint(event_of(measurements), [measurement.named() for measurement in measurements], words)
 
 
-def event_of(asked: Iterable[Measurement]) -> Event:
+def event_of(measurements: Iterable[Measurement]) -> Event:
     """The event of several measurements together."""
-    return composed(each.event for each in asked)
+    return composed(measurement.event for measurement in measurements)
 
 
 def composed(parts: Iterable[Event]) -> Event:

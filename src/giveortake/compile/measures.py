@@ -129,7 +129,7 @@ class Measure(ABC):
 
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        """Add the question for this measure to an inquiry; `index` is its place among the measures."""
+        """Add the question for this measure to an inquiry; `index` is its index among the measures."""
 
     def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
         """The engine's result in the form to which noise is added."""
@@ -160,16 +160,16 @@ class Measure(ABC):
     def to_json(self) -> list[Any]:
         """What identifies the measure in a ledger. This is a stored format: it never changes."""
 
-    def _written(
+    def _json_form(
         self,
-        of: Expression | None = None,
+        expression: Expression | None = None,
         lattice: list[Any] | None = None,
         fineness: int = 1,
         bins: tuple[Any, Fraction, Fraction] = (1, Fraction(0), Fraction(1)),
     ) -> list[Any]:
         levels, low, width = bins
-        written = None if of is None else of.to_json()
-        return [self.kind, written, lattice, fineness, levels, str(low), str(width)]
+        expression_json = None if expression is None else expression.to_json()
+        return [self.kind, expression_json, lattice, fineness, levels, str(low), str(width)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class _Counted(Measure):
         inquiry.add_summand(index, Summand(self.kind, fineness=self.fineness))
 
     def to_json(self) -> list[Any]:
-        return self._written(fineness=self.fineness)
+        return self._json_form(fineness=self.fineness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class MeasureOfSteps(MeasureOfValues):
     def to_json(self) -> list[Any]:
         quantum = self.quantum
         lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
+        return self._json_form(self.of, lattice, self.fineness)
 
 
 @final
@@ -255,10 +255,10 @@ class ValueCount(MeasureOfValues):
     kind: ClassVar[str] = "values"
 
     @classmethod
-    def within(cls, stability: Stability, of: Expression) -> ValueCount:
+    def within(cls, stability: Stability, expression: Expression) -> ValueCount:
         """The number of values in a question with the given stability."""
         fine = fineness_of(stability)
-        return cls(*stability.sensitivity(0, fine), of, fine)
+        return cls(*stability.sensitivity(0, fine), expression, fine)
 
     @property
     def granularity(self) -> Fraction:
@@ -268,7 +268,7 @@ class ValueCount(MeasureOfValues):
         inquiry.add_summand(index, Summand("values", self.of, fineness=self.fineness))
 
     def to_json(self) -> list[Any]:
-        return self._written(self.of, fineness=self.fineness)
+        return self._json_form(self.of, fineness=self.fineness)
 
 
 @final
@@ -293,14 +293,14 @@ class ValueSum(MeasureOfSteps):
     kind: ClassVar[str] = "sum"
 
     @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain, *, centred: bool) -> ValueSum:
+    def within(cls, stability: Stability, expression: Expression, domain: Domain, *, centred: bool) -> ValueSum:
         """The sum of values of a domain; `centred` measures them from the middle of their bounds."""
-        quantum = quantum_of(domain, of, centred=centred)
+        quantum = quantum_of(domain, expression, centred=centred)
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
         l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # if a column can hold just one value
-        return cls(l1, l2, of, quantum, fine)
+        return cls(l1, l2, expression, quantum, fine)
 
     @property
     def centre(self) -> Fraction:
@@ -322,13 +322,13 @@ class DistinctCount(MeasureOfValues):
     kind: ClassVar[str] = "distinct"
 
     @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain) -> DistinctCount:
+    def within(cls, stability: Stability, expression: Expression, domain: Domain) -> DistinctCount:
         """The number of distinct values of a domain."""
         if domain.kind is Kind.REAL:
             raise QueryRefused(
                 "real numbers are not counted as distinct values", hint="COUNT(DISTINCT BUCKET(x, width))"
             )
-        return cls(*stability.of_distinct(), of)
+        return cls(*stability.of_distinct(), expression)
 
     @property
     def granularity(self) -> Fraction:
@@ -338,10 +338,10 @@ class DistinctCount(MeasureOfValues):
         inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.of, inquiry.bounding))
 
     def to_json(self) -> list[Any]:
-        return self._written(self.of)
+        return self._json_form(self.of)
 
 
-def quantum_of(domain: Domain, of: Expression, *, centred: bool) -> Quantum:
+def quantum_of(domain: Domain, expression: Expression, *, centred: bool) -> Quantum:
     """The lattice of a bounded number: whole numbers, a decimal's own scale, or a power of two far below the bounds."""
     low, high = domain.ends()
     if domain.kind is Kind.INTEGER:
@@ -355,15 +355,15 @@ def quantum_of(domain: Domain, of: Expression, *, centred: bool) -> Quantum:
         if step is None or greatest / step > 2**40:
             step = power_of_two_at_least(greatest / STEPS) if greatest else Fraction(1)
         if step < _FINEST:
-            raise _too_small(of)
+            raise _too_small(expression)
         plain = Quantum(step, low, high)
     shift = (plain.least + plain.most) // 2 if centred else 0
     return Quantum(plain.granularity, plain.low, plain.high, shift, plain.is_whole)
 
 
-def _too_small(of: Expression) -> QueryRefused:
+def _too_small(expression: Expression) -> QueryRefused:
     """The refusal of bounds so near to zero that doubles cannot hold their steps."""
-    columns = ", ".join(f"`{name}`" for name in dict.fromkeys(of.columns()))
+    columns = ", ".join(f"`{name}`" for name in dict.fromkeys(expression.columns()))
     return QueryRefused(
         f"the bounds of {columns or 'a number'}, or their squares, are too near to zero to be added up",
         hint="ask in a smaller unit, as in AVG(x * 1000000000); the bounds, or their squares, have to reach 1e-279",
@@ -377,14 +377,14 @@ def fineness_of(stability: Stability) -> int:
 
 @final
 class Inquiry:
-    """The questions to an engine about the keys of a relation. Measures add to it, each under its place."""
+    """The questions to an engine about the keys of a relation. Measures add to it, each under its index."""
 
     def __init__(self, relation: Relation, keys: Keys, bounding: Bounding | None) -> None:
         self.relation = relation
         self.keys = keys
         self.bounding = bounding
         self._summands: dict[int, Summand] = {}
-        self._others: dict[int, Bins | Distinct] = {}
+        self._separate_questions: dict[int, Bins | Distinct] = {}
 
     def add_summand(self, index: int, summand: Summand) -> None:
         """Add a measure that is a sum over rows or persons."""
@@ -392,18 +392,24 @@ class Inquiry:
 
     def add(self, index: int, question: Bins | Distinct) -> None:
         """Add a measure that needs a question of its own."""
-        self._others[index] = question
+        self._separate_questions[index] = question
 
     def questions(self) -> list[Tally | Bins | Distinct]:
         """The questions: the tally first, if anything is summed."""
         tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
-        return [*([tally] if self._summands else []), *self._others.values()]
+        return [*([tally] if self._summands else []), *self._separate_questions.values()]
 
     def parts(self, engine: Engine, size: int) -> Iterator[dict[int, Sensitive[Any]]]:
         """The exact integers of all measures, for `size` keys at a time."""
         for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
-            found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
-            yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))
+            summands = {index: parts[0].item(summand_index) for summand_index, index in enumerate(self._summands)}
+            yield summands | dict(
+                zip(
+                    self._separate_questions,
+                    parts[-len(self._separate_questions) :] if self._separate_questions else (),
+                    strict=True,
+                )
+            )
 
 
 MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
@@ -429,7 +435,7 @@ class PrefixSums(MeasureOfValues):
     averages: ClassVar[bool] = False
 
     @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain, *, pure: bool) -> PrefixSums:
+    def within(cls, stability: Stability, expression: Expression, domain: Domain, *, pure: bool) -> PrefixSums:
         """Bins between the bounds of a domain; whole numbers are never split between bins.
 
         Guarantee: in all keys together, a unit that is added or removed moves the matrix times the bins as far as it
@@ -451,7 +457,7 @@ class PrefixSums(MeasureOfValues):
         l1, l2 = replace(stability, neighbours="add-remove").sensitivity(0, fine, binned=True)
         if stability.neighbours == "change-one":
             l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2
-        return cls(l1 * strategy.l1, l2 * strategy.l2, of, fine, strategy, low, width, high, whole)
+        return cls(l1 * strategy.l1, l2 * strategy.l2, expression, fine, strategy, low, width, high, whole)
 
     @property
     def granularity(self) -> Fraction:
@@ -480,9 +486,9 @@ class PrefixSums(MeasureOfValues):
         return single if self.levels == 1 else events.Repeated(single, self.levels)
 
     def described(self, noise: RoundedNoise) -> str:
-        told = noise.told(self.granularity / self.strategy.fineness)
-        over = f"{told}, on running totals over {self.strategy.size:,} bins"
-        return over if self.levels == 1 else f"{told}, on each of {self.levels} levels of a tree of bins"
+        noise_text = noise.told(self.granularity / self.strategy.fineness)
+        over = f"{noise_text}, on running totals over {self.strategy.size:,} bins"
+        return over if self.levels == 1 else f"{noise_text}, on each of {self.levels} levels of a tree of bins"
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
         return np.zeros((0, sum(self.sections)), dtype=np.int64)
@@ -498,7 +504,7 @@ class PrefixSums(MeasureOfValues):
 
     def to_json(self) -> list[Any]:
         matrix = [*self.strategy.to_json(), str(self.high)]
-        return self._written(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
+        return self._json_form(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
 
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
@@ -520,8 +526,8 @@ class Side(MeasureOfSteps):
 
     @property
     def name(self) -> str:
-        what = self.of.name if isinstance(self.of, ColumnReference) else "expression"
-        return f"sum of ({what} − {'upper' if self.upper else 'lower'} bound)"
+        label = self.of.name if isinstance(self.of, ColumnReference) else "expression"
+        return f"sum of ({label} − {'upper' if self.upper else 'lower'} bound)"
 
 
 @final
@@ -550,7 +556,7 @@ class MissingCount(MeasureOfValues):
         inquiry.add_summand(index, Summand("values", missing, fineness=self.fineness))
 
     def to_json(self) -> list[Any]:
-        return self._written(self.of, fineness=self.fineness)
+        return self._json_form(self.of, fineness=self.fineness)
 
 
 @final
@@ -563,18 +569,20 @@ class Sides:
     missing: MissingCount | None
 
     @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
+    def within(cls, stability: Stability, expression: Expression, domain: Domain, *, missing: bool) -> Sides:
         """The sides of values of a domain; with `missing`, also the number of rows without a value."""
-        quantum = quantum_of(domain, of, centred=False)
+        quantum = quantum_of(domain, expression, centred=False)
         least, most = quantum.least, quantum.most
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(0, fine * (most - least), binned=True)
         ends = (replace(quantum, shift=quantum.shift + least), replace(quantum, shift=quantum.shift + most))
-        low, high = (Side(l1, l2, of, end, fine, upper) for end, upper in zip(ends, (False, True), strict=True))
+        low, high = (Side(l1, l2, expression, end, fine, upper) for end, upper in zip(ends, (False, True), strict=True))
         parts = fineness_of(stability)
-        beside = MissingCount(*stability.sensitivity(0, parts, binned=True), of, parts) if missing else None
-        return cls(low, high, beside)
+        missing_count = (
+            MissingCount(*stability.sensitivity(0, parts, binned=True), expression, parts) if missing else None
+        )
+        return cls(low, high, missing_count)
 
     @property
     def measures(self) -> tuple[Side | MissingCount, ...]:
@@ -600,10 +608,10 @@ class Sides:
         return 1 + least * one, least * other
 
 
-def has_sides(of: Expression, domain: Domain) -> bool:
+def has_sides(expression: Expression, domain: Domain) -> bool:
     """Whether values can be measured by sides: they have two different bounds, at most 2^62 steps apart.
 
     Nor may the steps be so small that doubles cannot hold one over the distance.
     """
-    quantum = quantum_of(domain, of, centred=False)
+    quantum = quantum_of(domain, expression, centred=False)
     return 0 < quantum.most - quantum.least <= FARTHEST and quantum.granularity >= _NEAREST

@@ -67,89 +67,89 @@ class Circumstances:
 
 
 def answer_of(
-    made: Measurement,
+    measurement: Measurement,
     keys: Keys,
     releases: Sequence[Release],
-    around: Circumstances,
+    circumstances: Circumstances,
     *,
     limit: int | None = None,
     refine: Callable[..., Answer] | None = None,
 ) -> Answer:
     """The answer from all releases. Its guarantee covers all of them together, its cost is that of the last one."""
-    cost = made.promise(around.unit)
+    cost = measurement.promise(circumstances.unit)
     guarantee = cost
     joint: tuple[str, ...] = ()
-    if around.promised:
-        guarantee = together([*around.promised, cost])
+    if circumstances.promised:
+        guarantee = together([*circumstances.promised, cost])
         numbers, _, _ = str(guarantee).partition(":")  # without the sentence
         joint = (f"together with what it refines, it keeps {numbers}",)
-    columns = answer_columns(made, keys, releases, around.confidence, limit)
+    columns = answer_columns(measurement, keys, releases, circumstances.confidence, limit)
     return Answer(
         columns,
         refine=refine,
         guarantee=guarantee,
         cost=cost,
-        citations=tuple(dict.fromkeys(_citations(made))),
-        recipe=_recipe(made),
+        citations=tuple(dict.fromkeys(_citations(measurement))),
+        recipe=_recipe(measurement),
         notes=(
-            *around.before,
-            *undeclared_values(made.question),
-            *values_at_ends(made.question),
+            *circumstances.before,
+            *undeclared_values(measurement.question),
+            *values_at_ends(measurement.question),
             *joint,
-            *_notes(made),
-            *rows_in_no_group(made.question),
-            *_missing(made, columns, limit),
-            *_empty(made, keys),
-            *_unknown(made, columns),
-            *around.after,
-            *(() if around.left_out is None else (str(around.left_out),)),
+            *_notes(measurement),
+            *rows_in_no_group(measurement.question),
+            *_missing(measurement, columns, limit),
+            *_empty(measurement, keys),
+            *_unknown(measurement, columns),
+            *circumstances.after,
+            *(() if circumstances.left_out is None else (str(circumstances.left_out),)),
         ),
-        caps=made.binding_caps,
-        left_out=around.left_out,
-        release_id=around.release_id,
-        confidence=around.confidence,
+        caps=measurement.binding_caps,
+        left_out=circumstances.left_out,
+        release_id=circumstances.release_id,
+        confidence=circumstances.confidence,
         entropy=ENTROPY,
     )
 
 
 def answer_columns(
-    made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Confidence, limit: int | None = None
+    measurement: Measurement, keys: Keys, releases: Sequence[Release], confidence: Confidence, limit: int | None = None
 ) -> list[Column]:
     """The columns computed from all releases of the same measures, keys first or in the stated order.
 
     `limit` is a maximum of rows, in addition to that of the question.
     """
     rows = keys.rows()
-    miss = confidence.miss(len(rows) * len(made.formulas))
-    measures = combined(made.measures, releases, miss)
-    columns = _key_columns(made.question, keys, rows)
-    measured = list(made.measures)
-    found = Measures(made.question, made.stability, made.is_pure, measured, made.basis)
-    kept = np.ones(len(rows), dtype=bool)
-    if made.question.having is not None:
-        truth = _Condition(made, rows, measures, miss, found).holds(made.question.having)
-        kept = np.array([each is True for each in truth], dtype=bool)
+    miss = confidence.miss(len(rows) * len(measurement.formulas))
+    measures = combined(measurement.measures, releases, miss)
+    columns = _key_columns(measurement.question, keys, rows)
+    measured = list(measurement.measures)
+    formulas = Measures(measurement.question, measurement.stability, measurement.is_pure, measured, measurement.basis)
+    row_mask = np.ones(len(rows), dtype=bool)
+    if measurement.question.having is not None:
+        truth = _Condition(measurement, rows, measures, miss, formulas).holds(measurement.question.having)
+        row_mask = np.array([truth_value is True for truth_value in truth], dtype=bool)
     names = tuple(column.name for column in keys.columns)
-    by_noise = made.selection is not None or bool(aggregates_in(made.question.having))
-    answered = AnswerRows(names, rows, kept, by_noise)
-    for name, formula in made.formulas:
-        each = evaluated(formula.bound(answered), measures, miss, len(rows))
-        ends = (_listed(each.low), _listed(each.high)) if formula.has_interval else (None, None)
-        columns.append(Column(name, _listed(each.values), *ends))
-    places = np.flatnonzero(kept).tolist()
-    for order in reversed(made.question.order):
+    by_noise = measurement.selection is not None or bool(aggregates_in(measurement.question.having))
+    answered = AnswerRows(names, rows, row_mask, by_noise)
+    for name, formula in measurement.formulas:
+        estimates = evaluated(formula.bound(answered), measures, miss, len(rows))
+        ends = (_listed(estimates.low), _listed(estimates.high)) if formula.has_interval else (None, None)
+        columns.append(Column(name, _listed(estimates.values), *ends))
+    row_indices = np.flatnonzero(row_mask).tolist()
+    for order in reversed(measurement.question.order):
         if order.by is None:
-            shown = next(column for column in columns if column.name == order.column)
-            places = in_order(_present(shown), places, order)
+            sort_column = next(column for column in columns if column.name == order.column)
+            row_indices = in_order(_present(sort_column), row_indices, order)
         else:
-            hidden = evaluated(found.formula(order.by).bound(answered), measures, miss, len(rows))
-            places = in_order(_present(hidden.values.tolist()), places, order)
-    for most in (made.question.limit, limit):
-        places = places if most is None else places[:most]
-    if places != list(range(len(rows))):
-        columns = [_rows_of(column, places) for column in columns]
+            hidden = evaluated(formulas.formula(order.by).bound(answered), measures, miss, len(rows))
+            row_indices = in_order(_present(hidden.values.tolist()), row_indices, order)
+    for most in (measurement.question.limit, limit):
+        row_indices = row_indices if most is None else row_indices[:most]
+    if row_indices != list(range(len(rows))):
+        columns = [_rows_of(column, row_indices) for column in columns]
     by_name = {column.name: column for column in columns}
-    return [by_name[name] for name in made.question.shown or tuple(by_name)]
+    return [by_name[name] for name in measurement.question.shown or tuple(by_name)]
 
 
 def known_columns(question: Question, keys: Keys) -> list[Column]:
@@ -157,28 +157,30 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
     rows = keys.rows()
     columns = _key_columns(question, keys, rows)
     by_name = {column.name: column for column in columns}
-    places = list(range(len(rows)))
+    row_indices = list(range(len(rows)))
     for order in reversed(question.order):
-        places = in_order(_present(by_name[order.column]), places, order)
-    places = places if question.limit is None else places[: question.limit]
-    return [_rows_of(by_name[name], places) for name in question.shown or tuple(by_name)]
+        row_indices = in_order(_present(by_name[order.column]), row_indices, order)
+    row_indices = row_indices if question.limit is None else row_indices[: question.limit]
+    return [_rows_of(by_name[name], row_indices) for name in question.shown or tuple(by_name)]
 
 
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
     schema = question.relation.schema
     return [
-        Column(each.name, [face(row[place]) for row in rows], kind=FACES[each.expression.domain(schema).kind])
-        for place, each in enumerate(keys.columns)
+        Column(
+            column.name, [face(row[column_index]) for row in rows], kind=FACES[column.expression.domain(schema).kind]
+        )
+        for column_index, column in enumerate(keys.columns)
     ]
 
 
-def _rows_of(column: Column, places: list[int]) -> Column:
-    ends = [None if end is None else _values_at(end, places) for end in (column.low, column.high)]
-    return Column(column.name, _values_at(column.values, places), ends[0], ends[1], kind=column.kind)
+def _rows_of(column: Column, row_indices: list[int]) -> Column:
+    ends = [None if end is None else _values_at(end, row_indices) for end in (column.low, column.high)]
+    return Column(column.name, _values_at(column.values, row_indices), ends[0], ends[1], kind=column.kind)
 
 
-def _values_at(values: Any, places: list[int]) -> Any:
-    return values[places] if isinstance(values, np.ndarray) else [values[place] for place in places]
+def _values_at(values: Any, row_indices: list[int]) -> Any:
+    return values[row_indices] if isinstance(values, np.ndarray) else [values[row_index] for row_index in row_indices]
 
 
 def _listed(values: Any) -> Any:
@@ -202,13 +204,13 @@ class _Condition:
 
     def __init__(
         self,
-        made: Measurement,
+        measurement: Measurement,
         rows: list[tuple[Value, ...]],
         measures: Mapping[int, Combined],
         miss: float,
         formulas: Measures,
     ) -> None:
-        self._made, self._rows, self._measures, self._miss = made, rows, measures, miss
+        self._measurement, self._rows, self._measures, self._miss = measurement, rows, measures, miss
         self._formulas = formulas
 
     def holds(self, condition: Condition) -> list[bool | None]:
@@ -222,13 +224,15 @@ class _Condition:
                 ]
             case "not":
                 (inner,) = (self.holds(part) for part in parts if isinstance(part, Condition))
-                return [None if each is None else not each for each in inner]
+                return [None if truth_value is None else not truth_value for truth_value in inner]
             case "is_null":
-                return [each is None for each in self._values(parts[0])]
+                return [value is None for value in self._values(parts[0])]
             case "in":
-                first, *others = [self._values(part) for part in parts]
+                first, *options = [self._values(part) for part in parts]
                 rows = enumerate(first)
-                return [None if value is None else any(value == each[row] for each in others) for row, value in rows]
+                return [
+                    None if value is None else any(value == option[row] for option in options) for row, value in rows
+                ]
         one_side, other_side = (self._values(part) for part in parts)
         compare = _COMPARE[condition.operation]
         return [
@@ -238,11 +242,11 @@ class _Condition:
 
     def _values(self, part: object) -> list[Any]:
         if isinstance(part, Measured | Quotient | Computed):
-            each = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
-            return _present(each.values.tolist())
+            estimates = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
+            return _present(estimates.values.tolist())
         if isinstance(part, ColumnReference):
-            place = [name for name, _ in self._made.question.keys].index(part.name)
-            return [row[place] for row in self._rows]
+            column_index = [name for name, _ in self._measurement.question.keys].index(part.name)
+            return [row[column_index] for row in self._rows]
         value = part.value if isinstance(part, Literal) else part
         return [float(value) if isinstance(value, Fraction) else value] * len(self._rows)
 
@@ -272,96 +276,104 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 # -- provenance ------------------------------------------------------------------------------------------------------
 
 
-def _citations(made: Measurement) -> list[str]:
-    keys = [] if made.selection is None else [made.selection.mechanism.citation]
-    return [*keys, *(noise.citation for noise in made.noises)]
+def _citations(measurement: Measurement) -> list[str]:
+    keys = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
+    return [*keys, *(noise.citation for noise in measurement.noises)]
 
 
-def noise_in_words(made: Measurement) -> dict[str, str]:
+def noise_in_words(measurement: Measurement) -> dict[str, str]:
     """The noise of every measure, by its name."""
-    return {each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)}
+    return {
+        measure.name: measure.described(noise)
+        for measure, noise in zip(measurement.measures, measurement.noises, strict=True)
+    }
 
 
-def caps_in_words(made: Measurement) -> str | None:
+def caps_in_words(measurement: Measurement) -> str | None:
     """How much of one person counts, if anything is capped."""
-    return None if made.binding_caps is None else str(made.binding_caps)
+    return None if measurement.binding_caps is None else str(measurement.binding_caps)
 
 
-def of_units(made: Measurement, text: str) -> str:
+def of_units(measurement: Measurement, text: str) -> str:
     """A text about persons, or about rows if single rows are protected."""
-    return text if made.question.relation.person is not None else text.replace("person", "row")
+    return text if measurement.question.relation.person is not None else text.replace("person", "row")
 
 
-def _recipe(made: Measurement) -> dict[str, object]:
+def _recipe(measurement: Measurement) -> dict[str, object]:
     """The spend, the caps, how keys are found, and the noise of every measure."""
-    steps: dict[str, object] = {"spend": str(made.spend)}
-    if made.binding_caps is not None:
-        steps["contributions"] = str(made.binding_caps)
-    if made.selection is not None:
-        found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
-        steps["keys"] = of_units(made, found)
-    return {**steps, **noise_in_words(made)}
+    steps: dict[str, object] = {"spend": str(measurement.spend)}
+    if measurement.binding_caps is not None:
+        steps["contributions"] = str(measurement.binding_caps)
+    if measurement.selection is not None:
+        selection_text = (
+            f"found in the data: shown if {measurement.selection.told}, "
+            f"of at most {measurement.selection.touched} keys of each"
+        )
+        steps["keys"] = of_units(measurement, selection_text)
+    return {**steps, **noise_in_words(measurement)}
 
 
-def _empty(made: Measurement, keys: Keys) -> list[str]:
+def _empty(measurement: Measurement, keys: Keys) -> list[str]:
     """A remark with advice if no key was found."""
-    if made.selection is None or keys.size:
+    if measurement.selection is None or keys.size:
         return []
-    more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
-    return [Remark(f"no key was shown: {more}")]
+    advice = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
+    return [Remark(f"no key was shown: {advice}")]
 
 
-def _missing(made: Measurement, columns: list[Column], limit: int | None) -> list[str]:
+def _missing(measurement: Measurement, columns: list[Column], limit: int | None) -> list[str]:
     """Which keys are missing in a group: tables show a dash there. Noise may decide whether it is shown."""
-    names = {name for name, _ in made.question.keys}
-    found = [each for each in columns if each.name in names and any(value is None for value in each)]
-    unread = {each.name: any(isinstance(value, dt.date) for value in each) for each in found}
+    names = {name for name, _ in measurement.question.keys}
+    incomplete_columns = [
+        column for column in columns if column.name in names and any(value is None for value in column)
+    ]
+    unread = {column.name: any(isinstance(value, dt.date) for value in column) for column in incomplete_columns}
     other = " (of a CSV file also those whose date is not written as 2024-12-31)"
     notes = [
         f"– in `{name}`: the rows without one{other if dated else ''}, which are a group of their own"
         for name, dated in unread.items()
     ]
-    all_shown = (made.selection, made.question.having, made.question.limit, limit) == (None,) * 4
+    all_shown = (measurement.selection, measurement.question.having, measurement.question.limit, limit) == (None,) * 4
     return notes if all_shown else [Remark(note) for note in notes]
 
 
-def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
+def _unknown(measurement: Measurement, columns: list[Column]) -> list[str]:
     """Notes on quotients whose intervals say nothing, such as means of very few rows."""
     by_name = {column.name: column for column in columns}
-    found: list[str] = []
-    for name, formula in made.formulas:
+    notes: list[str] = []
+    for name, formula in measurement.formulas:
         if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
             low, high = float(formula.low), float(formula.high)
-            starts, ends = (np.asarray(each, dtype=np.float64) for each in (by_name[name].low, by_name[name].high))
+            starts, ends = (np.asarray(end, dtype=np.float64) for end in (by_name[name].low, by_name[name].high))
             wide = int(np.count_nonzero(ends - starts >= _AS_WIDE * (high - low))) if low < high else 0
             if wide:
-                where = "" if len(starts) == 1 else f"in {wide:,} of {len(starts):,} rows "
-                found.append(
+                scope = "" if len(starts) == 1 else f"in {wide:,} of {len(starts):,} rows "
+                notes.append(
                     Remark(
-                        f"{where}the interval of `{name}` is as wide as its bounds, {number_text(low)} to "
+                        f"{scope}the interval of `{name}` is as wide as its bounds, {number_text(low)} to "
                         f"{number_text(high)}, and "
                         "says nothing about it: ask for more ε, narrower bounds or larger groups"
                     )
                 )
-    return found
+    return notes
 
 
-def _notes(made: Measurement) -> tuple[str, ...]:
+def _notes(measurement: Measurement) -> tuple[str, ...]:
     """Notes on what the answer leaves out."""
-    found = []
-    if made.selection is not None:
-        least = made.selection.least
+    notes = []
+    if measurement.selection is not None:
+        least = measurement.selection.least
         shared = f"only keys that about {least:,} persons or more share are shown; declared domains show all"
-        found.append(of_units(made, shared))
-        if made.selection.decides is not None:
-            found.append(
+        notes.append(of_units(measurement, shared))
+        if measurement.selection.decides is not None:
+            notes.append(
                 "the noisy numbers that decided which keys to show are the answer: none of them is below the threshold"
             )
-    person = made.question.relation.person
+    person = measurement.question.relation.person
     if person is not None:
         without = f"rows without {with_article(person)} are left out"
-        found.append(without if made.binding_caps is None else f"{made.binding_caps}; {without}")
-    bare = [name for name, formula in made.formulas if not formula.has_interval]
+        notes.append(without if measurement.binding_caps is None else f"{measurement.binding_caps}; {without}")
+    bare = [name for name, formula in measurement.formulas if not formula.has_interval]
     if bare:
-        found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
-    return tuple(found)
+        notes.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
+    return tuple(notes)

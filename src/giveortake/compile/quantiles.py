@@ -54,8 +54,8 @@ class RunningTotals:
         q = float(quantile)
         reach = self._reach(quantile, miss)
         parts = [self._band(start, q, reach) for start in range(0, max(len(self.released), 1), _MANY)]
-        first, place, last = (np.concatenate(each) for each in zip(*parts, strict=True))
-        low, value = self.low + first * self.width, self.low + place * self.width
+        first, crossing, last = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        low, value = self.low + first * self.width, self.low + crossing * self.width
         high = self.low + (last + 1) * self.width
         if self.whole:
             value, high = np.floor(value), np.minimum(high - 1, self.high)
@@ -101,11 +101,11 @@ def _crossing(difference: Floats) -> Floats:
     rows = np.arange(len(difference))
     sums = np.zeros((len(difference), difference.shape[1] - 1))
     np.cumsum(difference[:, 1:-1], axis=1, out=sums[:, 1:])
-    place = sums.argmin(axis=1)
-    before, after = np.minimum(difference[rows, place], 0.0), np.maximum(difference[rows, place + 1], 0.0)
+    bin_index = sums.argmin(axis=1)
+    before, after = np.minimum(difference[rows, bin_index], 0.0), np.maximum(difference[rows, bin_index + 1], 0.0)
     apart = after - before
     part = np.where(apart > 0, -before / np.where(apart > 0, apart, 1.0), 0.5)
-    crossing: Floats = place + np.minimum(part, math.nextafter(1.0, 0.0))
+    crossing: Floats = bin_index + np.minimum(part, math.nextafter(1.0, 0.0))
     return crossing
 
 

@@ -59,7 +59,7 @@ def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
     """The arrays that `Release.to_json` wrote, one for each of `count` measures."""
     if not isinstance(content, list) or len(content) != count:
         raise LedgerDamaged("a stored answer does not have the measures of its question")
-    return tuple(unpacked(each) for each in content)
+    return tuple(unpacked(packed_array) for packed_array in content)
 
 
 @final
@@ -101,12 +101,12 @@ def combined(measures: Sequence[Measure], releases: Sequence[Release], miss: flo
     Guarantee of accuracy: no release widens the interval, at this `miss`, of the average of those before it, nor is one
     worth less than it would be alone: which are averaged is chosen by the laws of their noises, and by no number drawn.
     """
-    return {index: _combined(each, index, releases, miss) for index, each in enumerate(measures)}
+    return {index: _combined(measure, index, releases, miss) for index, measure in enumerate(measures)}
 
 
 def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
     """Combined releases that hold only the noise, to compute margins before anything is released."""
-    return combined(measures, [Release(tuple(each.of_no_keys() for each in measures), tuple(noises))])
+    return combined(measures, [Release(tuple(measure.of_no_keys() for measure in measures), tuple(noises))])
 
 
 def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
@@ -114,20 +114,23 @@ def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: f
     deciding = next((release for release in releases if index in release.decided), None)
     if deciding is None:
         return _averaged(measure, index, releases, miss)
-    others = [release for release in releases if index not in release.decided]
+    later_releases = [release for release in releases if index not in release.decided]
     known = deciding.decided[index]
-    measured = _averaged(measure, index, others or [deciding], miss)
-    if others and known.bounded:
+    measured = _averaged(measure, index, later_releases or [deciding], miss)
+    if later_releases and known.bounded:
         return measured
     unit = int(1 / measure.granularity)
     numbers, tail = deciding.arrays[index] // unit, deciding.noises[index].tail.times(1 / unit)
-    return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not others))
+    return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not later_releases))
 
 
 def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
     unit = float(measure.granularity)
-    laws = [release.noises[index].tail for release in releases]
-    present = [(releases[place].arrays[index], releases[place].noises[index]) for place in worthwhile(laws, miss)]
+    release_tails = [release.noises[index].tail for release in releases]
+    present = [
+        (releases[release_index].arrays[index], releases[release_index].noises[index])
+        for release_index in worthwhile(release_tails, miss)
+    ]
     shares = _shares([noise.tail for _, noise in present])
     steps = sum(
         (np.asarray(array, dtype=np.float64) * share for (array, _), share in zip(present, shares, strict=True))
@@ -137,20 +140,22 @@ def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: f
     return measure.combined(steps, tails, present[0] if len(present) == 1 else None)
 
 
-def worthwhile(laws: Sequence[Tail], miss: float) -> list[int]:
-    """The places of the noises to average, one by one: each joins the chosen ones, replaces them, or is left out."""
-    best, width = [0], quantile(laws[:1], miss)
-    for later in range(1, len(laws)):
-        for places in ([*best, later], [later]):
-            found = [laws[place] for place in places]
-            reached = quantile([each.times(share) for each, share in zip(found, _shares(found), strict=True)], miss)
+def worthwhile(tails: Sequence[Tail], miss: float) -> list[int]:
+    """The indices of the noises to average, one by one: each joins the chosen ones, replaces them, or is left out."""
+    best, width = [0], quantile(tails[:1], miss)
+    for later in range(1, len(tails)):
+        for indices in ([*best, later], [later]):
+            candidates = [tails[index] for index in indices]
+            reached = quantile(
+                [tail.times(share) for tail, share in zip(candidates, _shares(candidates), strict=True)], miss
+            )
             if reached < width:
-                best, width = places, reached
+                best, width = indices, reached
     return best
 
 
-def _shares(laws: Sequence[Tail]) -> list[float]:
-    weights = [1 / each.variance for each in laws]
+def _shares(tails: Sequence[Tail]) -> list[float]:
+    weights = [1 / tail.variance for tail in tails]
     return [weight / sum(weights) for weight in weights]
 
 

@@ -130,18 +130,18 @@ class Charges:
 def charges_of(event: Event) -> Charges:
     """The totals of an event, each in its own currency."""
     keys = laplace = squares = delta = Fraction(0)
-    for each in _single_events(event):
-        match each:
+    for single_event in _single_events(event):
+        match single_event:
             case events.DiscoveredKeys():
-                keys, delta = keys + each.epsilon, delta + each.delta
+                keys, delta = keys + single_event.epsilon, delta + single_event.delta
             case events.GaussianKeys():
-                squares, delta = squares + 1 / each.noise_multiplier**2, delta + each.delta
+                squares, delta = squares + 1 / single_event.noise_multiplier**2, delta + single_event.delta
             case events.Laplace():
-                laplace += 1 / each.noise_multiplier
+                laplace += 1 / single_event.noise_multiplier
             case events.Gaussian():
-                squares += 1 / each.noise_multiplier**2
+                squares += 1 / single_event.noise_multiplier**2
             case _:
-                raise Unprovable(f"an answer holds {type(each).__name__}, which nobody has priced here")
+                raise Unprovable(f"an answer holds {type(single_event).__name__}, which nobody has priced here")
     return Charges(keys, laplace, squares, delta)
 
 
@@ -166,10 +166,10 @@ def spend_of(
     key_delta: Number | None,
 ) -> Spend | None:
     """The stated spend, or None if there is none."""
-    given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
-    if len(given) > 1:
+    stated_names = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
+    if len(stated_names) > 1:
         raise InvalidParameter(
-            given[0],
+            stated_names[0],
             epsilon if epsilon is not None else rho,
             "is one of several spends: state only one",
             hint=Advice("{pass} {epsilon}, {rho} or {mu}"),
@@ -178,7 +178,7 @@ def spend_of(
         raise InvalidParameter(
             "delta", delta, "goes with epsilon", hint=Advice("{pass} {epsilon}, {delta}", epsilon="0.5", delta="1e-8")
         )
-    if not given:
+    if not stated_names:
         return None
     return Spend(
         None if epsilon is None else _epsilon(epsilon),
@@ -218,39 +218,43 @@ class Terms:
 
     @classmethod
     def of(
-        cls, said: Mapping[str, Any], *, confidence: Confidence = _USUAL_CONFIDENCE, without: Collection[str] = ()
+        cls, terms: Mapping[str, Any], *, confidence: Confidence = _USUAL_CONFIDENCE, without: Collection[str] = ()
     ) -> Terms:
         """Check the stated terms; `without` are names that are not allowed here."""
         taken = [name for name in _ALL_TERMS if name not in without]
-        given = {name: value for name, value in said.items() if value is not None or name not in _ALL_TERMS}
-        for name, value in given.items():
+        stated_terms = {name: value for name, value in terms.items() if value is not None or name not in _ALL_TERMS}
+        for name, value in stated_terms.items():
             if name not in taken:
                 raise _unknown(name, value, taken)
-        spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
-        decided = [name for name in ("margin", "share") if name in given]
+        spend = spend_of(*(stated_terms.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
+        decided = [name for name in ("margin", "share") if name in stated_terms]
         if decided and (spend is not None or len(decided) > 1):
             raise InvalidParameter(
                 decided[-1],
-                given[decided[-1]],
+                stated_terms[decided[-1]],
                 "decides the spend, and another one was stated: state only one",
                 hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
             )
-        share = exact.positive("share", given["share"]) if "share" in given else None
+        share = exact.positive("share", stated_terms["share"]) if "share" in stated_terms else None
         if share is not None and share > 1:
             raise InvalidParameter(
-                "share", given["share"], "is more than the whole budget", hint=Advice("{share}", share="1/10")
+                "share", stated_terms["share"], "is more than the whole budget", hint=Advice("{share}", share="1/10")
             )
-        sure = Confidence(given.get("confidence", confidence), given.get("confidence_over", confidence.over))
-        keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
-        if given.get("caps", "best") != "best":
+        sure = Confidence(
+            stated_terms.get("confidence", confidence), stated_terms.get("confidence_over", confidence.over)
+        )
+        keys = exact.open_probability("key_delta", stated_terms["key_delta"]) if "key_delta" in stated_terms else None
+        if stated_terms.get("caps", "best") != "best":
             raise InvalidParameter(
                 "caps",
-                given["caps"],
+                stated_terms["caps"],
                 "is unknown",
                 hint=Advice("{caps}", "{rows_per_person}", caps="best", rows_per_person=4),
             )
-        caps = Caps.of(*(given.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
-        return cls(spend, given.get("margin"), share, sure, keys, given.get("n"), caps, "caps" in given)
+        caps = Caps.of(*(stated_terms.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
+        return cls(
+            spend, stated_terms.get("margin"), share, sure, keys, stated_terms.get("n"), caps, "caps" in stated_terms
+        )
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
@@ -297,44 +301,46 @@ class CustodianCaps:
             return "no caps: each question says how much of a person counts"
         return f"{self.caps}{'; no question may say more' if self.are_maxima else ', unless a question says otherwise'}"
 
-    def of_question(self, said: Caps) -> Caps:
+    def of_question(self, stated_caps: Caps) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none.
 
         A table with a custodian's cap of one row per person keeps it, unless the question names the table.
         """
-        if said.stated and not self.of_persons:
+        if stated_caps.stated and not self.of_persons:
             raise nothing_to_cap()
-        said = _in_tables(said, self.tables)
-        rows = said.rows_per_person
-        ours = self.caps.rows_per_person
+        stated_caps = _in_tables(stated_caps, self.tables)
+        rows = stated_caps.rows_per_person
+        custodian_rows = self.caps.rows_per_person
         if rows is None:
-            rows = ours
-        elif isinstance(rows, Mapping) or isinstance(ours, Mapping):
-            rows = {each: most for each in self.tables if (most := self._rows_in(each, said)) is not None}
-        groups = said.groups_per_person or self.caps.groups_per_person
-        found = Caps(groups, said.rows_per_group or self.caps.rows_per_group, rows)
+            rows = custodian_rows
+        elif isinstance(rows, Mapping) or isinstance(custodian_rows, Mapping):
+            rows = {table: most for table in self.tables if (most := self._rows_in(table, stated_caps)) is not None}
+        groups = stated_caps.groups_per_person or self.caps.groups_per_person
+        caps = Caps(groups, stated_caps.rows_per_group or self.caps.rows_per_group, rows)
         if self.are_maxima:
-            self._require_within(found)
-        return found
+            self._require_within(caps)
+        return caps
 
-    def _rows_in(self, table: str, said: Caps) -> int | None:
-        ours, theirs = self.caps.rows_in(table), said.rows_in(table)
-        if theirs is None:
-            return ours
-        return 1 if ours == 1 and not isinstance(said.rows_per_person, Mapping) else theirs
+    def _rows_in(self, table: str, stated_caps: Caps) -> int | None:
+        custodian_rows, stated_rows = self.caps.rows_in(table), stated_caps.rows_in(table)
+        if stated_rows is None:
+            return custodian_rows
+        return 1 if custodian_rows == 1 and not isinstance(stated_caps.rows_per_person, Mapping) else stated_rows
 
-    def _require_within(self, found: Caps) -> None:
+    def _require_within(self, caps: Caps) -> None:
         limits: dict[str, tuple[int | None, int | None]] = {
-            "groups_per_person": (found.groups_per_person, self.caps.groups_per_person),
-            "rows_per_group": (found.rows_per_group, self.caps.rows_per_group),
+            "groups_per_person": (caps.groups_per_person, self.caps.groups_per_person),
+            "rows_per_group": (caps.rows_per_group, self.caps.rows_per_group),
         }
-        limits |= {f"rows_per_person in {each}": (found.rows_in(each), self.caps.rows_in(each)) for each in self.tables}
+        limits |= {
+            f"rows_per_person in {table}": (caps.rows_in(table), self.caps.rows_in(table)) for table in self.tables
+        }
         for name, (wanted, most) in limits.items():
             if wanted is not None and most is not None and wanted > most:
-                said: dict[str, Any] = {name.partition(" ")[0]: most}
+                maximum: dict[str, Any] = {name.partition(" ")[0]: most}
                 raise QueryRefused(
                     f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
-                    hint=Advice(*(f"{{{each}}}, or less" for each in said), **said),
+                    hint=Advice(*(f"{{{term}}}, or less" for term in maximum), **maximum),
                 )
 
 
@@ -347,7 +353,7 @@ def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
     """The caps with the exact names of the tables, which may be stated in any case of letters."""
     if not isinstance(caps.rows_per_person, Mapping):
         return caps
-    known = {each.casefold(): each for each in tables}
+    known = {table.casefold(): table for table in tables}
     for name in caps.rows_per_person:
         if name.casefold() not in known:
             raise InvalidParameter(
@@ -365,12 +371,12 @@ def capped(question: Question, caps: Caps) -> Question:
     Scans of a whole table stay as they are. What follows from the caps, such as the bounds of a person's sums, is
     derived again, and a join that would multiply a person's rows too often is refused.
     """
-    made: dict[int, Relation] = {}
+    capped_relations: dict[int, Relation] = {}
 
     def cap(relation: Relation) -> Relation:
-        if id(relation) not in made:
-            made[id(relation)] = _with_sources(relation, cap, caps)
-        return made[id(relation)]
+        if id(relation) not in capped_relations:
+            capped_relations[id(relation)] = _with_sources(relation, cap, caps)
+        return capped_relations[id(relation)]
 
     relation = cap(question.relation)
     require_few_matches(relation)
@@ -469,7 +475,7 @@ class Stability:
 
     def binding_caps(self, caps: Caps, relation: Relation, *, rows_count: bool) -> Caps | None:
         """The caps that affect an answer; None if everything counts. `rows_count` is False if only persons count."""
-        read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
+        read = {scan.table.name: scan.most_rows_of_person for scan in relation.scans()}
         rows = {name: most for name, most in read.items() if most is not None}
         total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
         groups = rows_in_group = None
@@ -477,8 +483,8 @@ class Stability:
             groups, rows_in_group = self.groups if self.grouped else None, self.rows_in_group
         elif self.is_cut and self.grouped and (self.keys is None or self.touched < self.keys):
             groups = self.groups
-        found = Caps(groups, rows_in_group, total)
-        return found if found.stated else None
+        binding = Caps(groups, rows_in_group, total)
+        return binding if binding.stated else None
 
     @property
     def scales(self) -> bool:
@@ -563,5 +569,5 @@ class Stability:
 
 def _least(one: int | None, other: int | None) -> int | None:
     """The lesser of two bounds; None stands for no bound."""
-    known = [each for each in (one, other) if each is not None]
+    known = [bound for bound in (one, other) if bound is not None]
     return min(known) if known else None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from giveortake.plan.question import Order
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-    Places: TypeAlias = npt.NDArray[np.int64]
+    Indices: TypeAlias = npt.NDArray[np.int64]
 
 _OWN_SHARE = 7 / 8  # of the probability to miss, for a row's own number in its share of a total
 
@@ -51,13 +51,13 @@ class AnswerRows:
 
     names: tuple[str, ...]
     keys: Sequence[tuple[Value, ...]]
-    kept: npt.NDArray[np.bool_]
+    row_mask: npt.NDArray[np.bool_]
     chosen: bool
 
     def column(self, name: str) -> list[Value]:
         """The values of a key column."""
-        place = self.names.index(name)
-        return [row[place] for row in self.keys]
+        column_index = self.names.index(name)
+        return [row[column_index] for row in self.keys]
 
 
 @final
@@ -66,7 +66,7 @@ class WindowOf(OverRows):
     """A window function over rows of the answer; `rows` is None until there is an answer."""
 
     window: Window
-    of: Formula | None
+    argument: Formula | None
     order: tuple[tuple[Order, Formula | None], ...]
     rows: AnswerRows | None = None
 
@@ -82,7 +82,12 @@ class WindowOf(OverRows):
     def has_interval(self) -> bool:
         if self.window.function in RANKED:
             return self.order[0][1] is not None
-        return self.window.function != "count" and not self.by_noise and self.of is not None and self.of.has_interval
+        return (
+            self.window.function != "count"
+            and not self.by_noise
+            and self.argument is not None
+            and self.argument.has_interval
+        )
 
     @property
     def is_plain_total(self) -> bool:
@@ -97,15 +102,15 @@ class WindowOf(OverRows):
             return self._ranks(groups, measures, miss, size)
         if function == "ntile":
             return _tiles(groups, self.window.places, size)
-        if function == "count" or self.of is None:
+        if function == "count" or self.argument is None:
             return _counts(groups, size)
         if function in SHIFTED or function in {"first", "last"}:
-            cells = self.of.evaluate(measures, miss / max(size, 1) if self.rows.chosen else miss, size)
+            cells = self.argument.evaluate(measures, miss / max(size, 1) if self.rows.chosen else miss, size)
             return _taken(groups, self.window, _floats(cells), size)
         if function in {"minimum", "maximum"}:
-            cells = _floats(self.of.evaluate(measures, miss / max(size, 1), size))
-            found = _extremes(groups, cells, function, size)
-            return whole(found) if self.of.counts else found
+            cells = _floats(self.argument.evaluate(measures, miss / max(size, 1), size))
+            extremes = _extremes(groups, cells, function, size)
+            return whole(extremes) if self.argument.counts else extremes
         return self._sums(groups, measures, miss, size)
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
@@ -113,18 +118,18 @@ class WindowOf(OverRows):
 
     def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
         """Counts and sums are missing only where a frame has no row, which is known; anything else may be missing."""
-        if isinstance(self.of, Linear) or self.of is None:
+        if isinstance(self.argument, Linear) or self.argument is None:
             return np.isnan(np.asarray(self.evaluate(measures, miss, size).values, dtype=np.float64))
         return np.ones(size, dtype=bool)
 
     def _sums(self, groups: _Groups, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        assert self.of is not None and self.rows is not None  # noqa: S101, PT018 (checked by the plan)
-        exact = isinstance(self.of, Linear) and not self.rows.chosen
-        cells = _floats(self.of.evaluate(measures, miss if exact else miss / max(size, 1), size))
+        assert self.argument is not None and self.rows is not None  # noqa: S101, PT018 (checked by the plan)
+        exact = isinstance(self.argument, Linear) and not self.rows.chosen
+        cells = _floats(self.argument.evaluate(measures, miss if exact else miss / max(size, 1), size))
         totals = groups.totals(cells.values)
         counts = groups.totals((~np.isnan(cells.values)).astype(np.float64))
-        if exact and isinstance(self.of, Linear):
-            half, alone = sum_margins(self.of, measures, counts, miss), counts == 1
+        if exact and isinstance(self.argument, Linear):
+            half, alone = sum_margins(self.argument, measures, counts, miss), counts == 1
             low, high = (
                 np.where(alone, groups.totals(cells.low), totals - half),
                 np.where(alone, groups.totals(cells.high), totals + half),
@@ -132,7 +137,7 @@ class WindowOf(OverRows):
         else:
             low, high = groups.totals(cells.low), groups.totals(cells.high)
         values = np.where(counts > 0, totals, np.nan)
-        if self.window.function == "sum" and self.of.counts:
+        if self.window.function == "sum" and self.argument.counts:
             return whole(Evaluated(values, np.floor(low), np.ceil(high)))
         if self.window.function == "mean":
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -174,13 +179,13 @@ class ShareOf(OverRows):
         groups = _Groups(total, measures, size)
         if total.rows.chosen:
             own = rest_ends = _floats(self.over.evaluate(measures, miss / max(size, 1), size))
-            sums = [groups.totals(each) for each in (own.values, own.low, own.high)]
+            sums = [groups.totals(array) for array in (own.values, own.low, own.high)]
             low, high = sums[1] - rest_ends.low, sums[2] - rest_ends.high
         else:
             own = _floats(self.over.evaluate(measures, miss * _OWN_SHARE, size))
             sums = [groups.totals(own.values)]
-            others = groups.totals(np.ones(size)) - 1
-            half = sum_margins(self.over, measures, others, miss * (1 - _OWN_SHARE))
+            other_rows = groups.totals(np.ones(size)) - 1
+            half = sum_margins(self.over, measures, other_rows, miss * (1 - _OWN_SHARE))
             low, high = sums[0] - own.values - half, sums[0] - own.values + half
         factor = float(self.factor)
         ends = [
@@ -189,7 +194,7 @@ class ShareOf(OverRows):
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(sums[0] > 0, np.clip(own.values / np.where(sums[0] > 0, sums[0], 1.0), 0.0, 1.0), np.nan)
-        first, last = (each * factor for each in (ends if factor >= 0 else reversed(ends)))
+        first, last = (end * factor for end in (ends if factor >= 0 else reversed(ends)))
         return Evaluated(value * factor, first, last)
 
     def bound(self, rows: AnswerRows) -> ShareOf:
@@ -204,47 +209,49 @@ class ShareOf(OverRows):
         return self.total.has_interval
 
 
-def _share(part: Floats, rest: Floats, otherwise: float) -> Floats:
-    whole = part + rest
+def _share(part: Floats, remainder: Floats, otherwise: float) -> Floats:
+    whole = part + remainder
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
-        return found
+        share: Floats = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
+        return share
 
 
 def _floats(part: Evaluated) -> Evaluated:
-    return Evaluated(*(np.asarray(each, dtype=np.float64) for each in (part.values, part.low, part.high)))
+    return Evaluated(*(np.asarray(array, dtype=np.float64) for array in (part.values, part.low, part.high)))
 
 
 class _Groups:
     """The kept rows, partitioned by the keys of a window, each group in its order."""
 
-    def __init__(self, of: WindowOf, measures: Mapping[int, Combined], size: int) -> None:
-        rows, window = of.rows, of.window
+    def __init__(self, window_formula: WindowOf, measures: Mapping[int, Combined], size: int) -> None:
+        rows, window = window_formula.rows, window_formula.window
         assert rows is not None  # noqa: S101 (bound before anything is evaluated)
         self.window = window
         self.size = size
         keys = [rows.column(name) for name in window.partition]
-        apart: dict[tuple[Value, ...], list[int]] = {}
-        for place in np.flatnonzero(rows.kept).tolist():
-            apart.setdefault(tuple(column[place] for column in keys), []).append(place)
-        self._ordered = [_sorting_values(rows, each, formula, measures, size) for each, formula in of.order]
-        self.listed = [self._in_order(places) for places in apart.values()]
+        rows_by_key: dict[tuple[Value, ...], list[int]] = {}
+        for row_index in np.flatnonzero(rows.row_mask).tolist():
+            rows_by_key.setdefault(tuple(column[row_index] for column in keys), []).append(row_index)
+        self._ordered = [
+            _sorting_values(rows, order, formula, measures, size) for order, formula in window_formula.order
+        ]
+        self.listed = [self._in_order(row_indices) for row_indices in rows_by_key.values()]
 
-    def _in_order(self, places: list[int]) -> Places:
+    def _in_order(self, row_indices: list[int]) -> Indices:
         for values, order in zip(reversed(self._ordered), reversed(self.window.order), strict=True):
-            places = in_order(values, places, order)
-        return np.array(places, dtype=np.int64)
+            row_indices = in_order(values, row_indices, order)
+        return np.array(row_indices, dtype=np.int64)
 
-    def peers(self, group: Places) -> Places:
-        """For each place of a group, the number of its run of equal rows."""
+    def peers(self, group: Indices) -> Indices:
+        """For each row of a group, the number of its run of equal rows."""
         numbers = np.zeros(len(group), dtype=np.int64)
         for at in range(1, len(group)):
             same = all(values[group[at]] == values[group[at - 1]] for values in self._ordered)
             numbers[at] = numbers[at - 1] + (not same)
         return numbers
 
-    def stretches(self, group: Places) -> tuple[Places, Places]:
-        """For each place of a group, the first place of its frame, and the one after the last."""
+    def stretches(self, group: Indices) -> tuple[Indices, Indices]:
+        """For each row of a group, the index of the first row of its frame, and the one after the last."""
         count = len(group)
         every = np.arange(count)
         frame = self.window.frame
@@ -262,31 +269,31 @@ class _Groups:
 
     def totals(self, values: Floats) -> Floats:
         """For each row, the sum over its frame, without missing values."""
-        found = np.full(self.size, np.nan)
+        totals = np.full(self.size, np.nan)
         for group in self.listed:
             first, last = self.stretches(group)
             within = values[group]
             running = [
-                np.concatenate(([0.0], np.cumsum(each)))
-                for each in (np.where(np.isfinite(within), within, 0.0), within == np.inf, within == -np.inf)
+                np.concatenate(([0.0], np.cumsum(addends)))
+                for addends in (np.where(np.isfinite(within), within, 0.0), within == np.inf, within == -np.inf)
             ]
             finite, above, below = (sums[last] - sums[first] for sums in running)
             unbounded = np.where(above > 0, np.inf, 0.0) + np.where(below > 0, -np.inf, 0.0)
-            found[group] = finite + unbounded
-        return found
+            totals[group] = finite + unbounded
+        return totals
 
-    def ranks(self, function: str) -> Places:
+    def ranks(self, function: str) -> Indices:
         """The rank of each row; equal rows have the same rank, except for ROW_NUMBER."""
-        found = np.zeros(self.size, dtype=np.int64)
+        ranks = np.zeros(self.size, dtype=np.int64)
         for group in self.listed:
             numbers = self.peers(group)
             if function == "row_number":
-                found[group] = np.arange(1, len(group) + 1)
+                ranks[group] = np.arange(1, len(group) + 1)
             elif function == "dense_rank":
-                found[group] = numbers + 1
+                ranks[group] = numbers + 1
             else:
-                found[group] = np.searchsorted(numbers, numbers, side="left") + 1
-        return found
+                ranks[group] = np.searchsorted(numbers, numbers, side="left") + 1
+        return ranks
 
 
 def _sorting_values(
@@ -298,29 +305,29 @@ def _sorting_values(
     return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
 
 
-def in_order(values: Sequence[Any], places: list[int], order: Order) -> list[int]:
-    """Places, sorted by their values; the sort is stable."""
-    present = [place for place in places if values[place] is not None]
-    missing = [place for place in places if values[place] is None]
-    present.sort(key=lambda place: values[place], reverse=order.descending)
+def in_order(values: Sequence[Any], row_indices: list[int], order: Order) -> list[int]:
+    """Row indices, sorted by their values; the sort is stable."""
+    present = [row_index for row_index in row_indices if values[row_index] is not None]
+    missing = [row_index for row_index in row_indices if values[row_index] is None]
+    present.sort(key=lambda row_index: values[row_index], reverse=order.descending)
     return [*missing, *present] if order.missing_first else [*present, *missing]
 
 
 def _counts(groups: _Groups, size: int) -> Evaluated:
-    found = np.nan_to_num(groups.totals(np.ones(size))).astype(np.int64)
-    return Evaluated(found, found, found)
+    counts = np.nan_to_num(groups.totals(np.ones(size))).astype(np.int64)
+    return Evaluated(counts, counts, counts)
 
 
 def _tiles(groups: _Groups, parts: int, size: int) -> Evaluated:
     """The number of the part that a row is in; a group is divided evenly, and the first parts may have one row more."""
-    found = np.zeros(size, dtype=np.int64)
+    tiles = np.zeros(size, dtype=np.int64)
     for group in groups.listed:
         small, larger = divmod(len(group), parts)
         every = np.arange(len(group))
-        found[group] = (
+        tiles[group] = (
             np.where(every < larger * (small + 1), every // (small + 1), (every - larger) // max(small, 1)) + 1
         )
-    return Evaluated(found, found, found)
+    return Evaluated(tiles, tiles, tiles)
 
 
 def _taken(groups: _Groups, window: Window, cells: Evaluated, size: int) -> Evaluated:
@@ -331,12 +338,12 @@ def _taken(groups: _Groups, window: Window, cells: Evaluated, size: int) -> Eval
         every = np.arange(count)
         if window.function in SHIFTED:
             at = every + (window.places if window.function == "lead" else -window.places)
-            there = (at >= 0) & (at < count)
+            is_inside = (at >= 0) & (at < count)
         else:
             first, last = groups.stretches(group)
-            at, there = (first if window.function == "first" else last - 1), last > first
-        source[group] = np.where(there, group[np.clip(at, 0, count - 1)], -1)
-    parts = (np.where(source >= 0, each[source], np.nan) for each in (cells.values, cells.low, cells.high))
+            at, is_inside = (first if window.function == "first" else last - 1), last > first
+        source[group] = np.where(is_inside, group[np.clip(at, 0, count - 1)], -1)
+    parts = (np.where(source >= 0, array[source], np.nan) for array in (cells.values, cells.low, cells.high))
     return Evaluated(*parts)
 
 
@@ -344,16 +351,16 @@ def _extremes(groups: _Groups, cells: Evaluated, function: str, size: int) -> Ev
     """The least or greatest value of each frame; most frames begin with the first row, and grow."""
     pick = np.fmin if function == "minimum" else np.fmax
     arrays = (cells.values, cells.low, cells.high)
-    found = [np.full(size, np.nan) for _ in arrays]
+    extremes = [np.full(size, np.nan) for _ in arrays]
     for group in groups.listed:
         first, last = groups.stretches(group)
-        there = last > first
-        for array, each in zip(found, arrays, strict=True):
-            within = each[group]
+        has_rows = last > first
+        for array, source in zip(extremes, arrays, strict=True):
+            within = source[group]
             if not first.any():
                 chosen = pick.accumulate(within)[np.maximum(last - 1, 0)]
             else:
                 pairs = zip(first.tolist(), last.tolist(), strict=True)
                 chosen = np.array([pick.reduce(within[a:b]) if b > a else np.nan for a, b in pairs])
-            array[group] = np.where(there, chosen, np.nan)
-    return Evaluated(*found)
+            array[group] = np.where(has_rows, chosen, np.nan)
+    return Evaluated(*extremes)

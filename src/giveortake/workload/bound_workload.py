@@ -61,35 +61,41 @@ class Attributes:
     def of(cls, relation: Relation, names: Sequence[str], called: Mapping[str, str] | None = None) -> Attributes:
         """The columns with their declared values. No row is read."""
         schema = relation.schema
-        found = [_values(name, ColumnReference(name).domain(schema)) for name in names]
-        return cls(tuple(names), tuple(found), tuple((called or {}).get(name, name) for name in names))
+        values = [_values(name, ColumnReference(name).domain(schema)) for name in names]
+        return cls(tuple(names), tuple(values), tuple((called or {}).get(name, name) for name in names))
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of values of each attribute."""
         return tuple(map(len, self.values))
 
-    def keys(self, places: Sequence[int]) -> Keys:
+    def keys(self, indices: Sequence[int]) -> Keys:
         """All combinations of the values of some attributes."""
         return Keys(
-            tuple(KeyColumn(self.names[each], ColumnReference(self.names[each]), self.values[each]) for each in places)
+            tuple(
+                KeyColumn(self.names[index], ColumnReference(self.names[index]), self.values[index])
+                for index in indices
+            )
         )
 
-    def places(self, names: Sequence[str]) -> tuple[int, ...]:
-        """The places of some attributes, in rising order."""
-        return tuple(sorted(self.names.index(each) for each in names))
+    def indices_of(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The indices of some attributes, in rising order."""
+        return tuple(sorted(self.names.index(name) for name in names))
 
     def question(self, relation: Relation, sums: Sequence[str]) -> Question:
         """The workload as one question about the rows with declared values, so that it passes the usual checks."""
         rows = declared_rows(relation, self)
-        asked = [("number of rows", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
-        asked += [(f"sum of {each}", Measured(Aggregate(AggregateKind.SUM, ColumnReference(each)))) for each in sums]
-        return Question(rows, tuple((name, ColumnReference(name)) for name in self.names), tuple(asked))
+        outputs = [("number of rows", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
+        outputs += [
+            (f"sum of {column}", Measured(Aggregate(AggregateKind.SUM, ColumnReference(column)))) for column in sums
+        ]
+        return Question(rows, tuple((name, ColumnReference(name)) for name in self.names), tuple(outputs))
 
     def to_json(self) -> list[Any]:
         """The columns and their values, in the order in which cells are stored."""
         return [
-            [name, [_written(each) for each in values]] for name, values in zip(self.names, self.values, strict=True)
+            [name, [_value_json(value) for value in values]]
+            for name, values in zip(self.names, self.values, strict=True)
         ]
 
 
@@ -126,7 +132,7 @@ def _values(name: str, domain: Domain) -> tuple[Value, ...]:
 
 def _is_declared(column: ColumnReference, domain: Domain, values: tuple[Value, ...]) -> Expression | None:
     """The condition that a row has one of the values; None if all rows have."""
-    present = [each for each in values if each is not None]
+    present = [value for value in values if value is not None]
     if domain.kind is Kind.BOOLEAN and len(present) == 2:
         condition = None
     elif domain.categories is None and domain.low is not None and domain.high is not None:
@@ -155,7 +161,7 @@ def _all_of(conditions: Sequence[Expression]) -> Expression:
     return Call("and", (_all_of(conditions[:middle]), _all_of(conditions[middle:])))
 
 
-def _written(value: Value) -> list[str]:
+def _value_json(value: Value) -> list[str]:
     return [stored_type(value), str(value)]
 
 
@@ -168,21 +174,25 @@ def covers(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]) -> list[t
 
     A marginal joins the table that grows least by it, unless that would have too many cells.
     """
-    made: list[set[int]] = []
-    for marginal in sorted(map(set, marginals), key=lambda each: (-_cells(sizes, each), sorted(each))):
-        if any(marginal <= each for each in made):
+    tables: list[set[int]] = []
+    for marginal in sorted(map(set, marginals), key=lambda table: (-_cells(sizes, table), sorted(table))):
+        if any(marginal <= table for table in tables):
             continue
-        grown = [(_cells(sizes, each | marginal), place) for place, each in enumerate(made)] if len(made) < _FEW else []
-        _, place = min((pair for pair in grown if pair[0] <= LARGEST), default=(0, -1))
-        if place < 0:
-            made.append(marginal)
+        grown = (
+            [(_cells(sizes, table | marginal), table_index) for table_index, table in enumerate(tables)]
+            if len(tables) < _FEW
+            else []
+        )
+        _, table_index = min((pair for pair in grown if pair[0] <= LARGEST), default=(0, -1))
+        if table_index < 0:
+            tables.append(marginal)
         else:
-            made[place] |= marginal
-    return [tuple(sorted(each)) for each in made]
+            tables[table_index] |= marginal
+    return [tuple(sorted(table)) for table in tables]
 
 
 def _cells(sizes: Sequence[int], attributes: set[int]) -> int:
-    return math.prod(sizes[each] for each in attributes)
+    return math.prod(sizes[attribute] for attribute in attributes)
 
 
 MOST_TABLES = 1_000  # every row is expanded into each of them
@@ -209,23 +219,23 @@ class ClippedPersons:
     vector: VectorSum
     scale: Fraction  # κ
     changed: bool
-    places: dict[tuple[int, tuple[int, ...]], int]  # of the component of a layer's table
+    component_indices: dict[tuple[int, tuple[int, ...]], int]  # of the component of a layer's table
 
     @classmethod
-    def of(cls, asked: AskedWorkload, sigmas: Sequence[Sequence[Fraction]], mu: Fraction) -> ClippedPersons:
+    def of(cls, workload: AskedWorkload, sigmas: Sequence[Sequence[Fraction]], mu: Fraction) -> ClippedPersons:
         """The persons with the greatest norm for which the given noise keeps μ."""
-        changed = asked.neighbours == "change-one"
+        changed = workload.neighbours == "change-one"
         scale = _HEAVIEST * min(itertools.chain(*sigmas)) ** 2
-        places: dict[tuple[int, tuple[int, ...]], int] = {}
+        component_indices: dict[tuple[int, tuple[int, ...]], int] = {}
         components: list[Component] = []
-        for place, (layer, noises) in enumerate(zip(asked.layers, sigmas, strict=True)):
+        for layer_index, (layer, noises) in enumerate(zip(workload.layers, sigmas, strict=True)):
             for residual, sigma in zip(layer.layout.residuals, noises, strict=True):
-                places[place, residual] = len(components)
-                components.append(Component((place,), residual, ceiling(scale / sigma**2)))
-        values = tuple(_summand(layer.of, layer.quantum) for layer in asked.layers)
-        columns: tuple[KeyColumn, ...] = asked.attributes.keys(range(len(asked.attributes.names))).columns
-        shortest = VectorSum(asked.question.relation, values, columns, tuple(components), 1)
-        return cls(_longest(shortest, scale * mu**2, changed=changed), scale, changed, places)
+                component_indices[layer_index, residual] = len(components)
+                components.append(Component((layer_index,), residual, ceiling(scale / sigma**2)))
+        values = tuple(_summand(layer.of, layer.quantum) for layer in workload.layers)
+        columns: tuple[KeyColumn, ...] = workload.attributes.keys(range(len(workload.attributes.names))).columns
+        shortest = VectorSum(workload.question.relation, values, columns, tuple(components), 1)
+        return cls(_longest(shortest, scale * mu**2, changed=changed), scale, changed, component_indices)
 
     def square(self) -> Fraction:
         """The greatest squared length of the shift of one person, each part in units of its noise."""
@@ -242,13 +252,13 @@ class ClippedTables:
     """Exact tables over persons of bounded norm, in steps."""
 
     persons: ClippedPersons
-    found: Sensitive[BoundedIntegers]
+    vector_sums: Sensitive[BoundedIntegers]
 
-    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
+    def table(self, layer: int, attributes: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
         """The table of some attributes of a layer, flat and still sensitive."""
-        vector, component = self.persons.vector, self.persons.places[layer, places]
+        vector, component = self.persons.vector, self.persons.component_indices[layer, attributes]
         start = vector.offsets()[component]
-        return self.found.part(start, start + vector.sizes[component])
+        return self.vector_sums.part(start, start + vector.sizes[component])
 
 
 def steps_of_row(norm: Fraction, tables: int) -> int:
@@ -280,8 +290,8 @@ def quantum_of_values(domain: Domain, steps: int) -> Quantum:
     return Quantum(power_of_two_at_least(greatest / steps) if greatest else Fraction(1), low, high)
 
 
-def _summand(of: str | None, quantum: Quantum | None) -> Summand:
-    return Summand("sum", Literal(Fraction(1)) if of is None else ColumnReference(of), quantum)
+def _summand(column: str | None, quantum: Quantum | None) -> Summand:
+    return Summand("sum", Literal(Fraction(1)) if column is None else ColumnReference(column), quantum)
 
 
 def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum:
@@ -325,16 +335,20 @@ class Incidence:
         return _added(self.owners, self.factors * noise[self.members], self.outputs)
 
     @classmethod
-    def joined(cls, several: Sequence[Incidence]) -> Incidence:
+    def joined(cls, incidences: Sequence[Incidence]) -> Incidence:
         """Several incidences as one, with their outputs and parts one after the other."""
-        outputs = np.cumsum([0, *(each.outputs for each in several)])
-        parts = np.cumsum([0, *(each.parts for each in several)])
+        outputs = np.cumsum([0, *(incidence.outputs for incidence in incidences)])
+        parts = np.cumsum([0, *(incidence.parts for incidence in incidences)])
         return cls(
             int(outputs[-1]),
             int(parts[-1]),
-            np.concatenate([each.owners + start for each, start in zip(several, outputs[:-1], strict=True)]),
-            np.concatenate([each.members + start for each, start in zip(several, parts[:-1], strict=True)]),
-            np.concatenate([each.factors for each in several]),
+            np.concatenate(
+                [incidence.owners + start for incidence, start in zip(incidences, outputs[:-1], strict=True)]
+            ),
+            np.concatenate(
+                [incidence.members + start for incidence, start in zip(incidences, parts[:-1], strict=True)]
+            ),
+            np.concatenate([incidence.factors for incidence in incidences]),
         )
 
 
@@ -356,10 +370,10 @@ class Layout:
     def of(cls, sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]) -> Layout:
         """The layout of the given marginals, computed by arrays of all pairs, without a loop over them."""
         by_length: dict[int, list[int]] = {}
-        for place, attributes in enumerate(marginals):
-            by_length.setdefault(len(attributes), []).append(place)
+        for marginal_index, attributes in enumerate(marginals):
+            by_length.setdefault(len(attributes), []).append(marginal_index)
         listed = np.array(sizes, dtype=np.float64)
-        found: list[tuple[int, ...]] = []
+        residuals: list[tuple[int, ...]] = []
         owners: list[Integers] = []
         members: list[Integers] = []
         factors: list[Floats] = []
@@ -368,16 +382,16 @@ class Layout:
             if not subsets:
                 continue
             chosen = np.concatenate([inside for _, inside, _ in subsets])
-            _, first, places = np.unique(_codes(chosen, len(sizes)), return_index=True, return_inverse=True)
-            members.append(places.reshape(-1) + len(found))
-            owners.append(np.concatenate([places for places, _, _ in subsets]))
+            _, first, residual_indices = np.unique(_codes(chosen, len(sizes)), return_index=True, return_inverse=True)
+            members.append(residual_indices.reshape(-1) + len(residuals))
+            owners.append(np.concatenate([marginal_indices for marginal_indices, _, _ in subsets]))
             factors.extend(
                 np.prod(1 - 1 / listed[inside], axis=1) / np.prod(listed[outside] ** 2, axis=1)
                 for _, inside, outside in subsets
             )
-            found.extend(map(tuple, chosen[first].tolist()))
+            residuals.extend(map(tuple, chosen[first].tolist()))
         pairs = np.concatenate(owners), np.concatenate(members), np.concatenate(factors)
-        return cls(tuple(sizes), tuple(marginals), tuple(found), Incidence(len(marginals), len(found), *pairs))
+        return cls(tuple(sizes), tuple(marginals), tuple(residuals), Incidence(len(marginals), len(residuals), *pairs))
 
     def coefficients(self, weights: Floats) -> Floats:
         """The weight of each residual's variance in the weighted sum of the marginals' variances."""
@@ -390,39 +404,41 @@ class Layout:
     def largest(self) -> list[tuple[int, ...]]:
         """The marginals that are part of no other."""
         inside = {
-            each[:place] + each[place + 1 :] for each in self.residuals for place in range(len(each))
+            residual[:index] + residual[index + 1 :] for residual in self.residuals for index in range(len(residual))
         }  # every subset of a marginal is a residual
-        return [each for each in self.marginals if each not in inside]
+        return [marginal for marginal in self.marginals if marginal not in inside]
 
     def cells(self) -> int:
         """How many cells all marginals have together."""
-        return sum(self.cells_of(each) for each in self.marginals)
+        return sum(self.cells_of(marginal) for marginal in self.marginals)
 
     def cells_of(self, attributes: tuple[int, ...]) -> int:
         """How many cells the table of some attributes has."""
-        return math.prod(self.sizes[each] for each in attributes)
+        return math.prod(self.sizes[attribute] for attribute in attributes)
 
     def sizes_of(self, attributes: tuple[int, ...]) -> tuple[int, ...]:
         """How many values each of some attributes has."""
-        return tuple(self.sizes[each] for each in attributes)
+        return tuple(self.sizes[attribute] for attribute in attributes)
 
 
 def _subsets(
     by_length: dict[int, list[int]], marginals: Sequence[tuple[int, ...]], length: int
 ) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """The subsets of one length: the places of their marginals, the attributes inside, and those outside."""
-    for longer, places in by_length.items():
+    """The subsets of one length: the indices of their marginals, the attributes inside, and those outside."""
+    for longer, marginal_indices in by_length.items():
         if longer < length:
             continue
-        attributes = np.array([marginals[place] for place in places], dtype=np.int64).reshape(len(places), longer)
+        attributes = np.array([marginals[index] for index in marginal_indices], dtype=np.int64).reshape(
+            len(marginal_indices), longer
+        )
         for inside in itertools.combinations(range(longer), length):
-            outside = [place for place in range(longer) if place not in inside]
-            yield np.array(places, dtype=np.int64), attributes[:, list(inside)], attributes[:, outside]
+            outside = [index for index in range(longer) if index not in inside]
+            yield np.array(marginal_indices, dtype=np.int64), attributes[:, list(inside)], attributes[:, outside]
 
 
-def _added(places: Integers, numbers: Floats, size: int) -> Floats:
-    """For each place, the sum of its numbers."""
-    return np.bincount(places, numbers, minlength=size).astype(np.float64)
+def _added(indices: Integers, numbers: Floats, size: int) -> Floats:
+    """For each index, the sum of its numbers."""
+    return np.bincount(indices, numbers, minlength=size).astype(np.float64)
 
 
 def _codes(chosen: Integers, count: int) -> Integers:
@@ -477,7 +493,7 @@ class Layer:
         return [
             self.of,
             lattice,
-            [list(each) for each in self.layout.marginals],
+            [list(marginal) for marginal in self.layout.marginals],
             [str(weight) for weight in self.weights.tolist()],
         ]
 
@@ -517,7 +533,7 @@ class RangeTable:
             count, width = most, (high - low) / most
         if count < 2 or width <= 0:
             raise QueryRefused(f"`{wish.column}` has only one value, and so no ranges", hint="leave it out")
-        return cls(wish.column, attributes.places(wish.by), low, width, high, count, domain.kind, wish.weight)
+        return cls(wish.column, attributes.indices_of(wish.by), low, width, high, count, domain.kind, wish.weight)
 
     @property
     def expression(self) -> Expression:
@@ -545,7 +561,7 @@ class RangeTable:
 
     def borders(self) -> list[Any]:
         """The upper border of every bin. Nothing lies above the last."""
-        ends = [self.low + self.width * place for place in range(1, self.bins + 1)]
+        ends = [self.low + self.width * bin_number for bin_number in range(1, self.bins + 1)]
         if self.is_time:
             return [moment_of(end, timed=False) for end in ends]
         return [int(end) for end in ends] if self.kind is Kind.INTEGER else [float(end) for end in ends]
@@ -592,27 +608,27 @@ class AskedWorkload:
         """A workload over a relation, with caps on the rows of a person. No row is read."""
         attributes = Attributes.of(relation, workload.columns, dict(workload.column_names))
         wishes = workload.wishes()
-        sums = [of for of in wishes if of is not None]
+        sums = [column for column in wishes if column is not None]
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None and norm is None:
             raise unbounded("rows", ("{cap}",) if workload.ranges else ("{cap}", "{norm}"))  # a range takes no norm
         layouts = {
-            of: Layout.of(attributes.sizes, [attributes.places(tuple(each)) for each in weights])
-            for of, weights in wishes.items()
+            column: Layout.of(attributes.sizes, [attributes.indices_of(tuple(names)) for names in weights])
+            for column, weights in wishes.items()
         }
         steps = _steps(norm, relation, workload, layouts)
         layers = []
-        for of, weights in wishes.items():
-            quantum = _quantum(of, relation, steps)
+        for column, weights in wishes.items():
+            quantum = _quantum(column, relation, steps)
             if quantum is not None and quantum.least == quantum.most == 0:
-                raise QueryRefused(f"`{of}` is always zero, and so are its sums", hint="leave it out")
-            name = dict(workload.measure_names).get(of, "n" if of is None else f"{of}_sum")
-            layers.append(Layer(of, quantum, layouts[of], np.array(list(weights.values())), name))
-        ranges = tuple(RangeTable.of(each, relation, attributes) for each in workload.ranges)
-        made = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
-        made.require_few_cells()
-        return made
+                raise QueryRefused(f"`{column}` is always zero, and so are its sums", hint="leave it out")
+            name = dict(workload.measure_names).get(column, "n" if column is None else f"{column}_sum")
+            layers.append(Layer(column, quantum, layouts[column], np.array(list(weights.values())), name))
+        ranges = tuple(RangeTable.of(wish, relation, attributes) for wish in workload.ranges)
+        bound_workload = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
+        bound_workload.require_few_cells()
+        return bound_workload
 
     @property
     def is_all_or_none(self) -> bool:
@@ -628,7 +644,7 @@ class AskedWorkload:
     @property
     def count(self) -> int:
         """The number of distinct tables."""
-        marginals = {each for layer in self.layers for each in layer.layout.marginals}
+        marginals = {marginal for layer in self.layers for marginal in layer.layout.marginals}
         return len(marginals) + len(self.ranges)
 
     def require_few_cells(self) -> None:
@@ -637,15 +653,15 @@ class AskedWorkload:
             raise QueryRefused("the workload asks for nothing", hint="name a table")
         sizes = self.attributes.sizes
         tables = [
-            *((each, 1) for layer in self.layers for each in layer.layout.marginals),
-            *((each.by, each.bins) for each in self.ranges),
+            *((marginal, 1) for layer in self.layers for marginal in layer.layout.marginals),
+            *((range_table.by, range_table.bins) for range_table in self.ranges),
         ]
         together = 0
-        for places, times in tables:
-            cells = times * math.prod(sizes[each] for each in places)
+        for attributes, times in tables:
+            cells = times * math.prod(sizes[attribute] for attribute in attributes)
             together += cells
             if cells > MOST_IN_TABLE:
-                names = ", ".join(self.attributes.names[each] for each in places)
+                names = ", ".join(self.attributes.names[attribute] for attribute in attributes)
                 raise QueryRefused(
                     f"the table of {names} would have {cells:,} cells, more than {MOST_IN_TABLE:,}",
                     hint=Advice("{fewer_tables}", "wider categories, or fewer bins", between=", "),
@@ -659,8 +675,10 @@ class AskedWorkload:
     @property
     def cells(self) -> int:
         """The number of cells and borders in the answer."""
-        found = sum(layer.layout.cells() for layer in self.layers)
-        return found + sum(self.attributes.keys(each.by).size * each.bins for each in self.ranges)
+        marginal_cells = sum(layer.layout.cells() for layer in self.layers)
+        return marginal_cells + sum(
+            self.attributes.keys(range_table.by).size * range_table.bins for range_table in self.ranges
+        )
 
     @property
     def counted(self) -> Caps | None:
@@ -678,20 +696,20 @@ class AskedWorkload:
         person = self.question.relation.person
         if person is None:
             return []
-        found = [] if self.counted is None else [f"up to {self.rows:,} rows of a person count"]
+        notes = [] if self.counted is None else [f"up to {self.rows:,} rows of a person count"]
         if self.norm is not None:
-            found.append(
+            notes.append(
                 f"persons longer than norm = {shown(self.norm)} are scaled down to it, in all tables alike: "
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
                 "mean over tables weighed by their noise; how much that leaves out is not known"
             )
-        return [*found, f"rows without {with_article(person)} are left out"]
+        return [*notes, f"rows without {with_article(person)} are left out"]
 
     def in_words(self) -> str:
         """A short description for the ledger, without any values."""
         tables = sum(len(layer.layout.marginals) for layer in self.layers)
         parts = [f"{tables:,} marginals of {', '.join(self.attributes.names)}"] if tables else []
-        parts += [f"ranges of {each.column}" for each in self.ranges]
+        parts += [f"ranges of {range_table.column}" for range_table in self.ranges]
         named = dict.fromkeys(table.name for table in self.question.relation.tables())
         return f"{'; '.join(parts)} in {', '.join(named)}"[:300]
 
@@ -702,16 +720,23 @@ class AskedWorkload:
         summands = tuple(layer.summand() for layer in self.layers)
         relation = self.question.relation
         return [
-            (places, Tally(relation, self.attributes.keys(places), summands))
-            for places in (covers(self.attributes.sizes, tables) if summands else [])
+            (attributes, Tally(relation, self.attributes.keys(attributes), summands))
+            for attributes in (covers(self.attributes.sizes, tables) if summands else [])
         ]
 
     def binned(self) -> list[Bins]:
         """The bins of every range."""
         relation = self.question.relation
         return [
-            Bins(relation, self.attributes.keys(each.by), each.expression, each.first, each.width, each.bins)
-            for each in self.ranges
+            Bins(
+                relation,
+                self.attributes.keys(range_table.by),
+                range_table.expression,
+                range_table.first,
+                range_table.width,
+                range_table.bins,
+            )
+            for range_table in self.ranges
         ]
 
     def questions(self, tables: list[tuple[int, ...]]) -> list[Asked]:
@@ -723,8 +748,8 @@ class AskedWorkload:
         return {
             "relation": self.question.relation.to_json(),
             "attributes": self.attributes.to_json(),
-            "layers": [each.to_json() for each in self.layers],
-            "ranges": [each.to_json() for each in self.ranges],
+            "layers": [layer.to_json() for layer in self.layers],
+            "ranges": [range_table.to_json() for range_table in self.ranges],
             "rows": self.rows,
             "neighbours": self.neighbours,
             **({} if self.norm is None else {"norm": str(self.norm)}),
@@ -732,13 +757,13 @@ class AskedWorkload:
         }
 
 
-def norm_of(said: Number | None) -> Fraction | None:
+def norm_of(stated_norm: Number | None) -> Fraction | None:
     """Check a stated norm."""
-    if said is None:
+    if stated_norm is None:
         return None
-    norm = positive("norm", said)
+    norm = positive("norm", stated_norm)
     if norm < 1:
-        raise InvalidParameter("norm", said, "is below 1, the length of a single row", hint="at least 1")
+        raise InvalidParameter("norm", stated_norm, "is below 1, the length of a single row", hint="at least 1")
     return norm
 
 
@@ -757,12 +782,16 @@ def _steps(
             "ranges add up neighbouring bins, and a length within bins does not bound their running totals",
             hint=Advice("ask for the ranges alone, with {cap} and without a norm"),
         )
-    return steps_of_row(norm, sum(len(each.residuals) for each in layouts.values()))
+    return steps_of_row(norm, sum(len(layout.residuals) for layout in layouts.values()))
 
 
-def _quantum(of: str | None, relation: Relation, steps: int | None) -> Quantum | None:
+def _quantum(column: str | None, relation: Relation, steps: int | None) -> Quantum | None:
     """The lattice of a layer; None for rows that are not scaled, which stay whole."""
-    if of is None:
+    if column is None:
         return None if steps is None else quantum_of_rows(steps)
-    domain = ColumnReference(of).domain(relation.schema)
-    return quantum_of(domain, ColumnReference(of), centred=False) if steps is None else quantum_of_values(domain, steps)
+    domain = ColumnReference(column).domain(relation.schema)
+    return (
+        quantum_of(domain, ColumnReference(column), centred=False)
+        if steps is None
+        else quantum_of_values(domain, steps)
+    )

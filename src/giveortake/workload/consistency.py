@@ -33,12 +33,12 @@ class ConsistentTables:
     sizes: tuple[int, ...]
     tables: Mapping[tuple[int, ...], Floats]
 
-    def table(self, places: tuple[int, ...]) -> Floats:
+    def table(self, attributes: tuple[int, ...]) -> Floats:
         """The table of some attributes, flat: a sum over any table that has all of them."""
-        largest = next(each for each in self.tables if set(places) <= set(each))
-        others = tuple(axis for axis, each in enumerate(largest) if each not in places)
-        found: Floats = self.tables[largest].sum(axis=others).reshape(-1)
-        return found
+        largest = next(candidate for candidate in self.tables if set(attributes) <= set(candidate))
+        summed_axes = tuple(axis for axis, attribute in enumerate(largest) if attribute not in attributes)
+        table: Floats = self.tables[largest].sum(axis=summed_axes).reshape(-1)
+        return table
 
 
 def consistent_tables(
@@ -51,24 +51,27 @@ def consistent_tables(
     negative cells are moved beyond zero, which soon ends the search. If it does not, uniform tables are mixed in until
     no cell is below zero.
     """
-    shaped = {each: table.reshape([sizes[place] for place in each]) for each, table in tables.items()}
-    weights = {each: 1 / variances[each] for each in tables}
-    noise = min(math.sqrt(each) for each in variances.values())
+    shaped = {
+        attributes: table.reshape([sizes[attribute] for attribute in attributes])
+        for attributes, table in tables.items()
+    }
+    weights = {attributes: 1 / variances[attributes] for attributes in tables}
+    noise = min(math.sqrt(variance) for variance in variances.values())
     now = _agreeing(sizes, shaped, weights)
     total = max(float(next(iter(now.values())).sum()), 0.0)
-    below = {each: np.zeros_like(table) for each, table in now.items()}
+    below = {attributes: np.zeros_like(table) for attributes, table in now.items()}
     now = _agreeing(sizes, now, weights, total)
-    for place in range(_NEAREST + _ROUNDS):
+    for round_number in range(_NEAREST + _ROUNDS):
         if min(float(table.min()) for table in now.values()) >= 0:
             break
-        for each, table in now.items():
-            if place < _NEAREST:
-                moved = table + below[each]
-                now[each] = np.maximum(moved, 0.0)
-                below[each] = moved - now[each]
+        for attributes, table in now.items():
+            if round_number < _NEAREST:
+                moved = table + below[attributes]
+                now[attributes] = np.maximum(moved, 0.0)
+                below[attributes] = moved - now[attributes]
             else:
                 above = min(_ABOVE * noise, 1e-3 * total / table.size)
-                now[each] = np.where(table < 0, above - _BEYOND * table, table)
+                now[attributes] = np.where(table < 0, above - _BEYOND * table, table)
         now = _agreeing(sizes, now, weights, total)
     return ConsistentTables(tuple(sizes), _lifted(now, total))
 
@@ -82,19 +85,24 @@ def _agreeing(
     """The nearest tables that agree: each residual is the weighted average of its values in all tables."""
     sums: dict[tuple[int, ...], Floats] = {}
     shares: dict[tuple[int, ...], float] = {}
-    for each, table in tables.items():
-        for axes, places in _subsets(each):
-            others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-            cells = math.prod(table.shape[axis] for axis in others)
-            weight = weights[each] / cells  # a sum over n cells has n times the variance
-            sums[places] = sums.get(places, 0.0) + weight * np.add.reduce(table, axis=others)
-            shares[places] = shares.get(places, 0.0) + weight
-    parts = {places: _centred(each / shares[places]) for places, each in sums.items()}  # once for all: it is linear
+    for attributes, table in tables.items():
+        for axes, subset in _subsets(attributes):
+            summed_axes = tuple(axis for axis in range(table.ndim) if axis not in axes)
+            cells = math.prod(table.shape[axis] for axis in summed_axes)
+            weight = weights[attributes] / cells  # a sum over n cells has n times the variance
+            sums[subset] = sums.get(subset, 0.0) + weight * np.add.reduce(table, axis=summed_axes)
+            shares[subset] = shares.get(subset, 0.0) + weight
+    parts = {
+        subset: _centred(weighted_sum / shares[subset]) for subset, weighted_sum in sums.items()
+    }  # once for all: it is linear
     if total is not None:
         parts[()] = np.array(total)
     return {
-        each: rebuilt([sizes[place] for place in each], {axes: parts[places] for axes, places in _subsets(each)})
-        for each in tables
+        attributes: rebuilt(
+            [sizes[attribute] for attribute in attributes],
+            {axes: parts[subset] for axes, subset in _subsets(attributes)},
+        )
+        for attributes in tables
     }
 
 
@@ -105,10 +113,10 @@ def _centred(table: Floats) -> Floats:
     return table
 
 
-def _subsets(places: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    for length in range(len(places) + 1):
-        for axes in itertools.combinations(range(len(places)), length):
-            yield axes, tuple(places[axis] for axis in axes)
+def _subsets(attributes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for length in range(len(attributes) + 1):
+        for axes in itertools.combinations(range(len(attributes)), length):
+            yield axes, tuple(attributes[axis] for axis in axes)
 
 
 def _lifted(tables: Mapping[tuple[int, ...], Floats], total: float) -> dict[tuple[int, ...], Floats]:
@@ -118,15 +126,18 @@ def _lifted(tables: Mapping[tuple[int, ...], Floats], total: float) -> dict[tupl
         least, alike = float(table.min()), total / table.size
         if least < 0:
             share = max(share, 1.0 if alike == 0 else -least / (alike - least))
-    return {each: np.maximum((1 - share) * table + share * total / table.size, 0.0) for each, table in tables.items()}
+    return {
+        attributes: np.maximum((1 - share) * table + share * total / table.size, 0.0)
+        for attributes, table in tables.items()
+    }
 
 
 def rising(totals: Floats) -> Floats:
     """For each row of running totals, the nearest that never fall nor are negative (pool adjacent violators)."""
-    found = np.empty_like(totals)
-    for place, row in enumerate(totals):
-        found[place] = np.maximum(_isotonic(row), 0.0)
-    return found
+    rising_totals = np.empty_like(totals)
+    for row_index, row in enumerate(totals):
+        rising_totals[row_index] = np.maximum(_isotonic(row), 0.0)
+    return rising_totals
 
 
 def _isotonic(row: Floats) -> Floats:

@@ -49,7 +49,7 @@ class Design(ABC):
     The parts of the layers come first, in the order of the layers, then one for each range.
     """
 
-    asked: AskedWorkload
+    workload: AskedWorkload
     runs: tuple[RangeNoise, ...]
 
     @property
@@ -81,15 +81,15 @@ class Design(ABC):
         """Draw the noisy integers of a part, once, from the exact table of its attributes."""
 
     @abstractmethod
-    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
+    def estimate(self, layer: int, attributes: tuple[int, ...], parts: list[IntArray]) -> Floats:
         """An unbiased table of some attributes from the integers of all parts of a layer, flat, in steps."""
 
     @abstractmethod
-    def variance(self, layer: int, places: tuple[int, ...]) -> float:
+    def variance(self, layer: int, attributes: tuple[int, ...]) -> float:
         """The variance of each cell of an estimated table, in steps."""
 
     @abstractmethod
-    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
+    def margin(self, layer: int, attributes: tuple[int, ...], miss: float) -> float:
         """The margin of a cell, in steps, which is exceeded with probability `miss` at most."""
 
     @property
@@ -109,8 +109,8 @@ class RangeNoise:
 
     def release(self, bins: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
         """Draw the noisy integers: keys × integers of a key, flat."""
-        found: IntArray = np.asarray(self.noise.release(bins.through(self.strategy), entropy)).reshape(-1)
-        return found
+        noisy_integers: IntArray = np.asarray(self.noise.release(bins.through(self.strategy), entropy)).reshape(-1)
+        return noisy_integers
 
     def totals(self, released: IntArray) -> Floats:
         """Unbiased running totals: keys × (bins + 1); the first is zero."""
@@ -129,8 +129,8 @@ class RangeNoise:
     def deviations(self) -> Floats:
         """The standard deviation of every running total but the first."""
         variance = self.noise.tail.variance + 1 / 12
-        found: Floats = np.sqrt(variance * (self.strategy.weights()[1:] ** 2).sum(axis=1))
-        return found
+        deviations: Floats = np.sqrt(variance * (self.strategy.weights()[1:] ** 2).sum(axis=1))
+        return deviations
 
 
 def strategy_of(bins: int, *, pure: bool) -> PrefixStrategy:
@@ -181,7 +181,7 @@ class LaplaceDesign(Design):
     that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
     """
 
-    asked: AskedWorkload
+    workload: AskedWorkload
     epsilon: Fraction
     ways: tuple[int, ...]
     tables: tuple[Tables, ...]
@@ -189,55 +189,59 @@ class LaplaceDesign(Design):
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, asked: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
+    def planned(cls, workload: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
         """Choose the best tables for each layer, and the split of ε among all parts that minimises the goal."""
         ways, losses, prices = [], [], []
-        for layer in asked.layers:
-            found = [(way, _coefficients(layer, each, goal)) for way, each in _ways(layer)]
-            price = [[float(_price(asked, layer, table)) for table in table_list] for _, table_list in _ways(layer)]
+        for layer in workload.layers:
+            options = [(way, _coefficients(layer, tables, goal)) for way, tables in _ways(layer)]
+            price = [[float(_price(workload, layer, table)) for table in table_list] for _, table_list in _ways(layer)]
             totals = [
-                _least(coefficients, np.array(each), goal) for (_, coefficients), each in zip(found, price, strict=True)
+                _least(coefficients, np.array(way_prices), goal)
+                for (_, coefficients), way_prices in zip(options, price, strict=True)
             ]
             best = int(np.argmin(totals))
-            ways.append(found[best][0])
-            losses.append(found[best][1])
+            ways.append(options[best][0])
+            losses.append(options[best][1])
             prices.append(np.array(price[best]))
-        for each in asked.ranges:
-            strategy = strategy_of(each.bins, pure=True)
+        for range_table in workload.ranges:
+            strategy = strategy_of(range_table.bins, pure=True)
             rows = (strategy.weights()[1:] ** 2).sum(axis=1)
-            losses.append(np.array([each.weight * 2 * (rows.mean() if goal == "rms" else rows.max())]))
-            prices.append(np.array([float(_range_price(asked, each.bins))]))
+            losses.append(np.array([range_table.weight * 2 * (rows.mean() if goal == "rms" else rows.max())]))
+            prices.append(np.array([float(_range_price(workload, range_table.bins))]))
         loss, price_of_all = np.concatenate(losses), np.concatenate(prices)
         scales = np.cbrt(price_of_all / loss) if goal == "rms" else 1 / np.sqrt(loss)
         scales *= (price_of_all / scales).sum() / float(epsilon)
-        return cls.of(asked, epsilon, ways, [rounded_up(float(each)) for each in scales])
+        return cls.of(workload, epsilon, ways, [rounded_up(float(scale)) for scale in scales])
 
     @classmethod
     def of(
-        cls, asked: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
+        cls, workload: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
     ) -> LaplaceDesign:
         """The design with given ways and scales, in the order of the parts; refused if they do not keep ε."""
-        left = iter(scales)
-        tables = tuple(dict(_ways(layer))[way] for layer, way in zip(asked.layers, ways, strict=True))
-        noises = tuple(tuple(itertools.islice(left, len(each))) for each in tables)
-        runs = tuple(RangeNoise(each, strategy_of(each.bins, pure=True), Laplace(next(left))) for each in asked.ranges)
-        made = cls(asked, epsilon, tuple(ways), tables, noises, runs)
-        if made.price() > epsilon:
+        remaining_scales = iter(scales)
+        tables = tuple(dict(_ways(layer))[way] for layer, way in zip(workload.layers, ways, strict=True))
+        noises = tuple(tuple(itertools.islice(remaining_scales, len(layer_tables))) for layer_tables in tables)
+        runs = tuple(
+            RangeNoise(range_table, strategy_of(range_table.bins, pure=True), Laplace(next(remaining_scales)))
+            for range_table in workload.ranges
+        )
+        design = cls(workload, epsilon, tuple(ways), tables, noises, runs)
+        if design.price() > epsilon:
             raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
-        return made
+        return design
 
     @property
     def name(self) -> str:
-        told = dict.fromkeys(_WAYS[way] for way in self.ways)
-        return f"best of {len(_WAYS)} Laplace strategies: {', '.join(told) or 'running totals in trees'}"
+        way_names = dict.fromkeys(_WAYS[way] for way in self.ways)
+        return f"best of {len(_WAYS)} Laplace strategies: {', '.join(way_names) or 'running totals in trees'}"
 
     @property
     def measured(self) -> list[list[tuple[int, ...]]]:
-        return [list(each) for each in self.tables]
+        return [list(layer_tables) for layer_tables in self.tables]
 
     @property
     def scales(self) -> list[list[Fraction]]:
-        return [list(each) for each in self.noises]
+        return [list(layer_noises) for layer_noises in self.noises]
 
     @property
     def event(self) -> events.Laplace:
@@ -254,42 +258,42 @@ class LaplaceDesign(Design):
 
     def price(self) -> Fraction:
         """The ε of all parts together."""
-        found = Fraction(0)
-        for layer, tables, noises in zip(self.asked.layers, self.tables, self.noises, strict=True):
+        price = Fraction(0)
+        for layer, tables, noises in zip(self.workload.layers, self.tables, self.noises, strict=True):
             pairs = zip(tables, noises, strict=True)
-            found += sum((_price(self.asked, layer, table) / noise for table, noise in pairs), Fraction(0))
-        for each in self.runs:
-            found += _range_price(self.asked, each.table.bins) / each.noise.scale_in_steps
-        return found
+            price += sum((_price(self.workload, layer, table) / noise for table, noise in pairs), Fraction(0))
+        for run in self.runs:
+            price += _range_price(self.workload, run.table.bins) / run.noise.scale_in_steps
+        return price
 
     def released(self, layer: int, part: int) -> int:
-        return self.asked.layers[layer].layout.cells_of(self.tables[layer][part])
+        return self.workload.layers[layer].layout.cells_of(self.tables[layer][part])
 
     def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
-        found: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
-        return found
+        noisy_integers: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
+        return noisy_integers
 
-    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
-        part, _ = self._best(layer, places)
+    def estimate(self, layer: int, attributes: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        part, _ = self._best(layer, attributes)
         table = self.tables[layer][part]
-        layout = self.asked.layers[layer].layout
-        others = tuple(axis for axis, each in enumerate(table) if each not in places)
+        layout = self.workload.layers[layer].layout
+        summed_axes = tuple(axis for axis, attribute in enumerate(table) if attribute not in attributes)
         shaped = np.asarray(parts[part], dtype=np.float64).reshape(layout.sizes_of(table))
-        summed: Floats = shaped.sum(axis=others).reshape(-1)
+        summed: Floats = shaped.sum(axis=summed_axes).reshape(-1)
         return summed
 
-    def variance(self, layer: int, places: tuple[int, ...]) -> float:
-        part, terms = self._best(layer, places)
+    def variance(self, layer: int, attributes: tuple[int, ...]) -> float:
+        part, terms = self._best(layer, attributes)
         return terms * (2 * float(self.noises[layer][part]) ** 2 + 1 / 12)
 
-    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
-        part, terms = self._best(layer, places)
+    def margin(self, layer: int, attributes: tuple[int, ...], miss: float) -> float:
+        part, terms = self._best(layer, attributes)
         return laplace_margin(float(self.noises[layer][part]), terms, miss)
 
-    def _best(self, layer: int, places: tuple[int, ...]) -> tuple[int, int]:
+    def _best(self, layer: int, attributes: tuple[int, ...]) -> tuple[int, int]:
         """The table that gives a marginal by summing the fewest cells, and the number of these cells."""
-        layout, wanted = self.asked.layers[layer].layout, set(places)
-        cells = layout.cells_of(places)
+        layout, wanted = self.workload.layers[layer].layout, set(attributes)
+        cells = layout.cells_of(attributes)
         fits = [
             (layout.cells_of(table) // cells * self.noises[layer][part] ** 2, part)
             for part, table in enumerate(self.tables[layer])
@@ -301,10 +305,10 @@ class LaplaceDesign(Design):
 
 def _ways(layer: Layer) -> list[tuple[int, Tables]]:
     """The possible ways to measure a layer: the number of each, and the tables it measures."""
-    asked = layer.layout.marginals
+    marginals = layer.layout.marginals
     largest = tuple(layer.layout.largest())
-    together = tuple(sorted(set(itertools.chain(*asked))))
-    ways: list[tuple[int, Tables]] = [(0, asked), (1, largest)]
+    together = tuple(sorted(set(itertools.chain(*marginals))))
+    ways: list[tuple[int, Tables]] = [(0, marginals), (1, largest)]
     if layer.layout.cells_of(together) <= MOST_IN_TABLE:
         ways.append((2, (together,)))
     return ways
@@ -317,12 +321,12 @@ def _coefficients(layer: Layer, tables: Tables, goal: Goal) -> Floats:
         return 2 * layer.weights / layer.contribution(1).reach ** 2
     cells = [layout.cells_of(table) for table in tables]
     order = sorted(range(len(tables)), key=cells.__getitem__)
-    found = np.zeros(len(tables))
+    coefficients = np.zeros(len(tables))
     for marginal, weight in zip(layout.marginals, layer.weights.tolist(), strict=True):
-        best = next(place for place in order if set(marginal) <= set(tables[place]))
+        best = next(table_index for table_index in order if set(marginal) <= set(tables[table_index]))
         loss = 2 * weight * (cells[best] // layout.cells_of(marginal)) / layer.contribution(1).reach ** 2
-        found[best] = found[best] + loss if goal == "rms" else max(found[best], loss)
-    return found
+        coefficients[best] = coefficients[best] + loss if goal == "rms" else max(coefficients[best], loss)
+    return coefficients
 
 
 def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
@@ -332,17 +336,17 @@ def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
     return float((prices * np.sqrt(losses)).sum() ** 2)
 
 
-def _price(asked: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
+def _price(workload: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
     """The L1 sensitivity of a table."""
-    contribution = layer.contribution(asked.rows)
-    if asked.neighbours == "add-remove":
-        return Fraction(asked.rows * contribution.reach)
+    contribution = layer.contribution(workload.rows)
+    if workload.neighbours == "add-remove":
+        return Fraction(workload.rows * contribution.reach)
     if not table:
-        return Fraction(asked.rows * max(contribution.reach, contribution.most - contribution.least))
-    return Fraction(2 * asked.rows * contribution.reach)
+        return Fraction(workload.rows * max(contribution.reach, contribution.most - contribution.least))
+    return Fraction(2 * workload.rows * contribution.reach)
 
 
-def _range_price(asked: AskedWorkload, bins: int) -> Fraction:
+def _range_price(workload: AskedWorkload, bins: int) -> Fraction:
     strategy = strategy_of(bins, pure=True)
-    once = asked.rows * len(strategy.sections) * strategy.l1
-    return once if asked.neighbours == "add-remove" else 2 * once
+    once = workload.rows * len(strategy.sections) * strategy.l1
+    return once if workload.neighbours == "add-remove" else 2 * once

@@ -53,7 +53,7 @@ class WorkloadMeasurement:
 
     def tables(self) -> list[tuple[int, ...]]:
         """The attributes of all tables that are measured, each once."""
-        return list(dict.fromkeys(each for layer in self.design.measured for each in layer))
+        return list(dict.fromkeys(attributes for layer in self.design.measured for attributes in layer))
 
     def questions(self) -> list[Asked]:
         """The questions to the engine."""
@@ -69,10 +69,10 @@ class WorkloadMeasurement:
 
     def draw(self, engine: Engine, entropy: Entropy | None = None) -> dict[str, Any]:
         """Ask the engine and add noise, once to each integer; return what is to be stored."""
-        arrays = [np.asarray(each) for each in self._drawn(engine, entropy)]
+        arrays = [np.asarray(array) for array in self._drawn(engine, entropy)]
         flat = np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
-        scales = [*(str(each) for layer in self.design.scales for each in layer)]
-        scales += [str(each.noise.scale_in_steps) for each in self.design.runs]
+        scales = [*(str(scale) for layer in self.design.scales for scale in layer)]
+        scales += [str(run.noise.scale_in_steps) for run in self.design.runs]
         ways = list(self.design.ways) if isinstance(self.design, LaplaceDesign) else None
         return {"format": FORMAT, "ways": ways, "scales": scales, "arrays": Release((flat,), ()).to_json()}
 
@@ -80,8 +80,8 @@ class WorkloadMeasurement:
         """The parts of all layers, then those of the ranges, each drawn from the exact table of its attributes."""
         exactly = self._exact_tables(engine)
         for layer, tables in enumerate(self.design.measured):
-            for part, places in enumerate(tables):
-                yield self.design.release(layer, part, exactly.table(layer, places), entropy)
+            for part, attributes in enumerate(tables):
+                yield self.design.release(layer, part, exactly.table(layer, attributes), entropy)
         for noise, bins in zip(self.design.runs, self.asked.binned(), strict=True):
             yield noise.release(engine.bins(bins), entropy)
 
@@ -102,7 +102,7 @@ class WorkloadMeasurement:
         """Read what was stored, by the design under which it was drawn."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise LedgerDamaged("a stored answer is not one to this workload")
-        scales = [Fraction(each) for each in content["scales"]]
+        scales = [Fraction(scale) for scale in content["scales"]]
         design: Design
         if content["ways"] is None:
             design = ResidualDesign.of(self.asked, self.spend.gaussian(), scales)
@@ -110,14 +110,14 @@ class WorkloadMeasurement:
             design = LaplaceDesign.of(self.asked, self.spend.epsilon or Fraction(0), content["ways"], scales)
         (flat,) = arrays_from_json(content["arrays"], 1)
         lengths = [
-            design.released(layer, part) for layer, each in enumerate(design.measured) for part in range(len(each))
+            design.released(layer, part) for layer, tables in enumerate(design.measured) for part in range(len(tables))
         ]
-        keys = [self.asked.attributes.keys(each.table.by).size for each in design.runs]
-        lengths += [size * sum(each.strategy.sections) for size, each in zip(keys, design.runs, strict=True)]
+        keys = [self.asked.attributes.keys(run.table.by).size for run in design.runs]
+        lengths += [size * sum(run.strategy.sections) for size, run in zip(keys, design.runs, strict=True)]
         if sum(lengths) != len(flat):
             raise LedgerDamaged("a stored answer does not have the cells of its workload")
         parts = iter([flat[start:end] for start, end in pairwise([0, *accumulate(lengths)])])
-        layers = [[next(parts) for _ in each] for each in design.measured]
+        layers = [[next(parts) for _ in tables] for tables in design.measured]
         return WorkloadRelease(self.asked, design, layers, list(parts))
 
 
@@ -126,7 +126,7 @@ class WorkloadMeasurement:
 class WorkloadRelease:
     """Noisy integers of every layer's parts and of the ranges, and the design under which they were drawn."""
 
-    asked: AskedWorkload
+    workload: AskedWorkload
     design: Design
     layers: list[Arrays]
     runs: Arrays
@@ -137,25 +137,27 @@ class WorkloadRelease:
 class ExactTables:
     """Exact tables of declared attributes from an engine, summed over the other attributes; they are sensitive."""
 
-    asked: AskedWorkload
-    found: tuple[tuple[tuple[int, ...], Sensitive[list[BoundedIntegers]]], ...]
+    workload: AskedWorkload
+    tallies: tuple[tuple[tuple[int, ...], Sensitive[list[BoundedIntegers]]], ...]
 
     @classmethod
-    def of(cls, engine: Engine, asked: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
+    def of(cls, engine: Engine, workload: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
         """Count the tables: rows are read once for each of a few tables that contain all others (`covers`)."""
-        return cls(asked, tuple((places, engine.tally(tally)) for places, tally in asked.tallies(list(tables))))
+        return cls(
+            workload, tuple((attributes, engine.tally(tally)) for attributes, tally in workload.tallies(list(tables)))
+        )
 
-    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
+    def table(self, layer: int, attributes: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
         """The table of some attributes of a layer, flat and still sensitive."""
-        wanted = set(places)
-        cover, several = next(pair for pair in self.found if wanted <= set(pair[0]))
-        sizes = [self.asked.attributes.sizes[each] for each in cover]
-        return several.item(layer).summed(sizes, [cover.index(each) for each in places])
+        wanted = set(attributes)
+        cover, tally = next(pair for pair in self.tallies if wanted <= set(pair[0]))
+        sizes = [self.workload.attributes.sizes[attribute] for attribute in cover]
+        return tally.item(layer).summed(sizes, [cover.index(attribute) for attribute in attributes])
 
 
-def name_of(asked: AskedWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
+def name_of(workload: AskedWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
     """What identifies a workload and its price in the ledger."""
-    content = json.dumps([FORMAT, asked.to_json(), goal], sort_keys=True)
+    content = json.dumps([FORMAT, workload.to_json(), goal], sort_keys=True)
     return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": spend.to_json()}
 
 
@@ -166,13 +168,13 @@ def event_at(spend: Spend) -> Event:
     return ResidualDesign.event_of(spend.gaussian())
 
 
-def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
+def measured(workload: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
     """The measurement with the least noise at a spend: Gaussian on residuals, or Laplace on tables for a pure ε."""
     design: Design
-    if spend.is_pure and asked.norm is not None:
+    if spend.is_pure and workload.norm is not None:
         raise InvalidParameter(
             "norm",
-            str(asked.norm),
+            str(workload.norm),
             "bounds a length that Laplace noise cannot hide",
             hint=Advice(
                 "{rho}: Gaussian noise does",
@@ -183,7 +185,7 @@ def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurem
             ),
         )
     if spend.is_pure:
-        design = LaplaceDesign.planned(asked, spend.epsilon or Fraction(0), goal)
+        design = LaplaceDesign.planned(workload, spend.epsilon or Fraction(0), goal)
     else:
-        design = ResidualDesign.planned(asked, spend.gaussian(), goal)
-    return WorkloadMeasurement(asked, design, spend, goal)
+        design = ResidualDesign.planned(workload, spend.gaussian(), goal)
+    return WorkloadMeasurement(workload, design, spend, goal)

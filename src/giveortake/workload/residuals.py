@@ -101,36 +101,39 @@ class ResidualDesign(Design):
     [DRS22]. Of persons who are scaled down to a norm `ClippedPersons` says how far they move all parts together.
     """
 
-    asked: AskedWorkload
+    workload: AskedWorkload
     mu: Fraction
     sigmas: tuple[tuple[Fraction, ...], ...]
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, asked: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
+    def planned(cls, workload: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
         """The design with the least noise that keeps μ. Variances of sums are in units of a row's greatest value."""
-        incidence, weights = _problem(asked)
-        added, moved = _squares(asked)
-        prices = added if asked.neighbours == "add-remove" or not moved.any() else moved
+        incidence, weights = _problem(workload)
+        added, moved = _squares(workload)
+        prices = added if workload.neighbours == "add-remove" or not moved.any() else moved
         chosen = goal_weights(incidence, prices, weights, goal)
         noise = least_noise(incidence.coefficients(chosen), prices, float(mu) ** 2)
         free = prices == 0  # the total of rows: one that is left out pays for it what one that moves pays elsewhere
         if free.any():
             noise[free] = added[free].sum() / ((moved - added)[~free] / noise[~free]).sum()
-        return cls.of(asked, mu, [rounded_up(float(each)) for each in np.sqrt(noise)])
+        return cls.of(workload, mu, [rounded_up(float(deviation)) for deviation in np.sqrt(noise)])
 
     @classmethod
-    def of(cls, asked: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
+    def of(cls, workload: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
         """The design with given scales, in the order of the parts; refused if they do not keep μ."""
-        left = iter(scales)
-        sigmas = tuple(tuple(itertools.islice(left, len(layer.layout.residuals))) for layer in asked.layers)
-        runs = tuple(
-            RangeNoise(each, strategy_of(each.bins, pure=False), Gaussian(next(left))) for each in asked.ranges
+        remaining_scales = iter(scales)
+        sigmas = tuple(
+            tuple(itertools.islice(remaining_scales, len(layer.layout.residuals))) for layer in workload.layers
         )
-        made = cls(asked, mu, sigmas, runs)
-        if made.square() > made.charged**2:
+        runs = tuple(
+            RangeNoise(range_table, strategy_of(range_table.bins, pure=False), Gaussian(next(remaining_scales)))
+            for range_table in workload.ranges
+        )
+        design = cls(workload, mu, sigmas, runs)
+        if design.square() > design.charged**2:
             raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
-        return made
+        return design
 
     @property
     def name(self) -> str:
@@ -138,11 +141,11 @@ class ResidualDesign(Design):
 
     @property
     def measured(self) -> list[list[tuple[int, ...]]]:
-        return [list(layer.layout.residuals) for layer in self.asked.layers]
+        return [list(layer.layout.residuals) for layer in self.workload.layers]
 
     @property
     def scales(self) -> list[list[Fraction]]:
-        return [list(each) for each in self.sigmas]
+        return [list(layer_sigmas) for layer_sigmas in self.sigmas]
 
     @property
     def event(self) -> events.Gaussian:
@@ -167,30 +170,30 @@ class ResidualDesign(Design):
 
     def square(self) -> Fraction:
         """The greatest squared length of the shift of one unit, rounded up: what is charged is no less."""
-        if self.asked.norm is not None:
+        if self.workload.norm is not None:
             return self.persons.square()
         added, moved = Fraction(0), Fraction(0)
-        for layer, sigmas in zip(self.asked.layers, self.sigmas, strict=True):
-            contribution = layer.contribution(self.asked.rows)
+        for layer, sigmas in zip(self.workload.layers, self.sigmas, strict=True):
+            contribution = layer.contribution(self.workload.rows)
             sizes = layer.layout.sizes
             alike = Counter(
-                (tuple(sorted(sizes[each] for each in residual)), sigma)
+                (tuple(sorted(sizes[attribute] for attribute in residual)), sigma)
                 for residual, sigma in zip(layer.layout.residuals, sigmas, strict=True)
             )
             for (sizes_of_part, sigma), count in alike.items():
-                if_added, if_moved = _both(contribution, sizes_of_part, is_all_or_none=self.asked.is_all_or_none)
+                if_added, if_moved = _both(contribution, sizes_of_part, is_all_or_none=self.workload.is_all_or_none)
                 added += _rounded_up(count * if_added / sigma**2)
                 moved += _rounded_up(count * if_moved / sigma**2)
-        for each in self.runs:
-            if_added, if_moved = range_squares(each.strategy, self.asked.rows)
-            added += _rounded_up(if_added / each.noise.scale_in_steps**2)
-            moved += _rounded_up(if_moved / each.noise.scale_in_steps**2)
-        return added if self.asked.neighbours == "add-remove" else max(added, moved)
+        for run in self.runs:
+            if_added, if_moved = range_squares(run.strategy, self.workload.rows)
+            added += _rounded_up(if_added / run.noise.scale_in_steps**2)
+            moved += _rounded_up(if_moved / run.noise.scale_in_steps**2)
+        return added if self.workload.neighbours == "add-remove" else max(added, moved)
 
     @property
     def persons(self) -> ClippedPersons:
         """Persons scaled down to the greatest norm that this noise allows."""
-        return ClippedPersons.of(self.asked, self.sigmas, self.charged)
+        return ClippedPersons.of(self.workload, self.sigmas, self.charged)
 
     def released(self, layer: int, part: int) -> int:
         return self._residual(layer, part).released
@@ -199,74 +202,76 @@ class ResidualDesign(Design):
         return self._residual(layer, part).release(table, entropy)
 
     def _residual(self, layer: int, part: int) -> Residual:
-        layout = self.asked.layers[layer].layout
+        layout = self.workload.layers[layer].layout
         return Residual(layout.sizes_of(layout.residuals[part]), self.sigmas[layer][part])
 
-    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
-        sizes = self.asked.layers[layer].layout.sizes_of(places)
-        found = {}
-        for axes, part in self._inside(layer, places):
-            found[axes] = self._residual(layer, part).estimate(parts[part])
-        return rebuilt(sizes, found).reshape(-1)
+    def estimate(self, layer: int, attributes: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        sizes = self.workload.layers[layer].layout.sizes_of(attributes)
+        residuals = {}
+        for axes, part in self._inside(layer, attributes):
+            residuals[axes] = self._residual(layer, part).estimate(parts[part])
+        return rebuilt(sizes, residuals).reshape(-1)
 
-    def variance(self, layer: int, places: tuple[int, ...]) -> float:
-        return cell_variance(self.asked.layers[layer].layout.sizes_of(places), self.variances(layer, places))
+    def variance(self, layer: int, attributes: tuple[int, ...]) -> float:
+        return cell_variance(self.workload.layers[layer].layout.sizes_of(attributes), self.variances(layer, attributes))
 
-    def variances(self, layer: int, places: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    def variances(self, layer: int, attributes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
         """The variance of every residual in a table of some attributes, by its axes there."""
-        return {axes: self._residual(layer, part).variance for axes, part in self._inside(layer, places)}
+        return {axes: self._residual(layer, part).variance for axes, part in self._inside(layer, attributes)}
 
-    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
-        return normal_margin(self.variance(layer, places) ** 0.5, miss)
+    def margin(self, layer: int, attributes: tuple[int, ...], miss: float) -> float:
+        return normal_margin(self.variance(layer, attributes) ** 0.5, miss)
 
-    def _inside(self, layer: int, places: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
-        """The residuals of a table: their axes in it, and their places among the parts."""
-        known = _known(self.asked.layers[layer].layout)
-        for length in range(len(places) + 1):
-            for axes in itertools.combinations(range(len(places)), length):
-                yield axes, known[tuple(places[axis] for axis in axes)]
+    def _inside(self, layer: int, attributes: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+        """The residuals of a table: their axes in it, and their indices among the parts."""
+        indices = _residual_indices(self.workload.layers[layer].layout)
+        for length in range(len(attributes) + 1):
+            for axes in itertools.combinations(range(len(attributes)), length):
+                yield axes, indices[tuple(attributes[axis] for axis in axes)]
 
 
 @cached(16)
-def _known(layout: Any) -> dict[tuple[int, ...], int]:
-    return {residual: place for place, residual in enumerate(layout.residuals)}
+def _residual_indices(layout: Any) -> dict[tuple[int, ...], int]:
+    return {residual: index for index, residual in enumerate(layout.residuals)}
 
 
-def _problem(asked: AskedWorkload) -> tuple[Incidence, Floats]:
+def _problem(workload: AskedWorkload) -> tuple[Incidence, Floats]:
     """How the variances of all tables depend on those of all parts, and the weight of each table."""
     parts, weights = [], []
-    for layer in asked.layers:
+    for layer in workload.layers:
         parts.append(layer.layout.incidence)
         weights.append(layer.weights / layer.contribution(1).reach ** 2)
-    for each in asked.ranges:
-        rows = strategy_of(each.bins, pure=False).weights()[1:]
+    for range_table in workload.ranges:
+        rows = strategy_of(range_table.bins, pure=False).weights()[1:]
         mean = np.array([(rows**2).sum(axis=1).mean()])
         parts.append(Incidence(1, 1, np.array([0]), np.array([0]), mean))
-        weights.append(np.array([each.weight]))
+        weights.append(np.array([range_table.weight]))
     return Incidence.joined(parts), np.concatenate(weights)
 
 
-def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
+def _squares(workload: AskedWorkload) -> tuple[Floats, Floats]:
     """Approximate prices of all parts, for planning; the price of the plan is computed again exactly."""
-    if asked.norm is not None:
+    if workload.norm is not None:
         longest = [
-            (asked.norm * layer.contribution(1).reach) ** 2 for layer in asked.layers for _ in layer.layout.residuals
+            (workload.norm * layer.contribution(1).reach) ** 2
+            for layer in workload.layers
+            for _ in layer.layout.residuals
         ]
         return np.array(longest, dtype=np.float64), 2 * np.array(longest, dtype=np.float64)
     added: list[float] = []
     moved: list[float] = []
-    for layer in asked.layers:
-        contribution, sizes = layer.contribution(asked.rows), layer.layout.sizes
+    for layer in workload.layers:
+        contribution, sizes = layer.contribution(workload.rows), layer.layout.sizes
         known: dict[tuple[int, ...], tuple[float, float]] = {}
         for residual in layer.layout.residuals:
-            alike = tuple(sorted(sizes[each] for each in residual))
+            alike = tuple(sorted(sizes[attribute] for attribute in residual))
             if alike not in known:
-                if_added, if_moved = _both(contribution, alike, is_all_or_none=asked.is_all_or_none)
+                if_added, if_moved = _both(contribution, alike, is_all_or_none=workload.is_all_or_none)
                 known[alike] = float(if_added), float(if_moved)
             added.append(known[alike][0])
             moved.append(known[alike][1])
-    for each in asked.ranges:
-        if_added, if_moved = range_squares(strategy_of(each.bins, pure=False), asked.rows)
+    for range_table in workload.ranges:
+        if_added, if_moved = range_squares(strategy_of(range_table.bins, pure=False), workload.rows)
         added.append(float(if_added))
         moved.append(float(if_moved))
     return np.array(added), np.array(moved)

@@ -47,23 +47,23 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
+def lines_of(workload: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
     """For every table: its columns, cells, the standard deviation and margin of a cell, and both by an equal split.
 
     For ranges, it is the border with the greatest error, compared with noise on every bin. Nothing depends on rows.
     """
-    names = asked.attributes.labels
-    found: list[dict[str, Any]] = []
-    for place, layer in enumerate(asked.layers):
+    names = workload.attributes.labels
+    lines: list[dict[str, Any]] = []
+    for layer_index, layer in enumerate(workload.layers):
         unit, reach = float(layer.unit), layer.contribution(1).reach
-        equal_sd, equal_margin = _equal_sd(asked, design) * reach, _equal_margin(asked, design, miss) * reach
-        found.extend(
+        equal_sd, equal_margin = _equal_sd(workload, design) * reach, _equal_margin(workload, design, miss) * reach
+        lines.extend(
             {
-                "table": tuple(names[each] for each in marginal),
+                "table": tuple(names[attribute] for attribute in marginal),
                 "of": "n" if layer.of is None else layer.name,
                 "cells": layer.layout.cells_of(marginal),
-                "sd": math.sqrt(design.variance(place, marginal)) * unit,
-                "margin": design.margin(place, marginal, miss) * unit,
+                "sd": math.sqrt(design.variance(layer_index, marginal)) * unit,
+                "margin": design.margin(layer_index, marginal, miss) * unit,
                 "equal_sd": equal_sd * unit,
                 "equal_margin": equal_margin * unit,
             }
@@ -71,37 +71,37 @@ def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str
         )
     for noise in design.runs:
         table = noise.table
-        found.append(
+        lines.append(
             {
-                "table": (table.column, *(names[each] for each in table.by)),
+                "table": (table.column, *(names[attribute] for attribute in table.by)),
                 "of": "n",
-                "cells": asked.attributes.keys(table.by).size * table.bins,
+                "cells": workload.attributes.keys(table.by).size * table.bins,
                 "sd": float(noise.deviations().max()),
                 "margin": float(noise.margins(noise.strategy.weights()[1:], miss).max()),
-                "equal_sd": _equal_sd(asked, design) * math.sqrt(table.bins),
-                "equal_margin": _equal_margin(asked, design, miss) * math.sqrt(table.bins),
+                "equal_sd": _equal_sd(workload, design) * math.sqrt(table.bins),
+                "equal_margin": _equal_margin(workload, design, miss) * math.sqrt(table.bins),
             }
         )
-    return found
+    return lines
 
 
-def _equal_sd(asked: AskedWorkload, design: Design) -> float:
+def _equal_sd(workload: AskedWorkload, design: Design) -> float:
     """The noise in every cell, or bin, if every table got an equal part of the promise."""
-    scale = _equal_scale(asked, design)
+    scale = _equal_scale(workload, design)
     return scale * math.sqrt(2) if isinstance(design, LaplaceDesign) else scale
 
 
-def _equal_margin(asked: AskedWorkload, design: Design, miss: float) -> float:
-    scale = _equal_scale(asked, design)
+def _equal_margin(workload: AskedWorkload, design: Design, miss: float) -> float:
+    scale = _equal_scale(workload, design)
     return laplace_margin(scale, 1, miss) if isinstance(design, LaplaceDesign) else normal_margin(scale, miss)
 
 
-def _equal_scale(asked: AskedWorkload, design: Design) -> float:
-    tables = sum(len(layer.layout.marginals) for layer in asked.layers) + len(asked.ranges)
-    changed = 2 if asked.neighbours == "change-one" else 1
+def _equal_scale(workload: AskedWorkload, design: Design) -> float:
+    tables = sum(len(layer.layout.marginals) for layer in workload.layers) + len(workload.ranges)
+    changed = 2 if workload.neighbours == "change-one" else 1
     if isinstance(design, LaplaceDesign):
-        return tables * changed * float(asked.most) / float(design.epsilon)
-    return math.sqrt(tables * changed) * float(asked.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
+        return tables * changed * float(workload.most) / float(design.epsilon)
+    return math.sqrt(tables * changed) * float(workload.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
 
 
 GROUPING = "grouping"
@@ -111,20 +111,20 @@ def stacked_columns(tables: Sequence[tuple[str, Answer]], order: Sequence[str]) 
     """The columns of all tables, one table below the other, in the given order; the first column names the table."""
     names: chain[str] = chain.from_iterable([name] * len(table) for name, table in tables)
     lengths = [len(table) for _, table in tables]
-    found = [{column.name: column for column in table.columns} for _, table in tables]
+    columns_by_name = [{column.name: column for column in table.columns} for _, table in tables]
     stacked = [Column(GROUPING, list(names), kind="text")]
     for name in order:
-        columns = [each.get(name) for each in found]
-        there = [column for column in columns if column is not None]
-        if not there:
+        columns = [table_columns.get(name) for table_columns in columns_by_name]
+        present = [column for column in columns if column is not None]
+        if not present:
             continue
         values = _stacked_below(lengths, [None if column is None else column.values for column in columns])
-        if not there[0].has_interval:
-            stacked.append(Column(name, values, kind=_kind(there)))
+        if not present[0].has_interval:
+            stacked.append(Column(name, values, kind=_kind(present)))
             continue
         low = _stacked_below(lengths, [None if column is None else column.low for column in columns])
         high = _stacked_below(lengths, [None if column is None else column.high for column in columns])
-        stacked.append(Column(name, values, low, high, kind=_kind(there)))
+        stacked.append(Column(name, values, low, high, kind=_kind(present)))
     return stacked
 
 
@@ -195,7 +195,7 @@ class WorkloadAnswer(StackedFaces):
     """
 
     def __init__(self, release: WorkloadRelease, confidence: Confidence, provenance: Mapping[str, Any]) -> None:
-        self._asked, self._design = release.asked, release.design
+        self._workload, self._design = release.workload, release.design
         self._layers, self._runs = release.layers, release.runs
         self._provenance = dict(provenance)
         self.confidence = confidence
@@ -209,123 +209,130 @@ class WorkloadAnswer(StackedFaces):
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
         """The columns of every requested table."""
-        return (*self._marginals, *(self._names_of_range(place) for place in range(len(self._asked.ranges))))
+        return (
+            *self._marginals,
+            *(self._names_of_range(range_index) for range_index in range(len(self._workload.ranges))),
+        )
 
     @property
     def _marginals(self) -> list[tuple[str, ...]]:
-        asked = (each for layer in self._asked.layers for each in layer.layout.marginals)
-        return [tuple(self._labels[place] for place in each) for each in dict.fromkeys(asked)]
+        marginals = (marginal for layer in self._workload.layers for marginal in layer.layout.marginals)
+        return [tuple(self._labels[attribute] for attribute in marginal) for marginal in dict.fromkeys(marginals)]
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        return self._asked.attributes.labels
+        return self._workload.attributes.labels
 
-    def _names_of_range(self, place: int) -> tuple[str, ...]:
-        each = self._asked.ranges[place]
-        return (each.column, *(self._labels[one] for one in each.by))
+    def _names_of_range(self, range_index: int) -> tuple[str, ...]:
+        range_table = self._workload.ranges[range_index]
+        return (range_table.column, *(self._labels[attribute] for attribute in range_table.by))
 
     def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
         wanted = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
-        for place in range(len(self._asked.ranges)):
-            names = self._names_of_range(place)
+        for range_index in range(len(self._workload.ranges)):
+            names = self._names_of_range(range_index)
             if set(wanted) == set(names) and len(names) == len(wanted):
-                return self._range(place)
+                return self._range(range_index)
         return self._table(wanted)
 
     def __iter__(self) -> Iterator[Answer]:
-        return (self[each] for each in self.tables)
+        return (self[columns] for columns in self.tables)
 
     def __len__(self) -> int:
         return len(self.tables)
 
     def _table(self, wanted: tuple[str, ...]) -> Answer:
-        places = self._places(wanted)
-        layers = [place for place in range(len(self._asked.layers)) if self._is_known(place, places)]
+        attributes = self._attributes_of(wanted)
+        layers = [
+            layer_index for layer_index in range(len(self._workload.layers)) if self._is_known(layer_index, attributes)
+        ]
         if not layers:
-            listed = ", ".join(str(each) for each in self.tables[:6])
+            listed = ", ".join(str(names) for names in self.tables[:6])
             raise NotFound(
                 f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …"
             )
         columns = self._keys(wanted)
-        order = self._order(places, wanted)
+        order = self._order(attributes, wanted)
         for layer in layers:
-            columns += self._estimates(layer, places, order)
+            columns += self._estimates(layer, attributes, order)
         return Answer(columns, **self._provenance, confidence=self.confidence)
 
-    def _estimates(self, layer: int, places: tuple[int, ...], order: npt.NDArray[np.int64]) -> list[Column]:
-        which = self._asked.layers[layer]
-        unit = float(which.unit)
-        values = self._design.estimate(layer, places, self._layers[layer])[order] * unit
-        margin = self._design.margin(layer, places, self._miss) * unit
-        found = [Column(which.name, values, values - margin, values + margin)]
-        if which.of is None and self._agrees:
-            found.append(Column(f"{which.name}_consistent", self._consistent(places)[order]))
-        return found
+    def _estimates(self, layer: int, attributes: tuple[int, ...], order: npt.NDArray[np.int64]) -> list[Column]:
+        measured_layer = self._workload.layers[layer]
+        unit = float(measured_layer.unit)
+        values = self._design.estimate(layer, attributes, self._layers[layer])[order] * unit
+        margin = self._design.margin(layer, attributes, self._miss) * unit
+        columns = [Column(measured_layer.name, values, values - margin, values + margin)]
+        if measured_layer.of is None and self._agrees:
+            columns.append(Column(f"{measured_layer.name}_consistent", self._consistent(attributes)[order]))
+        return columns
 
-    def _consistent(self, places: tuple[int, ...]) -> Floats:
-        found: Floats = self._consistent_counts.table(places)
-        return found
+    def _consistent(self, attributes: tuple[int, ...]) -> Floats:
+        table: Floats = self._consistent_counts.table(attributes)
+        return table
 
     @cached_property
     def _agrees(self) -> bool:
         """Whether tables are few enough to be made consistent."""
-        layer = next(each for each in self._asked.layers if each.of is None)
+        layer = next(layer for layer in self._workload.layers if layer.of is None)
         return sum(map(layer.layout.cells_of, layer.layout.largest())) <= MOST_CELLS
 
     @cached_property
     def _consistent_counts(self) -> Any:
-        layer = next(place for place, each in enumerate(self._asked.layers) if each.of is None)
-        layout = self._asked.layers[layer].layout
+        layer = next(index for index, candidate in enumerate(self._workload.layers) if candidate.of is None)
+        layout = self._workload.layers[layer].layout
         largest = layout.largest()
-        tables = {each: self._design.estimate(layer, each, self._layers[layer]) for each in largest}
-        variances = {each: self._design.variance(layer, each) for each in largest}
+        tables = {attributes: self._design.estimate(layer, attributes, self._layers[layer]) for attributes in largest}
+        variances = {attributes: self._design.variance(layer, attributes) for attributes in largest}
         return consistent_tables(layout.sizes, tables, variances)
 
-    def _is_known(self, layer: int, places: tuple[int, ...]) -> bool:
-        return any(set(places) <= set(each) for each in self._asked.layers[layer].layout.marginals)
+    def _is_known(self, layer: int, attributes: tuple[int, ...]) -> bool:
+        return any(set(attributes) <= set(marginal) for marginal in self._workload.layers[layer].layout.marginals)
 
-    def _places(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
-        for each in wanted:
-            if each not in self._labels or wanted.count(each) > 1:
+    def _attributes_of(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
+        for label in wanted:
+            if label not in self._labels or wanted.count(label) > 1:
                 tables = ", ".join(" × ".join(names) or "() for the total" for names in self.tables[:12])
-                near = meant(str(each), [*self._labels, *(one.column for one in self._asked.ranges)])
-                raise NotFound(f"there is no table of {each!r}", hint=f"{near}the tables are {tables}")
+                near = meant(
+                    str(label), [*self._labels, *(range_table.column for range_table in self._workload.ranges)]
+                )
+                raise NotFound(f"there is no table of {label!r}", hint=f"{near}the tables are {tables}")
         return tuple(sorted(map(self._labels.index, wanted)))
 
-    def _order(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:
-        """The places of the cells, in the requested order of columns."""
-        sizes = [self._asked.attributes.sizes[place] for place in places]
-        names = [self._labels[place] for place in places]
+    def _order(self, attributes: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:
+        """The indices of the cells, in the requested order of columns."""
+        sizes = [self._workload.attributes.sizes[attribute] for attribute in attributes]
+        names = [self._labels[attribute] for attribute in attributes]
         cells = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-        return cells.transpose([names.index(each) for each in wanted]).reshape(-1)
+        return cells.transpose([names.index(label) for label in wanted]).reshape(-1)
 
     def _keys(self, wanted: tuple[str, ...]) -> list[Column]:
         """The columns of all combinations of some attributes, the last one fastest."""
-        attributes, schema = self._asked.attributes, self._asked.question.relation.schema
-        found = []
-        before, after = 1, math.prod(attributes.sizes[self._labels.index(each)] for each in wanted)
+        attributes, schema = self._workload.attributes, self._workload.question.relation.schema
+        columns = []
+        before, after = 1, math.prod(attributes.sizes[self._labels.index(label)] for label in wanted)
         for label in wanted:
-            place = self._labels.index(label)
-            after //= attributes.sizes[place]
-            once = [each for value in attributes.values[place] for each in itertools.repeat(face(value), after)]
-            kind = FACES[ColumnReference(attributes.names[place]).domain(schema).kind]
-            found.append(Column(label, once * before, kind=kind))
-            before *= attributes.sizes[place]
-        return found
+            attribute = self._labels.index(label)
+            after //= attributes.sizes[attribute]
+            once = [key for value in attributes.values[attribute] for key in itertools.repeat(face(value), after)]
+            kind = FACES[ColumnReference(attributes.names[attribute]).domain(schema).kind]
+            columns.append(Column(label, once * before, kind=kind))
+            before *= attributes.sizes[attribute]
+        return columns
 
     # -- ranges -------------------------------------------------------------------------------------------------
 
-    def _range(self, place: int) -> Answer:
+    def _range(self, range_index: int) -> Answer:
         """How many rows lie below every border, in every combination of the other columns."""
-        noise = self._design.runs[place]
-        each = noise.table
-        totals = noise.totals(self._runs[place])[:, 1:]
+        noise = self._design.runs[range_index]
+        range_table = noise.table
+        totals = noise.totals(self._runs[range_index])[:, 1:]
         margins = np.tile(noise.margins(noise.strategy.weights()[1:], self._miss), len(totals))
         keys = [
-            Column(column.name, [value for value in column for _ in range(each.bins)], kind=column.kind)
-            for column in self._keys(tuple(self._labels[one] for one in each.by))
+            Column(column.name, [value for value in column for _ in range(range_table.bins)], kind=column.kind)
+            for column in self._keys(tuple(self._labels[attribute] for attribute in range_table.by))
         ]
-        borders = Column(_below(each.column), each.borders() * len(totals))
+        borders = Column(_below(range_table.column), range_table.borders() * len(totals))
         values = totals.reshape(-1)
         columns = [
             *keys,
@@ -337,15 +344,15 @@ class WorkloadAnswer(StackedFaces):
 
     def between(self, column: str, low: Any, high: Any, **by: Any) -> Answer:
         """How many rows have low ≤ column < high, both borders of its bins; `by` chooses values of other columns."""
-        place = self._range_of(column, by)
-        noise = self._design.runs[place]
+        range_index = self._range_of(column, by)
+        noise = self._design.runs[range_index]
         borders = [noise.table.start(), *noise.table.borders()]
-        ends = [_border(borders, name, each) for name, each in (("low", low), ("high", high))]
+        ends = [_border(borders, name, border) for name, border in (("low", low), ("high", high))]
         if ends[0] >= ends[1]:
             raise InvalidParameter("high", high, "is not above low")
         weights = noise.strategy.weights()
         row = self._key_of(noise, by)
-        total = noise.totals(self._runs[place])[row]
+        total = noise.totals(self._runs[range_index])[row]
         value = float(total[ends[1]] - total[ends[0]])
         margin = float(noise.margins((weights[ends[1]] - weights[ends[0]])[np.newaxis, :], self._miss)[0])
         return Answer(
@@ -353,16 +360,20 @@ class WorkloadAnswer(StackedFaces):
         )
 
     def _range_of(self, column: str, by: Mapping[str, Any]) -> int:
-        for place, each in enumerate(self._asked.ranges):
-            if each.column == column and {self._labels[one] for one in each.by} == set(by):
-                return place
-        asked = "; ".join(", ".join(self._names_of_range(place)) for place in range(len(self._asked.ranges)))
-        raise NotFound(f"no ranges of {column!r} by these columns were asked for", hint=f"there are {asked or 'none'}")
+        for range_index, range_table in enumerate(self._workload.ranges):
+            if range_table.column == column and {self._labels[attribute] for attribute in range_table.by} == set(by):
+                return range_index
+        range_names = "; ".join(
+            ", ".join(self._names_of_range(range_index)) for range_index in range(len(self._workload.ranges))
+        )
+        raise NotFound(
+            f"no ranges of {column!r} by these columns were asked for", hint=f"there are {range_names or 'none'}"
+        )
 
     def _key_of(self, noise: RangeNoise, by: Mapping[str, Any]) -> int:
         code = 0
-        for place in noise.table.by:
-            name, values = self._labels[place], self._asked.attributes.values[place]
+        for attribute in noise.table.by:
+            name, values = self._labels[attribute], self._workload.attributes.values[attribute]
             if by[name] not in values:
                 raise NotFound(f"{by[name]!r} is not a declared value of `{name}`")
             code = code * len(values) + values.index(by[name])
@@ -376,30 +387,30 @@ class WorkloadAnswer(StackedFaces):
         `grouping` names the columns of each table, because a missing value may also be a declared one. Ranges have one
         row for each border, in a column such as `income_below`: `n` is how many rows lie below it.
         """
-        tables = [(" × ".join(each) or "total", self._table(each)) for each in self._marginals]
-        for place in range(len(self._asked.ranges)):
-            column, *by = self._names_of_range(place)
-            tables.append((" × ".join([_below(column), *by]), self._range(place)))
+        tables = [(" × ".join(marginal) or "total", self._table(marginal)) for marginal in self._marginals]
+        for range_index in range(len(self._workload.ranges)):
+            column, *by = self._names_of_range(range_index)
+            tables.append((" × ".join([_below(column), *by]), self._range(range_index)))
         return Answer(stacked_columns(tables, self.stacking), **self._provenance, confidence=self.confidence)
 
     @property
     def stacking(self) -> list[str]:
         """The columns of all tables stacked, in order."""
-        order = [*self._labels, *(_below(each.column) for each in self._asked.ranges)]
-        for layer in self._asked.layers:
+        order = [*self._labels, *(_below(range_table.column) for range_table in self._workload.ranges)]
+        for layer in self._workload.layers:
             order += [layer.name, *([f"{layer.name}_consistent"] if layer.of is None else [])]
-        order += ["n", "n_consistent"] if self._asked.ranges else []
+        order += ["n", "n_consistent"] if self._workload.ranges else []
         return list(dict.fromkeys(order))
 
     # -- all together -------------------------------------------------------------------------------------------
 
     @cached_property
     def _miss(self) -> float:
-        return self.confidence.miss(self._asked.cells)
+        return self.confidence.miss(self._workload.cells)
 
     def lines(self) -> list[dict[str, Any]]:
         """For every table: its cells, the standard deviation and margin of a cell, and both by an equal split."""
-        return lines_of(self._asked, self._design, self._miss)
+        return lines_of(self._workload, self._design, self._miss)
 
     @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
@@ -409,40 +420,44 @@ class WorkloadAnswer(StackedFaces):
         """
         from giveortake import plot  # noqa: PLC0415 (heavy)
 
-        named = [(" × ".join(each) or "total", self[each]) for each in self.tables[:_DRAWN]]
-        more = len(self.tables) - len(named)
-        return plot.titled_or_saved(lambda words: plot.panels(named, more=more, title=words), title)
+        named = [(" × ".join(columns) or "total", self[columns]) for columns in self.tables[:_DRAWN]]
+        remaining = len(self.tables) - len(named)
+        return plot.titled_or_saved(lambda words: plot.panels(named, more=remaining, title=words), title)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{html.escape(self._headline())}</p>"]
-        for each in self.tables[:_SHOWN]:
-            named = html.escape(" × ".join(each) or "total")
-            parts.append(f"<details open><summary>{named}</summary>{as_html(self[each], _ROWS, foot=False)}</details>")
-        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self._rest()]
+        for columns in self.tables[:_SHOWN]:
+            heading = html.escape(" × ".join(columns) or "total")
+            parts.append(
+                f"<details open><summary>{heading}</summary>{as_html(self[columns], _ROWS, foot=False)}</details>"
+            )
+        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self._closing_lines()]
         return "".join(parts)
 
     def __repr__(self) -> str:
         lines = [f"<{self._headline()}"]
-        for each in self.tables[:_SHOWN]:
-            table = self[each]
-            lines += ["", " × ".join(each) or "total", *head_lines(table, _ROWS)]
+        for columns in self.tables[:_SHOWN]:
+            table = self[columns]
+            lines += ["", " × ".join(columns) or "total", *head_lines(table, _ROWS)]
             lines += [f"… {counted(len(table) - _ROWS, 'more row')}"] if len(table) > _ROWS else []
-        return "\n".join([*lines, "", *self._rest()]) + ">"
+        return "\n".join([*lines, "", *self._closing_lines()]) + ">"
 
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
-        of = "" if self._provenance["caps"] is None else FOR_NOISE
-        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}{of}"
+        scope = "" if self._provenance["caps"] is None else FOR_NOISE
+        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )
 
-    def _rest(self) -> list[str]:
+    def _closing_lines(self) -> list[str]:
         """A line about the tables that are not shown, and the notes."""
-        others = [", ".join(repr(name) for name in each) or "()" for each in self.tables[_SHOWN : 2 * _SHOWN]]
-        more = len(self) - _SHOWN
-        told = [f"and {counted(more, 'more table')}, such as r[{'], r['.join(others)}]"] if more > 0 else []
-        return [*told, *self.notes]
+        examples = [", ".join(repr(name) for name in columns) or "()" for columns in self.tables[_SHOWN : 2 * _SHOWN]]
+        remaining = len(self) - _SHOWN
+        remaining_lines = (
+            [f"and {counted(remaining, 'more table')}, such as r[{'], r['.join(examples)}]"] if remaining > 0 else []
+        )
+        return [*remaining_lines, *self.notes]
 
 
 def _below(column: str) -> str:
@@ -451,20 +466,24 @@ def _below(column: str) -> str:
 
 
 def _border(borders: list[Any], name: str, value: Any) -> int:
-    """The place of a border; dates may also be written as text."""
-    said = value
+    """The index of a border; dates may also be written as text."""
+    stated_value = value
     if isinstance(value, str) and isinstance(borders[0], dt.date):
         try:
             value = dt.date.fromisoformat(value)
         except ValueError:
-            raise InvalidParameter(name, said, "is not a date", hint=f'"{borders[0]}"') from None
+            raise InvalidParameter(name, stated_value, "is not a date", hint=f'"{borders[0]}"') from None
     if isinstance(value, dt.datetime) and value.time() == dt.time():
         value = value.date()
     try:
-        place = bisect.bisect_left(borders, value)
+        index = bisect.bisect_left(borders, value)
     except TypeError:
-        raise InvalidParameter(name, said, "is not a border of the bins", hint=f"such as {borders[0]!r}") from None
-    if place == len(borders) or borders[place] != value:
-        near = [str(each) for each in borders[max(place - 1, 0) : place + 1]]
-        raise InvalidParameter(name, said, "is not a border of the bins", hint=f"the nearest are {' and '.join(near)}")
-    return place
+        raise InvalidParameter(
+            name, stated_value, "is not a border of the bins", hint=f"such as {borders[0]!r}"
+        ) from None
+    if index == len(borders) or borders[index] != value:
+        near = [str(border) for border in borders[max(index - 1, 0) : index + 1]]
+        raise InvalidParameter(
+            name, stated_value, "is not a border of the bins", hint=f"the nearest are {' and '.join(near)}"
+        )
+    return index

@@ -73,23 +73,25 @@ class Workload:
     @property
     def columns(self) -> Names:
         """The columns to group by, in the order of their first use."""
-        named = itertools.chain(*(each.columns for each in self.tables), *(each.by for each in self.ranges))
+        named = itertools.chain(
+            *(table.columns for table in self.tables), *(range_wish.by for range_wish in self.ranges)
+        )
         return tuple(dict.fromkeys(named))
 
     def wishes(self) -> dict[str | None, dict[frozenset[str], float]]:
         """The weight of every marginal, each once, for counts (None) and for sums of every column."""
-        found: dict[str | None, dict[frozenset[str], float]] = {}
-        for each in self.tables:
-            weights = found.setdefault(each.of, {})
-            asked = frozenset(each.columns)
-            weights[asked] = weights.get(asked, 0.0) + each.weight
-        return found
+        weights_by_column: dict[str | None, dict[frozenset[str], float]] = {}
+        for table in self.tables:
+            weights = weights_by_column.setdefault(table.of, {})
+            columns = frozenset(table.columns)
+            weights[columns] = weights.get(columns, 0.0) + table.weight
+        return weights_by_column
 
     def __repr__(self) -> str:
-        count = len({(each.of, frozenset(each.columns)) for each in self.tables})
-        named = dict.fromkeys(each for table in self.tables for each in table.columns)
+        count = len({(table.of, frozenset(table.columns)) for table in self.tables})
+        named = dict.fromkeys(column for table in self.tables for column in table.columns)
         parts = [f"{counted(count, 'marginal')} of {counted(len(named), 'column')}"] if count else []
-        parts += [f"ranges of {each.column}{_by(each.by)}" for each in self.ranges]
+        parts += [f"ranges of {range_wish.column}{_by(range_wish.by)}" for range_wish in self.ranges]
         return f"<Workload: {', '.join(parts)}>"
 
 
@@ -125,11 +127,11 @@ def marginals(
         raise InvalidParameter(
             "up_to", up_to, f"gives {count:,} marginals, more than {MOST_MARGINALS:,}", hint="ask for fewer at once"
         )
-    wanted = [each for length in range(1, most + 1) for each in itertools.combinations(listed, length)]
+    wanted = [names for length in range(1, most + 1) for names in itertools.combinations(listed, length)]
     if weights is not None and not isinstance(weights, Mapping):
         raise InvalidParameter("weights", weights, "says of no table what it counts", hint='{("age", "sex"): 4}')
     stated = _stated_weights(weights or {}, wanted)
-    return Workload(tuple(TableWish(each, stated(each), of) for each in wanted))
+    return Workload(tuple(TableWish(names, stated(names), of) for names in wanted))
 
 
 @told_by_name({"column": 'gt.workload.ranges("amount")'})
@@ -166,33 +168,36 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
     measured: dict[str | None, str] = {}
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
-        of: str | None = None
+        column: str | None = None
         if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, ColumnReference):
-            of = aggregate.of.name
+            column = aggregate.of.name
         elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
                 f"`{name}` is not a table of a workload: those hold COUNT(*), and SUM of a column",
                 hint="SELECT region, sex, COUNT(*) AS n, SUM(age) AS total FROM people GROUP BY CUBE (region, sex)",
             )
-        if of in measured:
-            raise QueryRefused(f"`{name}` repeats `{measured[of]}`", hint="ask for it once")
-        measured[of] = name
+        if column in measured:
+            raise QueryRefused(f"`{name}` repeats `{measured[column]}`", hint="ask for it once")
+        measured[column] = name
     keys = tuple(
         (key.name, name) for name, key in question.keys if isinstance(key, ColumnReference) and key.name != name
     )
     return Workload(
-        tuple(TableWish(each, 1.0, of) for of in measured for each in sets), (), keys, tuple(measured.items())
+        tuple(TableWish(key_names, 1.0, column) for column in measured for key_names in sets),
+        (),
+        keys,
+        tuple(measured.items()),
     )
 
 
 def _names(name: str, columns: Sequence[str]) -> Names:
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         raise InvalidParameter(name, columns, "is not a list of columns", hint='["age", "sex"]')
-    for each in columns:
-        if not hasattr(each, "encode") or not each:
-            raise InvalidParameter(name, each, "is not the name of a column")
-        if columns.count(each) > 1:
-            raise InvalidParameter(name, each, "is listed twice")
+    for column in columns:
+        if not hasattr(column, "encode") or not column:
+            raise InvalidParameter(name, column, "is not the name of a column")
+        if columns.count(column) > 1:
+            raise InvalidParameter(name, column, "is listed twice")
     return tuple(columns)
 
 
@@ -202,8 +207,8 @@ def _weight(weight: Number) -> float:
 
 def _stated_weights(weights: Mapping[Any, Number], wanted: list[Names]) -> Any:
     """The weight of each table."""
-    known = {frozenset(each) for each in wanted}
-    lengths = {len(each) for each in wanted}
+    known = {frozenset(columns) for columns in wanted}
+    lengths = {len(columns) for columns in wanted}
     by_set: dict[frozenset[str], float] = {}
     by_length: dict[int, float] = {}
     for key, weight in weights.items():
@@ -216,4 +221,4 @@ def _stated_weights(weights: Mapping[Any, Number], wanted: list[Names]) -> Any:
                 "weights", key, "is not one of the tables that were asked for", hint='{("age", "sex"): 4}'
             )
         by_set[named] = _weight(weight)
-    return lambda each: by_set.get(frozenset(each), by_length.get(len(each), 1.0))
+    return lambda columns: by_set.get(frozenset(columns), by_length.get(len(columns), 1.0))
