@@ -53,7 +53,7 @@ def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMi
     )
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
-        f"{'; '.join(listed) or 'other tables'}{f'; and {unlisted} unlisted' if unlisted else ''}",
+        f"{'; '.join(listed) or 'other tables'}{f'; and {unlisted} more' if unlisted else ''}",
         hint=hint,
     )
 
