@@ -309,12 +309,12 @@ class State:
         """The ledger that was last seen at a path; None if none was."""
         return self.read(self._record_path(path))
 
-    def record_paths(self) -> list[Path]:
+    def places(self) -> list[Path]:
         """The small files of all paths at which a ledger was ever seen."""
         return sorted((self.folder / "paths").glob("*"))
 
     def read(self, path: Path) -> Seen | None:
-        """Read one of the files of `record_paths`; None if it is not there."""
+        """Read one of the files in `places`; None if it is not there."""
         content = content_of(path)
         try:
             return None if content is None else Seen(**json.loads(content))
@@ -434,7 +434,7 @@ class Home:
 
         Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
         """
-        for record_path in self.state.record_paths() if _holds(self.path, mark) else ():
+        for record_path in self.state.places() if _holds(self.path, mark) else ():
             with suppress(LedgerDamaged, OSError):
                 seen = self.state.read(record_path)
                 if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
