@@ -442,7 +442,7 @@ _ADMISSION = (
     _mutant(
         "a person with several rows is charged as one row",
         "ledger/rules/reservations.py",
-        "return for_group(event, asked.rows_per_person, level.neighbours)",
+        "return for_group(event, table.rows_per_person, level.neighbours)",
         "return event",
         _LEVELS,
     ),
@@ -514,8 +514,8 @@ _ADMISSION = (
     _mutant(
         "a token lets in after it has ended",
         "ledger/rules/approvals.py",
-        "or known.revoked or has_passed(known.expires, draft.moment())",
-        "or known.revoked",
+        "or token.revoked or has_passed(token.expires, draft.moment())",
+        "or token.revoked",
         "ledger/test_tokens",
     ),
 )
@@ -524,8 +524,8 @@ _CHAIN = (
     _mutant(
         "an entry before a checkpoint can be replaced",
         "ledger/chain/index.py",
-        "if here != expected:",
-        "if not here:",
+        "if entry_hash != expected:",
+        "if not entry_hash:",
         "ledger/test_edited_ledgers",
         "ledger/test_checkpoints",
     ),
@@ -572,7 +572,7 @@ _CHAIN = (
     _mutant(
         "verification does not ask which levels had to pay",
         "ledger/state/verification.py",
-        "if charged != {number: level_event(event, level, asked) for number, level in owed.items()}:",
+        "if charged != {number: level_event(event, level, table) for number, level in owed.items()}:",
         "if not owed and charged:",
         "ledger/test_long_ledgers_are_verified",
         "ledger/test_ledger_memory",

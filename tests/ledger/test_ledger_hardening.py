@@ -151,7 +151,7 @@ def test_every_commit_is_durable_whatever_the_session_says(server: str) -> None:
         for kept in (ledger.chain.store, ledger.chain.mark):
             assert isinstance(kept, PostgresStore | PostgresMark)
             kept.connected().execute("SET synchronous_commit = off")
-            with kept.begun() as connection:
+            with kept.in_transaction() as connection:
                 assert connection.execute("SHOW synchronous_commit").fetchall() == [("on",)]
 
 

@@ -168,7 +168,7 @@ def test_a_weaker_commit_is_made_durable(place: ServerPlace) -> None:
 
 
 def test_a_server_that_does_not_sync_is_refused(place: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "_shown", lambda _connection, setting: "off" if setting == "fsync" else "on")
+    monkeypatch.setattr(postgres, "_setting_of", lambda _connection, setting: "off" if setting == "fsync" else "on")
     with pytest.raises(LedgerUnavailable, match="fsync = off"):
         place.open()
 

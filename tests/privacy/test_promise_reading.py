@@ -20,7 +20,7 @@ from giveortake.privacy import (
     RenyiDP,
     unit,
 )
-from giveortake.privacy.guarantee import bound, factor, written
+from giveortake.privacy.guarantee import bound, factor, number_text
 
 SENTENCES = (Path(__file__).parent / "golden" / "sentences.txt").read_text(encoding="utf-8").splitlines()
 TOLD: list[Guarantee] = [
@@ -82,4 +82,4 @@ def test_shown_factors_are_never_below_the_truth(epsilon: str) -> None:
 def test_shown_bounds_are_never_below_the_number() -> None:
     for number in (Fraction(1, 3), Fraction(2, 7), Fraction(10**20 + 1, 3), Fraction(1, 10**9)):
         assert Fraction(bound(number)) >= number
-    assert written(Fraction(0)) == "0"
+    assert number_text(Fraction(0)) == "0"

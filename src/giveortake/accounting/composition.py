@@ -109,8 +109,8 @@ def basic_epsilon(promises: list[Guarantee], delta: Fraction) -> Fraction:
     curves = [p for p in promises if not isinstance(p, PureDP | ApproxDP | ProbabilisticDP)]
     left = delta - sum((Fraction(0) if isinstance(p, PureDP) else p.delta for p in pairs), Fraction(0))
     _refuse_if_exceeded(left, delta, strict=bool(curves))
-    rest = sequential(curves).epsilon_at(left) if curves else Fraction(0)
-    return rest + sum((p.epsilon for p in pairs), Fraction(0))
+    curve_epsilon = sequential(curves).epsilon_at(left) if curves else Fraction(0)
+    return curve_epsilon + sum((p.epsilon for p in pairs), Fraction(0))
 
 
 def advanced_epsilon(pairs: Iterable[tuple[Fraction, Fraction, int]], delta: Fraction) -> Fraction:
@@ -145,19 +145,19 @@ def _promise(charge: Charge, unit: Unit, neighbours: Neighbours) -> Guarantee:
 
 def _pairs(charges: Iterable[Charge], unit: Unit, neighbours: Neighbours) -> list[tuple[Fraction, Fraction, int]]:
     """The charges as (ε, δ, how often); refused if one promises no such pair."""
-    found: list[tuple[Fraction, Fraction, int]] = []
+    pairs: list[tuple[Fraction, Fraction, int]] = []
     for charge, times in _leaves(charges, 1):
         match _promise(charge, unit, neighbours):
             case PureDP(epsilon=epsilon):
-                found.append((epsilon, Fraction(0), times))
+                pairs.append((epsilon, Fraction(0), times))
             case ApproxDP(epsilon=epsilon, delta=delta) | ProbabilisticDP(epsilon=epsilon, delta=delta):
-                found.append((epsilon, delta, times))
+                pairs.append((epsilon, delta, times))
             case other:
                 raise Unprovable(
                     f"{type(other).__name__} is not a pair (ε, δ), and this method composes only such pairs",
                     hint='use method="tight", or state it with .approximate(delta) first',
                 )
-    return found
+    return pairs
 
 
 def _leaves(charges: Iterable[Charge], times: int) -> Iterable[tuple[Charge, int]]:
@@ -165,8 +165,8 @@ def _leaves(charges: Iterable[Charge], times: int) -> Iterable[tuple[Charge, int
         match charge:
             case events.Composed(events=parts):
                 yield from _leaves(parts, times)
-            case events.Repeated(event=event, times=more):
-                yield from _leaves([event], times * more)
+            case events.Repeated(event=event, times=repetitions):
+                yield from _leaves([event], times * repetitions)
             case _:
                 yield charge, times
 

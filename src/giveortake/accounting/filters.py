@@ -102,19 +102,19 @@ if TYPE_CHECKING:
 class Amounts(dict[str, Fraction]):
     """Exact amounts by their symbols, which print as a sentence; `dict(amounts)` prints them one by one."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_describe",)
 
-    def __init__(self, amounts: Mapping[str, Fraction], told: Callable[[], str] | None = None) -> None:
+    def __init__(self, amounts: Mapping[str, Fraction], describe: Callable[[], str] | None = None) -> None:
         super().__init__(amounts)
-        self._told = told
+        self._describe = describe
 
     def __repr__(self) -> str:
-        return super().__repr__() if self._told is None else self._told()
+        return super().__repr__() if self._describe is None else self._describe()
 
     __str__ = __repr__
 
 
-def told_as_left(budget: ApproxDP, accounts: Sequence[Account], pot: Account) -> str:
+def remaining_text(budget: ApproxDP, accounts: Sequence[Account], pot: Account) -> str:
     """Say how many questions of two sizes still fit if nothing else is asked, and the δ left for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).remaining
@@ -134,13 +134,15 @@ def told_as_left(budget: ApproxDP, accounts: Sequence[Account], pot: Account) ->
     return f"about {few:,} more {questions} at ε = {shown(large)}, or {many:,} at ε = {shown(small)}; {keys}"
 
 
-def told_as_used(accounts: Sequence[Account], pot: Account) -> str:
+def used_text(accounts: Sequence[Account], pot: Account) -> str:
     """Say how much of the budget is used, in the contestant that has most left, and how much δ for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).spent
     0 % of the budget, and δ = 0 of 1e-7 for finding keys
     """
-    used = min((each.spent / each.limit for each in accounts if each.alive and each.limit), default=Fraction(1))
+    used = min(
+        (account.spent / account.limit for account in accounts if account.alive and account.limit), default=Fraction(1)
+    )
     return f"{shown(100 * used, 3)} % of the budget, and δ = {shown(pot.spent)} of {shown(pot.limit)} for finding keys"
 
 
@@ -363,7 +365,7 @@ class Filter(ABC):
     def snapshot(self) -> Snapshot:
         """The exact state, as JSON, as long after a million charges as before the first."""
         with self._lock:
-            return self._written(self._totals, self._pots)
+            return self._as_json(self._totals, self._pots)
 
     def resume(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot of such a filter; refused if anything was charged to this one.
@@ -372,12 +374,12 @@ class Filter(ABC):
         """
         if any(total.spent for total in (*self._totals, *self._pots)):
             raise InvalidParameter("snapshot", "…", "may not replace what this filter has already counted")
-        written, pots = written_totals(snapshot), written_totals(snapshot, "pots")
-        if (len(written), len(pots)) != (len(self._totals), len(self._pots)):
+        totals, pots = written_totals(snapshot), written_totals(snapshot, "pots")
+        if (len(totals), len(pots)) != (len(self._totals), len(self._pots)):
             raise InvalidParameter("snapshot", snapshot, "has another number of totals than the filter")
-        resumed = [total.resumed(content) for total, content in zip(self._totals, written, strict=True)]
+        resumed = [total.resumed(content) for total, content in zip(self._totals, totals, strict=True)]
         resumed_pots = [pot.resumed(content) for pot, content in zip(self._pots, pots, strict=True)]
-        if self._written(resumed, resumed_pots) != snapshot or not any(total.alive for total in resumed):
+        if self._as_json(resumed, resumed_pots) != snapshot or not any(total.alive for total in resumed):
             raise InvalidParameter("snapshot", snapshot, "is not a state of this filter")
         with self._lock:
             self._totals, self._pots = resumed, resumed_pots
@@ -451,13 +453,13 @@ class Filter(ABC):
         for pot in self._pots:
             pot.enter(event, pricing.failures_of(event, self.budget.neighbours))
 
-    def _written(self, totals: list[Total], pots: list[Total]) -> Snapshot:
+    def _as_json(self, totals: list[Total], pots: list[Total]) -> Snapshot:
         return {
             "filter": self.stored_name,
             "version": 1,
             "budget": budget_as_json(self.budget),
-            "totals": [total.written() for total in totals],
-            "pots": [pot.written() for pot in pots],
+            "totals": [total.as_json() for total in totals],
+            "pots": [pot.as_json() for pot in pots],
         }
 
     def _state(self) -> list[tuple[object, ...]]:
@@ -660,7 +662,7 @@ class Race(Filter):
         """What every contestant has spent, by its symbol (its limit once it is dead), and what the pot has, as δ."""
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.spent for account in (*accounts, pot)}
-        return Amounts(amounts, partial(told_as_used, accounts, pot))
+        return Amounts(amounts, partial(used_text, accounts, pot))
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -668,7 +670,7 @@ class Race(Filter):
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.remaining for account in (*accounts, pot)}
         assert isinstance(self.budget, ApproxDP)  # noqa: S101 (a race guards no other)
-        return Amounts(amounts, partial(told_as_left, self.budget, accounts, pot))
+        return Amounts(amounts, partial(remaining_text, self.budget, accounts, pot))
 
     def _all_accounts(self) -> tuple[Account, ...]:
         return tuple(total.account() for total in (*self._totals, *self._pots))
@@ -709,8 +711,11 @@ def admitted_rho(budget: ApproxDP) -> Fraction:
     >>> round(float(admitted_rho(gt.ApproxDP(1, "1e-9"))), 5)
     0.01447
     """
-    totals = ((each, limit(each, budget.epsilon, delta)) for each, delta in lineup(budget.epsilon, _after_pot(budget)))
-    greatest = max(most / each.order for each, most in totals if isinstance(each, Divergence))
+    totals = (
+        (currency, limit(currency, budget.epsilon, delta))
+        for currency, delta in lineup(budget.epsilon, _after_pot(budget))
+    )
+    greatest = max(most / currency.order for currency, most in totals if isinstance(currency, Divergence))
     if greatest <= 0:
         raise InvalidParameter("delta", str(budget.delta), "is too small: the race admits no ρ", hint="raise δ or ε")
     grain = Fraction(2) ** (greatest.numerator.bit_length() - greatest.denominator.bit_length() - 40)
@@ -814,7 +819,7 @@ def _restored(budget: Guarantee, snapshot: object, keys: Number | None) -> Filte
             hint="a filter keeps the budget it was made for; raising it is a new promise",
         )
     if isinstance(budget, ApproxDP):
-        contestants = [(currency_named(each), exact_number(each.get("delta"))) for each in written_totals(snapshot)]
+        contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in written_totals(snapshot)]
         keys = sum((exact_number(pot.get("delta")) for pot in written_totals(snapshot, "pots")), Fraction(0))
         restored: Filter = Race(budget, keys=keys, contestants=contestants)
     else:

@@ -269,10 +269,10 @@ def listed_charges(charges: Charge | Iterable[Charge]) -> list[Charge]:
     """The charges as a list; a single charge becomes a list of one."""
     if isinstance(charges, events.Event | Guarantee):
         return [charges]
-    given: object = charges
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+    candidates: object = charges
+    if not isinstance(candidates, Iterable) or isinstance(candidates, str | bytes):
         raise InvalidParameter("charges", charges, "is not a list of events or promises")
-    listed = list(given)
+    listed = list(candidates)
     if not listed:
         raise InvalidParameter("charges", listed, "is empty", hint="nothing was released, so there is nothing to state")
     for charge in listed:
@@ -338,10 +338,13 @@ def responses_epsilon(epsilon: Fraction, leak: Fraction, times: int, delta: Frac
     loss = float(epsilon)
     if times > MOST or not 1e-6 < loss * times < _LARGEST_RESPONSES:
         return None
-    kept = math.exp(times * math.log1p(-float(leak)))
+    unleaked = math.exp(times * math.log1p(-float(leak)))
     left = float(delta) + math.expm1(times * math.log1p(-float(leak)))
     error = _relative_error(times, loss)
-    least, most = (left - error * float(delta)) / kept * (1 - error), (left + error * float(delta)) / kept * (1 + error)
+    least, most = (
+        (left - error * float(delta)) / unleaked * (1 - error),
+        (left + error * float(delta)) / unleaked * (1 + error),
+    )
     if least <= 0 or most >= 1:
         return None
     hits = np.arange(times + 1, dtype=np.float64)
@@ -420,10 +423,10 @@ def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
     crude = crude_epsilon(bundle, delta)
     low, high = _least_known(bundle, delta), Fraction(0)
     for losses in _directions(bundle):
-        found = _epsilon_bounds(losses, delta, low)
-        if found is None:
+        ends = _epsilon_bounds(losses, delta, low)
+        if ends is None:
             return Interval(min(low, crude), crude)
-        low, high = max(low, Fraction(found[0])), max(high, Fraction(found[1]))
+        low, high = max(low, Fraction(ends[0])), max(high, Fraction(ends[1]))
     high = min(high, crude)
     return Interval(min(low, high), high)
 
@@ -455,12 +458,12 @@ def bundle_delta(bundle: Bundle, epsilon: Fraction) -> Interval:
     low = high = Fraction(0)
     for losses in _directions(bundle):
         try:
-            found = _delta_bounds(losses, epsilon)
+            ends = _delta_bounds(losses, epsilon)
         except NotResolved:
-            found = None
-        if found is None:
+            ends = None
+        if ends is None:
             return Interval(Fraction(0), crude_delta(bundle, epsilon))
-        low, high = max(low, Fraction(found[0])), max(high, Fraction(found[1]))
+        low, high = max(low, Fraction(ends[0])), max(high, Fraction(ends[1]))
     return Interval(min(low, Fraction(1)), min(high, Fraction(1)))
 
 
@@ -487,7 +490,7 @@ def least_miss_rate(
     if leak == 1:
         return Fraction(0)
     top = bundle_epsilon(bundle, max(_TRADE_DELTA, min(2 * leak, (1 + leak) / 2))).high
-    promises = (_pair(top * place / _TRADE_POINTS, bundle) for place in range(_TRADE_POINTS + 1))
+    promises = (_pair(top * point / _TRADE_POINTS, bundle) for point in range(_TRADE_POINTS + 1))
     return max((promise.tradeoff(rate) for promise in promises if promise is not None), default=Fraction(0))
 
 
@@ -522,7 +525,7 @@ def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
 
 
 def _sizeable(losses: list[RepeatedLaw]) -> bool:
-    return min(each.law.reach for each in losses) > _SMALLEST
+    return min(repeated.law.reach for repeated in losses) > _SMALLEST
 
 
 def _epsilon_bounds(losses: list[RepeatedLaw], delta: Fraction, known: Fraction) -> tuple[float, float] | None:
@@ -532,10 +535,10 @@ def _epsilon_bounds(losses: list[RepeatedLaw], delta: Fraction, known: Fraction)
             return None
         if known and LossSum(losses, delta=math.nextafter(float(delta), 0.0)).chernoff() <= known:
             return 0.0, 0.0
-        found = bounds.epsilon_bounds(losses, math.nextafter(float(delta), 0.0), math.nextafter(float(delta), 1.0))
+        ends = bounds.epsilon_bounds(losses, math.nextafter(float(delta), 0.0), math.nextafter(float(delta), 1.0))
     except NotResolved:
         return None
-    return found if math.isfinite(found[1]) else None
+    return ends if math.isfinite(ends[1]) else None
 
 
 def _leak(bundle: Bundle) -> Fraction:
@@ -599,18 +602,18 @@ def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
     """An ε that needs no grid: the least of basic composition and of the sum of ρ [BS16], [KOV15]."""
     pairs, curves = _as_promises(bundle)
     leak = _leak(bundle)
-    found = []
+    candidates = []
     if not curves and leak <= delta:
-        found.append(sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
+        candidates.append(sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
     if leak < delta:
         if curves:
-            rest = sequential(curves).epsilon_at(delta - leak)
-            found.append(rest + sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
+            curve_epsilon = sequential(curves).epsilon_at(delta - leak)
+            candidates.append(curve_epsilon + sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
         with suppress(Unprovable):  # beyond 1e300
-            found.append(_concentrated(pairs, curves).epsilon_at(delta - leak))
-    if not found:
+            candidates.append(_concentrated(pairs, curves).epsilon_at(delta - leak))
+    if not candidates:
         raise Unprovable("the δ asked for lies between the charges' own and what floating-point numbers can resolve")
-    return min(found)
+    return min(candidates)
 
 
 def crude_delta(bundle: Bundle, epsilon: Fraction) -> Fraction:

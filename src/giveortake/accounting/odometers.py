@@ -154,9 +154,9 @@ class ApproxOdometer(Odometer):
     def _add(self, event: Event) -> None:
         cost = pricing.price(event, Epsilon(), self.neighbours)
         costs = [pricing.price(event, Divergence(order), self.neighbours) for order in _ORDERS]
-        sums = [_plus(total, each) for total, each in zip(self._sums, costs, strict=True)]
+        sums = [_plus(total, price) for total, price in zip(self._sums, costs, strict=True)]
         total = _plus(self._sum, cost)
-        if total is None and all(each is None for each in sums):
+        if total is None and all(subtotal is None for subtotal in sums):
             raise Unpriced(f"a `{event.kind}` event has no price that a proof would support")
         self._sum, self._sums, self._started = total, sums, True
         self._failures += pricing.failure(event, self.neighbours)

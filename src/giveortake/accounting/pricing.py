@@ -202,8 +202,8 @@ class Divergence(Currency):
         order = self.order
         with precision():
             slope = enclosure(order / (2 * order - 1))
-            rest = enclosure((order - 1) / (2 * order - 1)) * enclosure(-(2 * order - 1) * epsilon).exp()
-            exact = upper(enclosure(epsilon) + (slope + rest).log() / enclosure(order - 1))
+            tail = enclosure((order - 1) / (2 * order - 1)) * enclosure(-(2 * order - 1) * epsilon).exp()
+            exact = upper(enclosure(epsilon) + (slope + tail).log() / enclosure(order - 1))
         return min(self.pure(epsilon), short_up(max(Fraction(0), exact)))
 
     def bounded_range(self, epsilon: Fraction) -> Fraction:
@@ -301,15 +301,15 @@ def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | No
         case events.Composed():
             return _sum(event.events, len(event.events), lambda part: _price(part, currency, neighbours))
         case events.Repeated():
-            each = _price(event.event, currency, neighbours)
-            return None if each is None else event.times * each
+            unit_price = _price(event.event, currency, neighbours)
+            return None if unit_price is None else event.times * unit_price
         case events.Parallel():
             if neighbours == "change-one":
                 return None
             return _sum(event.events, event.touched, lambda part: _price(part, currency, neighbours))
         case events.InPart():
             cases = [_price(case, currency, relation) for case, relation in event.cases(neighbours)]
-            return None if None in cases else max(each for each in cases if each is not None)
+            return None if None in cases else max(case_price for case_price in cases if case_price is not None)
         case _:
             exactly = _single(event, currency, neighbours)
             return None if exactly is None else grains_up(exactly)
@@ -333,13 +333,13 @@ def _failure(event: Event, neighbours: Neighbours) -> int:
             return grains_up(promise.delta) if isinstance(promise, ApproxDP | ProbabilisticDP) else 0
 
 
-def _sum(parts: tuple[Event, ...], count: int, of: Callable[[Event], int | None]) -> int | None:
+def _sum(parts: tuple[Event, ...], count: int, price_of: Callable[[Event], int | None]) -> int | None:
     prices = []
     for part in parts:
-        each = of(part)
-        if each is None:
+        part_price = price_of(part)
+        if part_price is None:
             return None
-        prices.append(each)
+        prices.append(part_price)
     return sum(prices) if count >= len(prices) else sum(nlargest(count, prices))
 
 
@@ -545,7 +545,7 @@ class Total:
         twin = self.copy()
         twin.spent, twin.alive = grains_down(exact_number(content.get("spent"))), content.get("alive") is True
         twin.parts = from_json(content["parts"]) if "parts" in content else {}
-        if (twin.alive and twin.spent > twin.limit) or twin.written() != content:
+        if (twin.alive and twin.spent > twin.limit) or twin.as_json() != content:
             raise InvalidParameter("snapshot", content, "is not a state of this total")
         return twin
 
@@ -572,7 +572,7 @@ class Total:
         """The values by which totals are compared."""
         return self.currency, self.limit, self.delta, self.spent, self.alive, to_json(self.parts)
 
-    def written(self) -> dict[str, JSON]:
+    def as_json(self) -> dict[str, JSON]:
         """This total as snapshots store it, without the limit, which follows from the budget, the currency and δ."""
         kind = next((name for name, currency in _NAMED.items() if currency == self.currency), None)
         content: dict[str, JSON] = {
@@ -584,7 +584,7 @@ class Total:
         if isinstance(self.currency, Divergence):
             content["order"] = exact_text(self.currency.order)
         if self.parts:
-            content["parts"] = [list(each) for each in to_json(self.parts)]
+            content["parts"] = [list(part) for part in to_json(self.parts)]
         return content
 
 

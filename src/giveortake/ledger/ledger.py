@@ -18,7 +18,7 @@ from giveortake.exact import whole
 from giveortake.ledger.chain.entries import canonical, digest, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
 from giveortake.ledger.rules import admission, approvals, registration, releases, reservations
-from giveortake.ledger.rules.admission import Standing, Standings, Trial, meant, standing_of, trial_of
+from giveortake.ledger.rules.admission import Standing, Standings, Trial, level_of_standing, standing_of, trial_of
 from giveortake.ledger.rules.budget_changes import Spent, change_budget
 from giveortake.ledger.rules.registration import Registered, people_of, put
 from giveortake.ledger.rules.releases import View
@@ -50,9 +50,9 @@ class Office(ABC):
     @contextmanager
     def _administering(self, by: str | None) -> Iterator[Draft]:
         """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
-        who = None if by is None else registration.named("by", by)
+        custodian = None if by is None else registration.named("by", by)
         with self.chain.changing() as draft:
-            draft.by = who
+            draft.by = custodian
             yield draft
 
     def _standing(self, find: Callable[[Book], Level]) -> Standing:
@@ -148,8 +148,8 @@ class Custody(Office):
                 failures = None  # what was said first holds
             registration.population(draft, people, budget, unit, None, failures=failures)
         with self._administering(by) as draft:  # the people are there now, and nobody else can take their name
-            said = {"protected": unit, "domains": domains, "declared": declared}
-            return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
+            terms = {"protected": unit, "domains": domains, "declared": declared}
+            return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, terms=terms)
 
     def new_version(
         self,
@@ -235,13 +235,13 @@ class Custody(Office):
         own size.
         """
         with self._administering(by) as draft:
-            change_budget(draft, meant(draft.book, level), budget, reason)
+            change_budget(draft, level_of_standing(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
         """Record that the custodian looked at what failed, and allow as many failures again."""
         with self._administering(by) as draft:
-            looked_at = meant(draft.book, level)
+            looked_at = level_of_standing(draft.book, level)
             draft.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
@@ -260,7 +260,7 @@ class Custody(Office):
     def granted(self, analyst: str) -> frozenset[str]:
         """The data sets that an analyst was granted, even if the analyst was revoked since."""
         with self.chain.looking() as draft:
-            return frozenset(name for whom, names in draft.book.grants if whom == analyst for name in names)
+            return frozenset(name for grantee, names in draft.book.grants if grantee == analyst for name in names)
 
     def waiting(self) -> list[int]:
         """The numbers of the requests that wait for approval."""
@@ -316,12 +316,12 @@ class Till(Office):
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
         with self.chain.looking() as draft:
-            return admission.affordable(draft, meant(draft.book, level))
+            return admission.affordable(draft, level_of_standing(draft.book, level))
 
     def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
         """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
         with self.chain.looking() as draft:
-            return trial_of(draft, meant(draft.book, level), draft.book.dataset_for(dataset, analyst))
+            return trial_of(draft, level_of_standing(draft.book, level), draft.book.dataset_for(dataset, analyst))
 
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
@@ -354,8 +354,8 @@ class Till(Office):
         With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
         """
         with self.chain.looking() as draft:
-            where: Any = {"dataset": dataset, "version": version, "analyst": analyst}
-            return admission.outlook(draft, event, request=request, question=question, **where)
+            terms: Any = {"dataset": dataset, "version": version, "analyst": analyst}
+            return admission.outlook(draft, event, request=request, question=question, **terms)
 
     def reserve(
         self,
@@ -380,7 +380,7 @@ class Till(Office):
         id; they decide nothing.
         """
         with self.chain.changing() as draft:
-            found = reservations.reserve(
+            reservation = reservations.reserve(
                 draft,
                 event,
                 dataset=dataset,
@@ -389,18 +389,18 @@ class Till(Office):
                 request=request,
                 question=question,
                 version=version,
-                said=asked,
+                description=asked,
                 record=record,
             )
         if self.pace is not None:
             self.pace.begin()
-        if isinstance(found, Waiting):
+        if isinstance(reservation, Waiting):
             raise ApprovalRequired(
-                f"this spend is large for {found.level!r} and waits for approval (request {found.request})",
-                request=found.request,
-                hint=f"once the custodian approves request {found.request}, ask the same question again",
+                f"this spend is large for {reservation.level!r} and waits for approval (request {reservation.request})",
+                request=reservation.request,
+                hint=f"once the custodian approves request {reservation.request}, ask the same question again",
             )
-        return found
+        return reservation
 
     def knows(
         self,
@@ -430,29 +430,29 @@ class Till(Office):
         with self.chain.changing() as draft:
             return reservations.settle(draft, number, answer)
 
-    def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
-        """Store the next of several draws for a reservation, durably; any other place is refused.
+    def keep(self, reservation: Reservation | int, index: int, draw: object) -> Any:
+        """Store the next of several draws for a reservation, durably; any other index is refused.
 
         Call it before the draw is used: a run that is resumed gets the same draw again.
         """
         number = _number(reservation)
         self.wait_for_beat()
         with self.chain.changing() as draft:
-            return reservations.keep(draft, number, place, drawn)
+            return reservations.keep(draft, number, index, draw)
 
     def kept(self, reservation: Reservation | int) -> list[Any]:
         """The stored draws of a reservation, in order."""
         number = _number(reservation)
         with self.chain.looking() as draft:
-            return reservations.kept(draft, number)
+            return reservations.draws_of(draft, number)
 
-    def pad(self, reservation: Reservation, place: int) -> Sensitive[int]:
+    def pad(self, reservation: Reservation, index: int) -> Sensitive[int]:
         """A secret 256-bit number for one draw: the sum of both can be stored, and reveals nothing of the draw.
 
         It follows from the secret beside the mark. Whoever has both the ledger and that secret can subtract it again.
         """
         with self.chain.changing() as draft:
-            return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big"))
+            return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {index}"), "big"))
 
     @contextmanager
     def turn(
@@ -465,10 +465,10 @@ class Till(Office):
         or finds that another has charged `event` for it and is gone, goes on at a beat of their own: the time of this
         charge does not reveal when the other's process ended.
         """
-        name, begun = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
+        name, start = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
         with self.chain.mark.turn(name) as waited:
             if self.pace is not None and (waited or self._was_begun(event, question, dataset, analyst)):
-                self.pace.wait(begun)
+                self.pace.wait(start)
             yield
 
     def _was_begun(self, event: Event | None, question: str, dataset: str, analyst: str | None) -> bool:
@@ -520,9 +520,9 @@ class Till(Office):
         last moment was not told; that it failed is.
         """
         with self.chain.changing() as draft:
-            known = reservations.of_key(draft, analyst, key)
-            if known is not None:
-                reservations.fail(draft, known[0], since=since, defect=defect)
+            reserved = reservations.of_key(draft, analyst, key)
+            if reserved is not None:
+                reservations.fail(draft, reserved[0], since=since, defect=defect)
 
 
 def _number(reservation: Reservation | int) -> int:
@@ -594,20 +594,20 @@ class Records(Office):
 
         Entries are read page by page, without blocking writers.
         """
-        found: list[Entry] = []
+        entries: list[Entry] = []
         wanted, last = whole("limit", limit), after or 0
-        while len(found) < wanted:
+        while len(entries) < wanted:
             view = self._view(analyst)  # anew for every page: checkpoints move on
             with self.chain.glancing() as reader:
                 if analyst is None:
-                    page = view.entries(reader, last, wanted - len(found))
+                    page = view.entries(reader, last, wanted - len(entries))
                 else:
-                    page = view.of_analyst(reader, analyst, last, wanted - len(found))
-            found += page
+                    page = view.of_analyst(reader, analyst, last, wanted - len(entries))
+            entries += page
             if not page or page[-1].number == (view.head if analyst is None else view.owned):
                 break
             last = page[-1].number
-        return found
+        return entries
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
         """For the number of each level: the used share of its budget, from 0 to 1, after each entry that changed it."""
@@ -627,9 +627,9 @@ class Records(Office):
         while True:
             try:
                 next(steps)
-            except StopIteration as done:
-                found: Verification = done.value
-                return found
+            except StopIteration as stop:
+                verification: Verification = stop.value
+                return verification
 
     def verifying(self) -> Generator[tuple[int, int], None, Verification]:
         """Verify as `verify` does, step by step: yield how many entries were checked, and of how many."""

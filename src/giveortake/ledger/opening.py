@@ -102,11 +102,11 @@ def opened(
         home = home_of(store, mark, at)
         if home is None:
             keeper = mark_at(where, mark, at)
-            found = _mark_of(store, keeper, create=create and not read_only)
+            point = _mark_of(store, keeper, create=create and not read_only)
         else:
-            keeper, found = home.find(store, create=create and not read_only, read_only=read_only)
-        if not read_only and found.number == 0:
-            _begin(store, found, at, now)
+            keeper, point = home.find(store, create=create and not read_only, read_only=read_only)
+        if not read_only and point.number == 0:
+            _begin(store, point, at, now)
         return Ledger(Chain(store, keeper, read_only=read_only, at=at, now=now, every=every))
     except BaseException:
         store.close()
@@ -139,19 +139,19 @@ def rehearsal(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | N
 
 def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
     """Read the mark, or begin it if there never was a ledger. A mark begins before its ledger, hence the order."""
-    found = keeper.read()
-    there = store.exists()
-    if found is None and there:
-        found = keeper.read()
-    if found is None and there:
+    point = keeper.read()
+    exists = store.exists()
+    if point is None and exists:
+        point = keeper.read()
+    if point is None and exists:
         raise unmarked(store, RESTORE)
-    if found is None:
+    if point is None:
         if not create:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         return keeper.begin(Point(secrets.token_hex(16), 0, NOTHING))
-    if found.number and not there and not store.exists():
-        raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {found.number} entries", hint=RESTORE)
-    return found
+    if point.number and not exists and not store.exists():
+        raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {point.number} entries", hint=RESTORE)
+    return point
 
 
 def store_at(where: str | os.PathLike[str], **options: Any) -> Store:
@@ -186,12 +186,12 @@ def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, 
     address = _address(where)
     if address == MEMORY:
         return MemoryMark()
-    place = address if mark is None else _address(mark)
-    if place.startswith(_SERVERS):
+    mark_address = address if mark is None else _address(mark)
+    if mark_address.startswith(_SERVERS):
         from giveortake.ledger.chain.postgres import PostgresMark  # noqa: PLC0415 (an extra, heavy)
 
-        return PostgresMark(place)
-    path = Path(place).absolute()
+        return PostgresMark(mark_address)
+    path = Path(mark_address).absolute()
     if not path.parent.is_dir():
         raise LedgerUnavailable(f"the folder {path.parent} of the mark does not exist")
     return FileMark(path, at)
@@ -200,8 +200,8 @@ def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, 
 def _address(where: object) -> str:
     """A path as it is, or the URL of a server with its scheme in lower case."""
     address = str(where) if isinstance(where, str | os.PathLike) else ""
-    scheme, separator, rest = address.strip().partition("://")
-    url = f"{scheme.lower()}{separator}{rest}"
+    scheme, separator, location = address.strip().partition("://")
+    url = f"{scheme.lower()}{separator}{location}"
     is_server = url.startswith(_SERVERS)
     if not url or address == "None" or "\0" in address or (not is_server and safe_text(address) is HIDDEN):
         hint = "postgresql://host/database?schema=name, or the path of a file"
@@ -366,9 +366,9 @@ def restore(
     """
     named("reason", reason)
     store = store_at(where)
-    keeper: Home | _Kept | None = None
+    keeper: Home | _ExplicitMark | None = None
     try:
-        keeper = home_of(store, mark) or _Kept(mark_at(where, mark))
+        keeper = home_of(store, mark) or _ExplicitMark(mark_at(where, mark))
         if export is not None:
             _write_anew(store, export)
         if not store.exists():
@@ -390,19 +390,19 @@ def restore(
             for level in book.levels.values():
                 draft.filter_of(level)  # refuses what does not match the chain
             _acknowledge(draft, reason, remembered, charge)
-            for each in draft.entries:
-                book.apply(each)
+            for entry in draft.entries:
+                book.apply(entry)
             draft.keep_rows()
         keeper.accept(book.head)
         return book.head
     finally:
         store.close()
-        if isinstance(keeper, _Kept):
+        if isinstance(keeper, _ExplicitMark):
             keeper.mark.close()
 
 
 @final
-class _Kept:
+class _ExplicitMark:
     """A mark at a given place, or in the ledger's own database."""
 
     def __init__(self, mark: Mark) -> None:
@@ -436,16 +436,16 @@ def _write_anew(store: Store, export: Iterable[str]) -> None:
     entries, replay, previous = [], Replay(), NOTHING
     for number, line in enumerate(filter(str.strip, export), start=1):
         try:
-            kept = json.loads(line)
-            found = read_entry(number, canonical(kept["entry"]), kept["hash"], previous)
+            document = json.loads(line)
+            entry = read_entry(number, canonical(document["entry"]), document["hash"], previous)
         except (LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"line {number} of the export is not an entry") from error
-        replay.take(found)
-        entries.append(found)
-        previous = found.hash
+        replay.take(entry)
+        entries.append(entry)
+        previous = entry.hash
     with store.create() as transaction:
-        for each in entries:
-            transaction.append(each)
+        for entry in entries:
+            transaction.append(entry)
         transaction.keep(replay.book.take_rows())
         for level, guard in replay.guards.items():
             transaction.keep_snapshot(level, snapshot_of(guard))
@@ -455,10 +455,10 @@ def _as_seen_by(level: Level, charge: Event, book: Book) -> Event:
     """The charge in a level's unit: for as many rows of a person as any data set below it allows."""
     granted = {name for grant in book.grants.values() if grant.level is level for name in grant.datasets}
     rows = [
-        held.rows_per_person
-        for name, held in book.datasets.items()
-        if held.rows_per_person is not None
-        and (name in granted or (level.kind == "population" and held.population == level.name))
+        dataset.rows_per_person
+        for name, dataset in book.datasets.items()
+        if dataset.rows_per_person is not None
+        and (name in granted or (level.kind == "population" and dataset.population == level.name))
     ]
     return for_group(charge, max(rows), level.neighbours) if rows else charge
 
@@ -468,12 +468,12 @@ def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, char
     filters = {}
     if charge is not None:
         for level in draft.book.levels.values():
-            seen = _as_seen_by(level, charge, draft.book)
-            charged[str(level.number)] = None if seen == charge else plain("event", seen.to_dict())
+            level_charge = _as_seen_by(level, charge, draft.book)
+            charged[str(level.number)] = None if level_charge == charge else plain("event", level_charge.to_dict())
             guard = draft.filter_of(level)
             if guard is not None:
                 guard = guard.copy()
-                guard.charge(seen)
+                guard.charge(level_charge)
                 filters[level.number] = guard
     capped: list[Json] = [level.number for level in draft.book.levels.values() if level.budget is not None]
     closed = [] if charge is not None else capped

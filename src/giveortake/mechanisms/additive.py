@@ -56,8 +56,8 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
         exactly = opened(value, self)
         if isinstance(exactly, BoundedIntegers):
             return exactly.plus(self.noise(exactly.size, source(entropy)).reshape(exactly.shape)).released()
-        given = lattice.whole_numbers("value", exactly)
-        return given.shaped(lattice.added(given.flat, self.noise(given.flat.size, source(entropy))))
+        integers = lattice.whole_numbers("value", exactly)
+        return integers.shaped(lattice.added(integers.flat, self.noise(integers.flat.size, source(entropy))))
 
     def stream(self, chunks: Iterable[Numeric], entropy: Entropy | None = None) -> Iterator[Any]:
         """Release one chunk after another, so that the whole never has to fit into memory."""
@@ -227,10 +227,13 @@ def two_sided_quantile_up(confidence: Number) -> Fraction:
 
 def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Number | None) -> Fraction:
     """The greatest μ, rounded down, that keeps the promise asked for: exactly one of (ε, δ), ρ and μ."""
-    given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
-    if len(given) != 1:
+    promises = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
+    if len(promises) != 1:
         raise InvalidParameter(
-            "epsilon, rho, mu", given, "does not name exactly one promise", hint="pass epsilon and delta, or rho, or mu"
+            "epsilon, rho, mu",
+            promises,
+            "does not name exactly one promise",
+            hint="pass epsilon and delta, or rho, or mu",
         )
     if epsilon is not None:
         if delta is None:
@@ -338,10 +341,10 @@ class LatticeNoise:
     whole: bool
     is_float: bool
 
-    def release(self, given: ShapedNumbers) -> Any:
+    def release(self, numbers: ShapedNumbers) -> Any:
         """The numbers on the lattice, with noise, as numbers of their own kind."""
-        noise = self.noise.noise(given.flat.size)
-        return self.lattice.values(lattice.added(self.lattice.steps(given), noise), given)
+        noise = self.noise.noise(numbers.flat.size)
+        return self.lattice.values(lattice.added(self.lattice.steps(numbers), noise), numbers)
 
     def margin(self, confidence: Number) -> int | float | Fraction:
         """The margin of one number, noise and rounding together; a float is rounded up."""
@@ -359,18 +362,20 @@ class LatticeNoise:
 
 
 def laplace_on_lattice(
-    given: ShapedNumbers, sensitivity: Number, epsilon: Number, granularity: Number | None
+    numbers: ShapedNumbers, sensitivity: Number, epsilon: Number, granularity: Number | None
 ) -> LatticeNoise:
     """Laplace noise that is ε-DP for that L1 sensitivity."""
     spread, promise = exact.at_least("sensitivity", sensitivity), exact.spendable("epsilon", epsilon)
-    return _laplace_on_lattice(_Kind.of(given), spread, promise, _unit(granularity))
+    return _laplace_on_lattice(_Kind.of_numbers(numbers), spread, promise, _unit(granularity))
 
 
 def gaussian_on_lattice(
-    given: ShapedNumbers, sensitivity: Number, mu: Fraction, granularity: Number | None
+    numbers: ShapedNumbers, sensitivity: Number, mu: Fraction, granularity: Number | None
 ) -> LatticeNoise:
     """Gaussian noise that is μ-GDP for that L2 sensitivity."""
-    return _gaussian_on_lattice(_Kind.of(given), exact.at_least("sensitivity", sensitivity), mu, _unit(granularity))
+    return _gaussian_on_lattice(
+        _Kind.of_numbers(numbers), exact.at_least("sensitivity", sensitivity), mu, _unit(granularity)
+    )
 
 
 class _Kind(NamedTuple):
@@ -381,8 +386,8 @@ class _Kind(NamedTuple):
     size: int
 
     @classmethod
-    def of(cls, given: ShapedNumbers) -> _Kind:
-        return cls(given.is_whole, given.is_float, given.flat.size)
+    def of_numbers(cls, numbers: ShapedNumbers) -> _Kind:
+        return cls(numbers.is_whole, numbers.is_float, numbers.flat.size)
 
 
 @cached(1024)
@@ -425,15 +430,15 @@ def _require_usual(scale: Fraction, steps: Fraction, faintest: Fraction) -> None
 
     A promise that is so weak that its noise rounds to zero is kept as it was asked for; see `exact.spendable`.
     """
-    told = f"{exact.shown(scale)} steps of the lattice"
+    noise_text = f"{exact.shown(scale)} steps of the lattice"
     if scale < faintest and steps < 1:
         raise InvalidParameter(
             "noise",
-            told,
+            noise_text,
             "leaves no noise: it rounds to zero",
             hint="whole numbers change by 1 or more; ask for a finer granularity, or state the sensitivity in full",
         )
     if scale > exact.GREATEST:
         raise InvalidParameter(
-            "noise", told, "is beyond the supported range", hint="ask for more epsilon, or a coarser granularity"
+            "noise", noise_text, "is beyond the supported range", hint="ask for more epsilon, or a coarser granularity"
         )

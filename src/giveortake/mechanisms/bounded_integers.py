@@ -140,11 +140,11 @@ class BoundedIntegers:
             return cls((np.clip(words, -bound, bound),), bound, bound)
         shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
         listed: list[int] = values.ravel().tolist() if isinstance(values, np.ndarray) else list(values)
-        inside = [bound if each > bound else max(each, -bound) for each in listed]
+        inside = [bound if number > bound else max(number, -bound) for number in listed]
         if bound < _WORD:
             return cls((np.array(inside, dtype=np.int64).reshape(shape),), bound, bound)
         count = bound.bit_length() // _LIMB + 1
-        raw = b"".join([each.to_bytes(_LIMB // 8 * count, "little", signed=True) for each in inside])
+        raw = b"".join([number.to_bytes(_LIMB // 8 * count, "little", signed=True) for number in inside])
         *lower, highest = np.frombuffer(raw, dtype="<i4").astype(np.int64).reshape(-1, count).T
         limbs = [limb & _MASK for limb in lower]
         if bound >> (_LIMB * (count - 2)) < _HIGHEST:
@@ -188,16 +188,16 @@ class BoundedIntegers:
         limbs = tuple(np.asarray(linear(limb)) for limb in ready.limbs)
         return BoundedIntegers(limbs, self.bound * growth, ready.reach * growth)
 
-    def summed(self, sizes: Sequence[int], kept: Sequence[int]) -> BoundedIntegers:
+    def summed(self, sizes: Sequence[int], axes: Sequence[int]) -> BoundedIntegers:
         """A table of `sizes` summed over all axes but those kept, in their order; flat."""
-        others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
-        left = sorted(kept)
-        order = [left.index(axis) for axis in kept]
+        summed_axes = tuple(axis for axis in range(len(sizes)) if axis not in axes)
+        sorted_axes = sorted(axes)
+        order = [sorted_axes.index(axis) for axis in axes]
 
         def total(limb: Words) -> Words:
-            return np.asarray(limb.reshape(tuple(sizes)).sum(axis=others)).transpose(order).reshape(-1)
+            return np.asarray(limb.reshape(tuple(sizes)).sum(axis=summed_axes)).transpose(order).reshape(-1)
 
-        return self.mapped(total, prod(sizes[axis] for axis in others))
+        return self.mapped(total, prod(sizes[axis] for axis in summed_axes))
 
     def placed(self, places: Any, shape: tuple[int, ...]) -> BoundedIntegers:
         """An array of zeros with these integers at their places."""
@@ -224,7 +224,7 @@ class BoundedIntegers:
         """The sum of the distances from public integers."""
         apart = self.plus(-expected)
         if len(apart.limbs) > 1:
-            return sum(abs(each) for each in apart.tolist())
+            return sum(abs(difference) for difference in apart.tolist())
         (words,) = (np.abs(limb) for limb in apart.limbs)
         return (int((words >> _LIMB).sum()) << _LIMB) + int((words & _MASK).sum())
 
@@ -234,7 +234,7 @@ class BoundedIntegers:
         """Python's integers, which have no size."""
         if len(self.limbs) == 1:
             return list(self.limbs[0].tolist())
-        parts = [limb.astype(object) << (_LIMB * place) for place, limb in enumerate(self.limbs)]
+        parts = [limb.astype(object) << (_LIMB * index) for index, limb in enumerate(self.limbs)]
         return list(np.asarray(sum(parts[1:], start=parts[0])).tolist())
 
     def released(self) -> IntArray:
@@ -258,10 +258,10 @@ class BoundedIntegers:
             limbs.append(total & _MASK)
             carry = total >> _LIMB
         highest = (self.bound >> (_LIMB * len(limbs))) + 1
-        made = BoundedIntegers((*limbs, carry), self.bound, max(_MASK, highest))
+        integers = BoundedIntegers((*limbs, carry), self.bound, max(_MASK, highest))
         if _MASK * growth >= room:
             raise OverflowError(f"no limb has room to grow by {growth:,}")
-        return made.carried(growth, room)
+        return integers.carried(growth, room)
 
 
 def _is_within(words: Words, end: int) -> bool:

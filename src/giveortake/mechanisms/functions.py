@@ -57,9 +57,9 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     >>> type(gt.laplace(1234, sensitivity=1, epsilon="0.1"))
     <class 'int'>
     """
-    given = lattice.read("value", value)
-    noise = laplace_on_lattice(given, sensitivity, epsilon, granularity)
-    return noise.release(given)
+    numbers = lattice.read("value", value)
+    noise = laplace_on_lattice(numbers, sensitivity, epsilon, granularity)
+    return noise.release(numbers)
 
 
 @told_by_name(_NOISE, elsewhere=_SCALE)
@@ -81,9 +81,9 @@ def gaussian(
     >>> type(gt.gaussian(1234.5, sensitivity=1, epsilon=1, delta="1e-6"))
     <class 'float'>
     """
-    given = lattice.read("value", value)
-    noise = gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity)
-    return noise.release(given)
+    numbers = lattice.read("value", value)
+    noise = gaussian_on_lattice(numbers, sensitivity, mu_of(epsilon, delta, rho, mu), granularity)
+    return noise.release(numbers)
 
 
 @told_by_name(_NOISE)
@@ -106,10 +106,10 @@ def margin(
     >>> gt.margin(1234, sensitivity=1, epsilon="0.5"), gt.margin(0.0, sensitivity=1, epsilon="0.5")
     (6, 5.991465091705322)
     """
-    given = lattice.read("value", value)
+    numbers = lattice.read("value", value)
     if delta is None and rho is None and mu is None and epsilon is not None:
-        return laplace_on_lattice(given, sensitivity, epsilon, granularity).margin(confidence)
-    return gaussian_on_lattice(given, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
+        return laplace_on_lattice(numbers, sensitivity, epsilon, granularity).margin(confidence)
+    return gaussian_on_lattice(numbers, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
 
 
 @told_by_name({"candidates": _CHOICE, "utilities": _CHOICE, "sensitivity": _NOISE["sensitivity"], **_EPSILON})

@@ -47,34 +47,34 @@ def checked_categories(categories: Iterable[Hashable], *, least: int = 1) -> tup
     """Check that there are enough categories, all distinct, and return them in the order given."""
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
         raise InvalidParameter("categories", categories, "is not a list of categories")
-    found = tuple(_plain(category) for category in categories)
-    if len(found) < least:
-        raise InvalidParameter("categories", list(found), f"has fewer than {least} categories")
+    listed = tuple(_plain(category) for category in categories)
+    if len(listed) < least:
+        raise InvalidParameter("categories", list(listed), f"has fewer than {least} categories")
     seen: set[Hashable] = set()
-    for category in found:
+    for category in listed:
         if not isinstance(category, Hashable) or _is_missing(category):
             raise InvalidParameter("categories", category, "cannot be a category")
         if category in seen:
             raise InvalidParameter("categories", category, "occurs twice", hint="list every category once")
         seen.add(category)
-    return found
+    return listed
 
 
 def positions(answers: Iterable[Any], categories: tuple[Hashable, ...]) -> npt.NDArray[np.int64]:
     """The index of every answer's category; an answer outside them is refused."""
     index = _index(categories)
-    found = [_position(answer, index) for answer in elements(answers)]
-    if None in found:
-        known = ", ".join(repr(category) for category in categories[:10])
-        raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}")
-    return np.array(found, dtype=np.int64)
+    indexes = [_position(answer, index) for answer in elements(answers)]
+    if None in indexes:
+        allowed = ", ".join(repr(category) for category in categories[:10])
+        raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {allowed}")
+    return np.array(indexes, dtype=np.int64)
 
 
 def counts_of(values: Iterable[Any], categories: tuple[Hashable, ...]) -> npt.NDArray[np.int64]:
     """How many values fall into each category; missing values and values outside the categories count nowhere."""
     index = _index(categories)
-    found = Counter(_position(value, index) for value in elements(values))
-    return np.array([found[position] for position in range(len(categories))], dtype=np.int64)
+    counts = Counter(_position(value, index) for value in elements(values))
+    return np.array([counts[position] for position in range(len(categories))], dtype=np.int64)
 
 
 def discovered_counts(values: Iterable[Any]) -> list[tuple[Hashable, int]]:
@@ -85,16 +85,16 @@ def discovered_counts(values: Iterable[Any]) -> list[tuple[Hashable, int]]:
     enumerations and tuples of these are counted; missing values, and values of other types, count nowhere. No row can
     make this fail.
     """
-    shown: dict[Hashable, Any] = {}
+    keys: dict[Hashable, Any] = {}
     counts: Counter[Hashable] = Counter()
     for value in elements(values):
         identity = _identity(value)
         if identity is not None:
             key = _key(value)
             identity = _identity(key)
-            shown.setdefault(identity, key)
+            keys.setdefault(identity, key)
             counts[identity] += 1
-    return [(shown[identity], count) for identity, count in sorted(counts.items())]
+    return [(keys[identity], count) for identity, count in sorted(counts.items())]
 
 
 def elements(values: Iterable[Any]) -> list[Any]:
@@ -272,11 +272,11 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
         pairs = discovered_counts(opened(value, self))
         counts = np.array([count for _, count in pairs], dtype=np.int64)
         noisy = Laplace(self.scale).release(counts, entropy).tolist()
-        found: dict[Any, int] = {}
+        released: dict[Any, int] = {}
         for (key, _), count in sorted(zip(pairs, noisy, strict=True), key=lambda item: -item[1]):
             if count >= self.threshold:
-                found[key] = found.get(key, 0) + count  # True and 1 are one key of a dictionary
-        return found
+                released[key] = released.get(key, 0) + count  # True and 1 are one key of a dictionary
+        return released
 
     def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
@@ -296,12 +296,12 @@ def shown_keys(
 ) -> tuple[list[Key], npt.NDArray[Any]]:
     """The keys whose numbers reach the threshold once they have their noise, and these noisy numbers."""
     noisy = np.asarray(noise.release(exact, entropy))
-    places = np.flatnonzero(noisy >= threshold)
-    return [keys[place] for place in places], noisy[places]
+    indexes = np.flatnonzero(noisy >= threshold)
+    return [keys[index] for index in indexes], noisy[indexes]
 
 
-def _lone_values(given: int | None, sensitivity: Fraction) -> int:
-    return exact.ceiling(sensitivity) if given is None else exact.whole("lone_values", given)
+def _lone_values(lone_values: int | None, sensitivity: Fraction) -> int:
+    return exact.ceiling(sensitivity) if lone_values is None else exact.whole("lone_values", lone_values)
 
 
 def require_delta(delta: Number | None) -> Number:

@@ -246,28 +246,28 @@ class Lattice:
         >>> Lattice("0.01").steps([3.14159, -0.004])
         array([314,   0])
         """
-        given = value if isinstance(value, ShapedNumbers) else read("value", value)
-        if self.contains(whole=given.is_whole):
+        numbers = value if isinstance(value, ShapedNumbers) else read("value", value)
+        if self.contains(whole=numbers.is_whole):
             unit = self.granularity.denominator
-            return given.flat if unit == 1 else narrowed(given.flat.astype(object) * unit)
+            return numbers.flat if unit == 1 else narrowed(numbers.flat.astype(object) * unit)
         if (
-            given.flat.size > _FEW
-            and given.flat.dtype == np.float64
-            and (found := self._float_steps(given.flat)) is not None
+            numbers.flat.size > _FEW
+            and numbers.flat.dtype == np.float64
+            and (float_steps := self._float_steps(numbers.flat)) is not None
         ):
-            return found
-        return integers([self._nearest(Fraction(number)) for number in given.flat.tolist()])
+            return float_steps
+        return integers([self._nearest(Fraction(number)) for number in numbers.flat.tolist()])
 
-    def values(self, steps: IntArray, given: ShapedNumbers) -> Any:
+    def values(self, steps: IntArray, numbers: ShapedNumbers) -> Any:
         """Released lattice points as numbers of the kind that came in, in their shape."""
-        if given.is_float:
-            return given.shaped(as_floats(steps, self.granularity))
-        if given.is_whole and self.granularity.denominator == 1:
+        if numbers.is_float:
+            return numbers.shaped(as_floats(steps, self.granularity))
+        if numbers.is_whole and self.granularity.denominator == 1:
             unit = self.granularity.numerator
-            return given.shaped(steps if unit == 1 else narrowed(steps.astype(object) * unit))
+            return numbers.shaped(steps if unit == 1 else narrowed(steps.astype(object) * unit))
         exactly = np.empty(steps.size, dtype=object)
         exactly[:] = [int(step) * self.granularity for step in steps]
-        return given.shaped(exactly)
+        return numbers.shaped(exactly)
 
     def _float_steps(self, numbers: npt.NDArray[np.float64]) -> IntArray | None:
         """⌊x/g + ½⌋ in doubles where that is exact: g a power of two and results well inside int64."""

@@ -97,11 +97,11 @@ class Residual(Mechanism["Integers", "IntArray"]):
 
     def differences(self, table: IntArray) -> IntArray:
         """H of a table, flat: a linear map."""
-        found = table.reshape(self.sizes)
+        cells = table.reshape(self.sizes)
         for axis in range(len(self.sizes)):
-            others, first = np.split(found, [1], axis=axis)[::-1]
-            found = others - first
-        return found.reshape(-1)
+            later, first = np.split(cells, [1], axis=axis)[::-1]
+            cells = later - first
+        return cells.reshape(-1)
 
     def estimate(self, released: IntArray) -> Floats:
         """An unbiased estimate of Px, and Px itself if there was no noise."""
@@ -176,32 +176,32 @@ def rebuilt(sizes: Sequence[int], parts: Mapping[tuple[int, ...], Floats]) -> Fl
     """
     table = np.zeros(tuple(sizes))
     for axes, part in parts.items():
-        others = math.prod(size for axis, size in enumerate(sizes) if axis not in axes)
-        table = table + part.reshape([size if axis in axes else 1 for axis, size in enumerate(sizes)]) / others
+        other_cells = math.prod(size for axis, size in enumerate(sizes) if axis not in axes)
+        table = table + part.reshape([size if axis in axes else 1 for axis, size in enumerate(sizes)]) / other_cells
     return table
 
 
 def cell_variance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float]) -> float:
     """The variance of every cell of a `rebuilt` table, from those of the residuals (`Residual.variance`)."""
-    found = 0.0
+    total = 0.0
     for axes, variance in variances.items():
         inside = math.prod(1 - 1 / size for axis, size in enumerate(sizes) if axis in axes)
         outside = math.prod(1 / size**2 for axis, size in enumerate(sizes) if axis not in axes)
-        found += variance * inside * outside
-    return found
+        total += variance * inside * outside
+    return total
 
 
 def covariance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float]) -> Floats:
     """The covariance of all cells of a `rebuilt` table, in the order in which they are listed."""
     cells = math.prod(sizes)
-    found = np.zeros((cells, cells))
+    matrix = np.zeros((cells, cells))
     for axes, variance in variances.items():
         product = np.ones((1, 1))
         for axis, size in enumerate(sizes):
             centred = np.eye(size) - 1 / size
             product = np.kron(product, centred if axis in axes else np.full((size, size), 1 / size**2))
-        found += variance * product
-    return found
+        matrix += variance * product
+    return matrix
 
 
 @final
@@ -263,11 +263,11 @@ class Interactions(Mechanism["Integers", "npt.NDArray[Any]"]):
 def projected(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Π·H of a table, in whole numbers: its own cells and their total take 2·Π of these, and every axis as many."""
     total = table.sum()
-    rest: npt.NDArray[Any] = table * table.size - total
+    projection: npt.NDArray[Any] = table * table.size - total
     for axis, size in enumerate(table.shape):
-        others = tuple(each for each in range(table.ndim) if each != axis)
-        rest = rest - (table.sum(axis=others, keepdims=True) * size - total)
-    return rest
+        other_axes = tuple(other_axis for other_axis in range(table.ndim) if other_axis != axis)
+        projection = projection - (table.sum(axis=other_axes, keepdims=True) * size - total)
+    return projection
 
 
 def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
@@ -275,7 +275,7 @@ def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
     length = _product(shape, (True,) * len(shape))
     if neighbours == "change-one":
         agreeing = itertools.product((True, False), repeat=len(shape))
-        moved = [2 * length - 2 * _product(shape, each) for each in agreeing if not all(each)]
+        moved = [2 * length - 2 * _product(shape, agreement) for agreement in agreeing if not all(agreement)]
         length = max(length, *moved)  # one of the two rows may be in no cell
     return exact.sqrt_up(length)
 

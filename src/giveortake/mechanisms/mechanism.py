@@ -77,11 +77,11 @@ class Sensitive(Generic[Value_co]):
             )
         return self._hidden
 
-    def item(self: Sensitive[list[Other]], place: int) -> Sensitive[Other]:
+    def item(self: Sensitive[list[Other]], index: int) -> Sensitive[Other]:
         """One of the values in a list, whose length is no secret; sensitive as before."""
         if not isinstance(self._hidden, list):
             raise SensitiveValue("only a list of sensitive values has items")
-        return Sensitive(self._hidden[place])
+        return Sensitive(self._hidden[index])
 
     def part(self: Sensitive[BoundedIntegers], start: int, end: int) -> Sensitive[BoundedIntegers]:
         """Some places of an array, whose length is no secret; sensitive as before."""
@@ -94,10 +94,10 @@ class Sensitive(Generic[Value_co]):
         return Sensitive(_integers(self._hidden).mapped(strategy.transform, strategy.growth, EXACT))
 
     def summed(
-        self: Sensitive[BoundedIntegers], sizes: Sequence[int], kept: Sequence[int]
+        self: Sensitive[BoundedIntegers], sizes: Sequence[int], axes: Sequence[int]
     ) -> Sensitive[BoundedIntegers]:
         """A table of `sizes` summed over all axes but those kept, in their order; flat, and sensitive as before."""
-        return Sensitive(_integers(self._hidden).summed(sizes, kept))
+        return Sensitive(_integers(self._hidden).summed(sizes, axes))
 
     def __repr__(self) -> str:
         return "<sensitive>"

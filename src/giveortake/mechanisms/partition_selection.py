@@ -122,34 +122,34 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
             raise InvalidParameter("value", HIDDEN, "does not map keys to numbers of persons")
         if any(type(count) is not int or count < 0 for count in persons.values()):
             raise InvalidParameter("persons", HIDDEN, "is not a number of persons")
-        shown = self._shown(list(persons), list(persons.values()), entropy)
-        return sorted(shown, key=lambda key: (type(key).__name__, repr(key)))
+        selected = self._select(list(persons), list(persons.values()), entropy)
+        return sorted(selected, key=lambda key: (type(key).__name__, repr(key)))
 
     def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys selected, in their order; `value` holds the keys and the numbers of persons."""
         keys, counts = value.open(self)
-        return self._shown(keys, counts.tolist(), entropy)
+        return self._select(keys, counts.tolist(), entropy)
 
-    def _shown(self, keys: list[Key], counts: list[int], entropy: Entropy | None) -> list[Key]:
+    def _select(self, keys: list[Key], counts: list[int], entropy: Entropy | None) -> list[Key]:
         """Toss a coin for each key. Keys with equally many persons share a chance, which is computed once."""
-        places_by_count: dict[int, list[int]] = {}
-        for place, count in enumerate(counts):
-            places_by_count.setdefault(count, []).append(place)
+        indexes_by_count: dict[int, list[int]] = {}
+        for index, count in enumerate(counts):
+            indexes_by_count.setdefault(count, []).append(index)
         coins = source(entropy)
-        shown: list[int] = []
-        for count, places in places_by_count.items():
-            kept = bernoulli_real(partial(self.chance, count), len(places), coins)
-            shown.extend(place for place, keep in zip(places, kept, strict=True) if keep)
-        return [keys[place] for place in sorted(shown)]
+        selected: list[int] = []
+        for count, indexes in indexes_by_count.items():
+            coins_up = bernoulli_real(partial(self.chance, count), len(indexes), coins)
+            selected.extend(index for index, keep in zip(indexes, coins_up, strict=True) if keep)
+        return [keys[index] for index in sorted(selected)]
 
 
 @cached(1024)
-def _persons_needed(mechanism: KeySelection, asked: Fraction) -> int:
+def _persons_needed(mechanism: KeySelection, probability: Fraction) -> int:
     """The least number of persons whose key is shown with that probability."""
 
     def surely(persons: int) -> bool:
         with exact.precision():
-            return exact.probability_down(mechanism.chance(persons)) >= asked
+            return exact.probability_down(mechanism.chance(persons)) >= probability
 
     high = 1
     while not surely(high):
@@ -225,10 +225,12 @@ class WeightedKeys(Mechanism[Any, Any]):
                 weights(length, degree), _quantiles(chance, exact.whole("degree", degree)), strict=True
             )
         )
-        found = cls(sigma, max(least, length + 1), length, degree)
-        while _lone_key_chance(sigma, found.threshold, length, degree) > chance:  # within the rounding of enclosures
-            found = cls(sigma, found.threshold + 1, length, degree)
-        return found
+        mechanism = cls(sigma, max(least, length + 1), length, degree)
+        while (
+            _lone_key_chance(sigma, mechanism.threshold, length, degree) > chance
+        ):  # within the rounding of enclosures
+            mechanism = cls(sigma, mechanism.threshold + 1, length, degree)
+        return mechanism
 
     def event(self, sensitivity: Number = 1) -> events.GaussianKeys:
         """The event of a release; `sensitivity` is 1 under add-remove; 2 under change-one: one leaves, one enters."""
@@ -244,8 +246,8 @@ class WeightedKeys(Mechanism[Any, Any]):
         """The noisy weights that reach the threshold; `value` maps every key to its weight."""
         weighed = opened(value, self)
         keys, total = list(weighed), np.array(list(weighed.values()), dtype=np.int64)
-        shown, noisy = shown_keys(self.noise, self.threshold, keys, total, entropy)
-        return dict(zip(shown, noisy.tolist(), strict=True))
+        selected, noisy = shown_keys(self.noise, self.threshold, keys, total, entropy)
+        return dict(zip(selected, noisy.tolist(), strict=True))
 
     def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys that are shown; `value` holds the keys and the weights."""
@@ -263,9 +265,9 @@ def weights(length: int, degree: int) -> tuple[int, ...]:
     >>> weights(100, 4)
     (100, 70, 57, 50)
     """
-    found = tuple(isqrt(length * length // m) for m in range(1, degree + 1))
-    assert all(m * weight * weight <= length * length for m, weight in enumerate(found, 1))  # noqa: S101 (the theorem needs it)
-    return found
+    sizes = tuple(isqrt(length * length // m) for m in range(1, degree + 1))
+    assert all(m * weight * weight <= length * length for m, weight in enumerate(sizes, 1))  # noqa: S101 (the theorem needs it)
+    return sizes
 
 
 def _moved(length: int, sensitivity: Number) -> Fraction:

@@ -204,9 +204,9 @@ class SquareRoot(PrefixStrategy):
 @cached(64)
 def _column(size: int) -> tuple[int, ...]:
     entries, chosen = [], 1
-    for place in range(size):
-        entries.append((2 * SQUARE_ROOT_FINENESS * chosen + 4**place) >> (2 * place + 1))  # ⌊L·chosen / 4ᵏ + ½⌋
-        chosen = chosen * 2 * (2 * place + 1) // (place + 1)  # C(2k + 2, k + 1) from C(2k, k)
+    for index in range(size):
+        entries.append((2 * SQUARE_ROOT_FINENESS * chosen + 4**index) >> (2 * index + 1))  # ⌊L·chosen / 4ᵏ + ½⌋
+        chosen = chosen * 2 * (2 * index + 1) // (index + 1)  # C(2k + 2, k + 1) from C(2k, k)
     return tuple(entries)
 
 
@@ -221,8 +221,8 @@ def _decoder(size: int) -> Floats:
     column = np.array(_column(size), dtype=np.float64)
     inverse = np.zeros(size)
     inverse[0] = 1 / column[0]
-    for place in range(1, size):
-        inverse[place] = -(column[1 : place + 1] @ inverse[place - 1 :: -1][:place]) / column[0]
+    for index in range(1, size):
+        inverse[index] = -(column[1 : index + 1] @ inverse[index - 1 :: -1][:index]) / column[0]
     return np.cumsum(inverse)
 
 
@@ -292,8 +292,8 @@ class RunningCount(Mechanism["Integers", int]):
         """
         (count,) = lattice.bounded("now", opened(now, self)).tolist()
         *earlier, last = (int(opened(pad, self)) for pad in pads)
-        before = [(each - pad) % _PADS for each, pad in zip(past, earlier, strict=True)]
-        if any(each >= _MOST for each in before):
+        before = [(padded - pad) % _PADS for padded, pad in zip(past, earlier, strict=True)]
+        if any(earlier_count >= _MOST for earlier_count in before):
             raise LedgerMismatch(
                 "the counts of earlier periods cannot be read: the secret beside the ledger's mark is another one",
                 hint="put the mark's folder back, or begin a new counter",
@@ -302,7 +302,7 @@ class RunningCount(Mechanism["Integers", int]):
 
     def _noisy(self, counts: list[int], entropy: Entropy | None) -> int:
         column = SquareRoot(self.horizon).column
-        exactly = sum(count * column[len(counts) - 1 - place] for place, count in enumerate(counts))
+        exactly = sum(count * column[len(counts) - 1 - index] for index, count in enumerate(counts))
         return int(Gaussian(self.sigma).release(exactly, entropy))
 
 

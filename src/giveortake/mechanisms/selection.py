@@ -237,7 +237,7 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
     def sensitivity(self) -> int:
         """How far one unit moves any score."""
         twice = 2 if self.neighbours == "change-one" else 1
-        return twice * self.rows * FINENESS * max(each.weight for each in self.candidates)
+        return twice * self.rows * FINENESS * max(candidate.weight for candidate in self.candidates)
 
     @property
     def selection(self) -> Exponential:
@@ -254,7 +254,7 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
         entropy: Entropy | None = None,
     ) -> int:
         """The place of the selected table."""
-        tables: list[Any] = [opened(each, self) for each in opened(value, self)]
+        tables: list[Any] = [opened(table, self) for table in opened(value, self)]
         return self.selection.release(np.array(self.scores(tables), dtype=object), entropy)
 
     def scores(self, tables: Sequence[Integers]) -> list[int]:
@@ -262,8 +262,8 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
         if len(tables) != len(self.candidates):
             raise InvalidParameter("tables", len(tables), "are not as many as candidates")
         return [
-            each.weight * (_distance(lattice.bounded("value", table), each.expected) - each.handicap)
-            for table, each in zip(tables, self.candidates, strict=True)
+            candidate.weight * (_distance(lattice.bounded("value", table), candidate.expected) - candidate.handicap)
+            for table, candidate in zip(tables, self.candidates, strict=True)
         ]
 
 

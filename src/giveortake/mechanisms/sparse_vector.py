@@ -76,14 +76,14 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """Whether this value, with noise, reaches the threshold with noise."""
         coins = source(entropy)
-        given = lattice.whole_numbers("value", opened(value, self))
-        if given.shape is not None:
+        integer = lattice.whole_numbers("value", opened(value, self))
+        if integer.shape is not None:
             raise InvalidParameter("value", HIDDEN, "is not one integer", hint="ask about one value at a time")
         with self._lock:
             self._require_unspent()
             if self._noisy_threshold is None:
                 self._noisy_threshold = self.threshold + self._noise(2, coins)
-            above = int(given.flat[0]) + self._noise(4, coins) >= self._noisy_threshold
+            above = int(integer.flat[0]) + self._noise(4, coins) >= self._noisy_threshold
             self._spent = above
             return above
 

@@ -169,7 +169,7 @@ def _normal_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
     """P[|Σ| > t] of normal noises."""
     t, deviation = np.maximum(away, 0.0), _deviation(scales, away)
     far = t / np.where(deviation > 0, deviation * math.sqrt(2), 1.0)
-    within = np.array([math.erfc(each) for each in far.ravel().tolist()]).reshape(far.shape)
+    within = np.array([math.erfc(distance) for distance in far.ravel().tolist()]).reshape(far.shape)
     return np.where(deviation > 0, within, np.where(t > 0, 0.0, 1.0))
 
 
@@ -221,12 +221,12 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
 
 def _ordered(scales: list[Floats]) -> list[Floats]:
     """Sort several numbers in every place, the least first. They are few: neighbours are exchanged."""
-    found = list(scales)
-    for end in range(len(found) - 1, 0, -1):
+    ordered = list(scales)
+    for end in range(len(ordered) - 1, 0, -1):
         for index in range(end):
-            one, other = found[index : index + 2]
-            found[index : index + 2] = np.minimum(one, other), np.maximum(one, other)
-    return found
+            one, other = ordered[index : index + 2]
+            ordered[index : index + 2] = np.minimum(one, other), np.maximum(one, other)
+    return ordered
 
 
 def _exponential(t: Floats, scale: Floats, deviation: Floats | None = None) -> Floats:
@@ -254,31 +254,31 @@ def _with_normal(t: Floats, scale: Floats, deviation: Floats) -> Floats:
         alone = _normal_tail(t, [deviation]), _exponential(t, scale)
     some = (scale > deviation * _NOTHING) & (deviation > scale * _NOTHING)
     one = np.where(scale > deviation, alone[1] * (1 + 2 * _NOTHING), alone[0] * (1 + 2 * _NOTHING))
-    found: Floats = np.where(some, np.clip(np.where(some, tail, 0.0), 0.0, 1.0), np.minimum(one, 1.0))
-    return found
+    probability: Floats = np.where(some, np.clip(np.where(some, tail, 0.0), 0.0, 1.0), np.minimum(one, 1.0))
+    return probability
 
 
 def _scaled_erfc(x: Floats) -> Floats:
     """e^(x²) erfc(x) for x ≥ 0: t · e^(P(t)) with t = 2 / (2 + x) and a polynomial P, to about 1e-13."""
     t = 2 / (2 + np.asarray(x, dtype=np.float64))
-    found: Floats = t * np.exp(np.polynomial.chebyshev.chebval(2 * t - 1, _logarithms()))
-    return found
+    erfc: Floats = t * np.exp(np.polynomial.chebyshev.chebval(2 * t - 1, _logarithms()))
+    return erfc
 
 
 @lru_cache(maxsize=1)
 def _logarithms() -> Floats:
     """The coefficients of P: it is ln(e^(x²) erfc(x) / t) at Chebyshev's points."""
 
-    def at(place: Any) -> Any:
-        t = (place + 1) / 2
+    def at(point: Any) -> Any:
+        t = (point + 1) / 2
         x = 2 / t - 2
         if x < _FAR:
             return x * x + math.log(math.erfc(x) / t)
         y = 1 / (2 * x * x)  # the asymptotic series
         return math.log((1 - y * (1 - 3 * y * (1 - 5 * y * (1 - 7 * y)))) / (x * math.sqrt(math.pi) * t))
 
-    found: Floats = np.polynomial.chebyshev.chebinterpolate(np.vectorize(at), _DEGREE)
-    return found
+    coefficients: Floats = np.polynomial.chebyshev.chebinterpolate(np.vectorize(at), _DEGREE)
+    return coefficients
 
 
 def _moment_bound(t: Floats, scales: Sequence[Floats], deviation: Floats) -> Floats:
@@ -316,11 +316,11 @@ def quantiles(weights: Floats, miss: float) -> Floats:
         return _moment_quantiles(np.abs(weights), miss)
     deviation = np.sqrt(2 * (weights**2).sum(axis=1))
     some = deviation > 0
-    found = np.zeros(len(weights))
+    bounds = np.zeros(len(weights))
     if some.any():
         relative = np.abs(weights[some]) / deviation[some, np.newaxis]
-        found[some] = deviation[some] * _standard_quantiles(relative, miss - _ERROR)
-    return found
+        bounds[some] = deviation[some] * _standard_quantiles(relative, miss - _ERROR)
+    return bounds
 
 
 def _moment_quantiles(weights: Floats, miss: float) -> Floats:
@@ -330,26 +330,26 @@ def _moment_quantiles(weights: Floats, miss: float) -> Floats:
     best = np.full(len(weights), np.inf)
     for s in np.linspace(0.02, 0.98, 49).tolist():
         best = np.minimum(best, (np.log(2 / miss) - np.log1p(-((s * relative) ** 2)).sum(axis=1)) / s)
-    found: Floats = np.where(greatest > 0, best * greatest, 0.0)
-    return found
+    quantiles: Floats = np.where(greatest > 0, best * greatest, 0.0)
+    return quantiles
 
 
 def _standard_quantiles(relative: Floats, miss: float) -> Floats:
     """The quantiles for weights that are stated in standard deviations of the sum."""
     grid, logs = _grid()
-    places = np.ceil(np.log(np.maximum(relative, _LEAST) / _LEAST) / np.log(_SPACING_OF_SUMS) - 1e-9).astype(np.int64)
-    places = np.where(relative > 0, np.minimum(places, len(grid) - 1), -1)
+    indexes = np.ceil(np.log(np.maximum(relative, _LEAST) / _LEAST) / np.log(_SPACING_OF_SUMS) - 1e-9).astype(np.int64)
+    indexes = np.where(relative > 0, np.minimum(indexes, len(grid) - 1), -1)
     size = len(grid) + 1
-    flat = (places + 1 + np.arange(len(places))[:, np.newaxis] * size).ravel()
-    counts = np.bincount(flat, minlength=size * len(places)).reshape(len(places), size)[:, 1:].astype(np.float64)
-    found = np.zeros(len(relative))
+    flat = (indexes + 1 + np.arange(len(indexes))[:, np.newaxis] * size).ravel()
+    counts = np.bincount(flat, minlength=size * len(indexes)).reshape(len(indexes), size)[:, 1:].astype(np.float64)
+    quantiles = np.zeros(len(relative))
     left = np.arange(len(relative))
     for terms in (_TERMS // 8, _TERMS):  # sums of many noises are smooth, and need few terms
         characteristic = np.exp(-(counts[left] @ logs[:, :terms]))
         done = characteristic[:, -1] < _NOTHING if terms < _TERMS else np.full(len(left), True)
-        found[left[done]] = _crossing(characteristic[done], miss)
+        quantiles[left[done]] = _crossing(characteristic[done], miss)
         left = left[~done]
-    return found
+    return quantiles
 
 
 def _crossing(characteristic: Floats, miss: float) -> Floats:
@@ -395,13 +395,13 @@ def reach(weights: Floats, scale: float, miss: float) -> Floats:
     """
     rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     greatest = np.abs(rows).max(axis=1)
-    found = np.zeros(len(rows))
-    for place, (row, most) in enumerate(zip(rows, greatest, strict=True)):
+    reaches = np.zeros(len(rows))
+    for index, (row, most) in enumerate(zip(rows, greatest, strict=True)):
         if most > 0:
             tilts = _TILTS / (scale * most)
             grown = _log_mean(tilts[:, np.newaxis] * np.abs(row[row != 0])[np.newaxis, :], scale).sum(axis=1)
-            found[place] = ((np.log(1 / miss) + grown) / tilts).min() * _SAFE
-    return found
+            reaches[index] = ((np.log(1 / miss) + grown) / tilts).min() * _SAFE
+    return reaches
 
 
 def _log_mean(x: Floats, scale: float) -> Floats:

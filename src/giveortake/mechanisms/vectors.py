@@ -77,8 +77,8 @@ class VectorNoise(Mechanism["Integers", "npt.NDArray[Any]"]):
 
     def deviations(self) -> npt.NDArray[np.float64]:
         """The deviation of the noise in each cell."""
-        each = [np.full(size, float(self.deviation(weight))) for size, weight in self.blocks]
-        return np.concatenate(each) if each else np.zeros(0)
+        block_deviations = [np.full(size, float(self.deviation(weight))) for size, weight in self.blocks]
+        return np.concatenate(block_deviations) if block_deviations else np.zeros(0)
 
     def release(
         self, value: IntegerValues | Sensitive[IntegerValues], entropy: Entropy | None = None
@@ -167,16 +167,16 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         """The point without noise, in exact fractions: every table takes the same number of passes."""
         (rows,) = slopes.rows.open(self).tolist()
         inverse = self.strength + self.steepest * self.longest * int(rows)
-        most, here = Fraction(self.farthest * self.fineness), (0,) * self.size
+        most, point = Fraction(self.farthest * self.fineness), (0,) * self.size
         for _ in range(self.passes):
-            gradient = slopes.gradient(here).open(self).tolist()
+            gradient = slopes.gradient(point).open(self).tolist()
             force = [
-                Fraction(int(slope) * self.fineness, self.unit) + self.strength * place
-                for slope, place in zip(gradient, here, strict=True)
+                Fraction(int(slope) * self.fineness, self.unit) + self.strength * coordinate
+                for slope, coordinate in zip(gradient, point, strict=True)
             ]
-            steps = [place - each / inverse for place, each in zip(here, force, strict=True)]
-            here = tuple(round(min(max(each, -most), most)) for each in steps)
-        return here
+            steps = [coordinate - component / inverse for coordinate, component in zip(point, force, strict=True)]
+            point = tuple(round(min(max(step, -most), most)) for step in steps)
+        return point
 
 
 _LESS = 1 - 2.0**-40  # leaves room for more than doubles may be wrong by
@@ -235,7 +235,7 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a warning may depend on rows
             for rows in units:
-                total = [sofar + each for sofar, each in zip(total, self.cut(self._gradient(rows)), strict=True)]
+                total = [sofar + step for sofar, step in zip(total, self.cut(self._gradient(rows)), strict=True)]
         return np.array(total, dtype=object)
 
     def _gradient(self, rows: list[list[int]]) -> Reals:
@@ -243,12 +243,16 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
         table = np.array(sorted(rows), dtype=np.float64) / self.steps
         x = np.column_stack([np.ones(len(table)), table[:, 1:]])
         try:
-            found = np.array(self.code(np.array(self.theta), UnitRows(x, table[:, 0].copy())), dtype=np.float64)
+            gradient = np.array(self.code(np.array(self.theta), UnitRows(x, table[:, 0].copy())), dtype=np.float64)
         except KeyboardInterrupt:
             raise
         except BaseException:  # noqa: BLE001 (whatever it is, a row may have decided it)
             return np.zeros(len(self.theta))
-        return found if found.shape == (len(self.theta),) and np.isfinite(found).all() else np.zeros(len(self.theta))
+        return (
+            gradient
+            if gradient.shape == (len(self.theta),) and np.isfinite(gradient).all()
+            else np.zeros(len(self.theta))
+        )
 
     def cut(self, gradient: Reals) -> list[int]:
         """A gradient as whole steps, no longer than the bound: checked on integers."""
@@ -258,5 +262,5 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
         shape = gradient / largest  # so that no square is too large
         length = float(np.sqrt((shape * shape).sum()))
         most = min(largest * self.unit, self.bound * _LESS / length)
-        steps = [math.trunc(each * most) for each in shape.tolist()]
-        return steps if sum(each * each for each in steps) <= self.bound**2 else [0] * len(steps)
+        steps = [math.trunc(component * most) for component in shape.tolist()]
+        return steps if sum(step * step for step in steps) <= self.bound**2 else [0] * len(steps)

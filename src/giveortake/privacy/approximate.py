@@ -38,22 +38,22 @@ from giveortake.privacy.guarantee import (
     Unit,
     bound,
     factor,
+    number_text,
     raised,
     raised_delta,
     store,
-    written,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-def delta_of_pair(epsilon: Fraction, delta: Fraction, asked: Fraction) -> Fraction:
-    """δ(`asked`) of an (ε, δ) promise, rounded up."""
-    if asked >= epsilon:
+def delta_of_pair(epsilon: Fraction, delta: Fraction, target: Fraction) -> Fraction:
+    """δ(`target`) of an (ε, δ) promise, rounded up."""
+    if target >= epsilon:
         return delta
     with precision():
-        share = -enclosure(asked - epsilon).expm1() / (1 + enclosure(-epsilon).exp())
+        share = -enclosure(target - epsilon).expm1() / (1 + enclosure(-epsilon).exp())
         return max(LEAST, probability_up(enclosure(delta) + enclosure(1 - delta) * share))
 
 
@@ -68,8 +68,8 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
         return epsilon
     excess = (allowed - delta) / (1 - delta)
     with precision():
-        kept = enclosure(1 - excess) - enclosure(excess) * enclosure(-epsilon).exp()
-        candidate = upper(enclosure(epsilon) + kept.log()) if kept > 0 else Fraction(0)
+        reduction = enclosure(1 - excess) - enclosure(excess) * enclosure(-epsilon).exp()
+        candidate = upper(enclosure(epsilon) + reduction.log()) if reduction > 0 else Fraction(0)
     return raised_until(
         lambda tried: delta_of_pair(epsilon, delta, tried) <= allowed,
         min(epsilon, max(Fraction(0), candidate)),
@@ -77,14 +77,14 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
     )
 
 
-def crude_delta(epsilon: Fraction, delta: Fraction, asked: Fraction) -> Fraction:
+def crude_delta(epsilon: Fraction, delta: Fraction, target: Fraction) -> Fraction:
     """The δ of [Lal20, Prop. 9], δ + e^ε − e^ε′, rounded up; it is simple, and never below `delta_of_pair`."""
-    if asked > epsilon:
-        raise InvalidParameter("epsilon", asked, f"is above the promise's own ε = {bound(epsilon)}")
-    if asked == epsilon:
+    if target > epsilon:
+        raise InvalidParameter("epsilon", target, f"is above the promise's own ε = {bound(epsilon)}")
+    if target == epsilon:
         return delta
     with precision():
-        growth = enclosure(asked).exp() * enclosure(epsilon - asked).expm1()
+        growth = enclosure(target).exp() * enclosure(epsilon - target).expm1()
         return raised_delta(probability_up(enclosure(delta) + growth))
 
 
@@ -146,7 +146,7 @@ class EpsilonDelta(Guarantee):
         return ((self.epsilon, self.delta),)
 
     def arguments(self) -> str:
-        return f"'{written(self.epsilon)}', '{written(self.delta)}'"
+        return f"'{number_text(self.epsilon)}', '{number_text(self.delta)}'"
 
     def group_pair(self, size: int) -> tuple[Fraction, Fraction]:
         """Theorem [Lal20, Prop. 6]: (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
@@ -188,8 +188,8 @@ class ApproxDP(EpsilonDelta):
 
     def trade(self, epsilon: Number) -> ApproxDP:
         """Theorem [Lal20, Prop. 9]: (ε′, δ + e^ε − e^ε′) for 0 ≤ ε′ ≤ ε, rounded up. `delta_at` is the tight form."""
-        asked = non_negative("epsilon", epsilon)
-        return ApproxDP(asked, crude_delta(self.epsilon, self.delta, asked), **self.terms)
+        target = non_negative("epsilon", epsilon)
+        return ApproxDP(target, crude_delta(self.epsilon, self.delta, target), **self.terms)
 
     def loss_bound(self, failure: Fraction | None) -> Fraction | None:
         """Theorem (proof in `Guarantee.loss_bound`): ε − ln(1 − δ/failure), if `failure` exceeds δ."""

@@ -65,9 +65,11 @@ def together(promises: Sequence[Guarantee]) -> Guarantee:
     >>> together([GaussianDP("0.1"), ApproxDP(1, "1e-6")]).delta == 2 * ApproxDP(1, "1e-6").delta
     True
     """
-    delta = max((each.delta for each in promises if isinstance(each, ApproxDP)), default=None)
+    delta = max((promise.delta for promise in promises if isinstance(promise, ApproxDP)), default=None)
     if delta is not None:
-        promises = [each.approximate(delta) if isinstance(each, ZCDP | GaussianDP) else each for each in promises]
+        promises = [
+            promise.approximate(delta) if isinstance(promise, ZCDP | GaussianDP) else promise for promise in promises
+        ]
     return reduce(lambda one, other: one.compose(other), promises)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.exact import Number, log_up, non_negative, open_probability, positive, sqrt_up, whole
 from giveortake.privacy.approximate import ApproxDP, raised_until
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, raised, store, written
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, number_text, raised, store
 from giveortake.privacy.renyi import (
     RenyiDP,
     delta_from_order,
@@ -76,10 +76,10 @@ class ZCDP(Guarantee):
         Every α gives a true statement; floats only choose which. With x = α − 1 the exponent is convex and its slope
         (1 + 2x)ρ − ε − ln(1 + 1/x) increases.
         """
-        asked = non_negative("epsilon", epsilon)
-        rho, target = float(self.rho), float(asked)
-        excess = _where_it_turns_positive(lambda x: (1 + 2 * x) * rho - target - math.log1p(1 / x))
-        return delta_from_order(1 + excess, (1 + excess) * self.rho, asked)
+        target = non_negative("epsilon", epsilon)
+        rho, target_float = float(self.rho), float(target)
+        excess = _where_it_turns_positive(lambda x: (1 + 2 * x) * rho - target_float - math.log1p(1 / x))
+        return delta_from_order(1 + excess, (1 + excess) * self.rho, target)
 
     def epsilon_at(self, delta: Number) -> Fraction:
         """Theorem [CKS20, Prop. 12], [BBGHS20]: inf of αρ + ln((α−1)/α) − (ln δ + ln α)/(α−1), rounded up.
@@ -104,7 +104,7 @@ class ZCDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        return f"'{written(self.rho)}'"
+        return f"'{number_text(self.rho)}'"
 
     def __str__(self) -> str:
         return f"ρ = {bound(self.rho)} (zero-concentrated): {in_plain_words(self)}"

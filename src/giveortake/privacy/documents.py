@@ -30,8 +30,8 @@ _NUMBERS = {"pure": ["epsilon"], "approx": ["epsilon", "delta"], "zcdp": ["rho"]
 
 def promise_to_json(promise: Guarantee) -> dict[str, Any]:
     """Everything about a promise as text; fractions are written "p/q"."""
-    for kind, found in KINDS.items():
-        if type(promise) is found:
+    for kind, promise_type in KINDS.items():
+        if type(promise) is promise_type:
             numbers: dict[str, Any] = {name: written(getattr(promise, name)) for name in _NUMBERS.get(kind, ())}
             if isinstance(promise, RenyiDP):
                 numbers = {"curve": [[written(order), written(epsilon)] for order, epsilon in promise.curve]}

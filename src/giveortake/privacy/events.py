@@ -131,17 +131,17 @@ def _event(content: object, depth: int) -> Event:
     if not isinstance(content, dict):
         raise InvalidParameter("event", content, "is not an event")
     kind = content.get("event")
-    found = _KINDS.get(kind) if isinstance(kind, str) else None
-    if found is None:
+    event_type = _KINDS.get(kind) if isinstance(kind, str) else None
+    if event_type is None:
         raise InvalidParameter("event", kind, "is of no known kind", hint=f"known kinds: {', '.join(sorted(_KINDS))}")
     version = content.get("version")
-    if type(version) is not int or version != found.version:
+    if type(version) is not int or version != event_type.version:
         raise InvalidParameter("version", version, f"of `{kind}` is unknown")
-    given = {key: value for key, value in content.items() if key not in {"event", "version"}}
-    wanted = _fields_by_key(found)
-    if set(given) != set(wanted):
-        raise InvalidParameter("event", sorted(given), f"are not the fields of `{kind}`, which are {list(wanted)}")
-    return found(**{wanted[key]: _value(key, value, depth) for key, value in given.items()})
+    arguments = {key: value for key, value in content.items() if key not in {"event", "version"}}
+    wanted = _fields_by_key(event_type)
+    if set(arguments) != set(wanted):
+        raise InvalidParameter("event", sorted(arguments), f"are not the fields of `{kind}`, which are {list(wanted)}")
+    return event_type(**{wanted[key]: _value(key, value, depth) for key, value in arguments.items()})
 
 
 def _value(name: str, value: object, depth: int) -> object:
@@ -505,7 +505,7 @@ class InPart(Event):
 
     def __init__(self, event: Event, added: Event, partition: int, part: int, touched: int = 1) -> None:
         inner = checked_parts([event, added])
-        if any(isinstance(each, InPart) for each in inner):
+        if any(isinstance(inner_event, InPart) for inner_event in inner):
             raise InvalidParameter("event", event, "is in a part already", hint="parts of parts are parts")
         store(
             self,
@@ -595,8 +595,8 @@ class Subsampled(Event):
             case PureDP(epsilon=epsilon):
                 return PureDP(amplified(epsilon, self.rate), **promise.terms)
             case ApproxDP(epsilon=epsilon, delta=delta):
-                kept = amplified(epsilon, self.rate) if epsilon else epsilon
-                return ApproxDP(kept, max(LEAST, self.rate * delta), **promise.terms)
+                amplified_epsilon = amplified(epsilon, self.rate) if epsilon else epsilon
+                return ApproxDP(amplified_epsilon, max(LEAST, self.rate * delta), **promise.terms)
             case GaussianDP(mu=mu) if self.scheme == "poisson":
                 curve = [(order, sampled_gaussian_divergence(mu, self.rate, order)) for order in ORDERS]
                 return RenyiDP([(order, raised("ε", epsilon)) for order, epsilon in curve], **promise.terms)

@@ -29,7 +29,7 @@ from giveortake.exact import (
 )
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.concentrated import ZCDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, raised, store, written
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, number_text, raised, store
 from giveortake.privacy.renyi import RenyiDP, statements_on_a_grid
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class GaussianDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        return f"'{written(self.mu)}'"
+        return f"'{number_text(self.mu)}'"
 
     def __str__(self) -> str:
         return (
@@ -162,46 +162,46 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
 
 
 @cached(4096)
-def _gaussian_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+def _gaussian_mu(epsilon: Fraction, allowed: Fraction) -> Fraction:
     """`gaussian_mu`, near a guess if the curve certainly crosses there, else by bisection: the result is the same."""
-    found = _near_guess(asked, allowed)
-    return _bisected_mu(asked, allowed) if found is None else found
+    mu = _near_guess(epsilon, allowed)
+    return _bisected_mu(epsilon, allowed) if mu is None else mu
 
 
-def _bisected_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+def _bisected_mu(epsilon: Fraction, allowed: Fraction) -> Fraction:
     """`gaussian_mu` by bisection: the power of two below it first, then the bits after that."""
     low, high = -2048, 2048
     while high - low > 1:
         middle = (low + high) // 2
-        if _certainly_implies(Fraction(2) ** middle, asked, allowed):
+        if _certainly_implies(Fraction(2) ** middle, epsilon, allowed):
             low = middle
         else:
             high = middle
     scale, least, most = Fraction(2) ** low, 2**_STEPS, 2 ** (_STEPS + 1)
     while most - least > 1:
         middle = (least + most) // 2
-        if _certainly_implies(scale * Fraction(middle, 2**_STEPS), asked, allowed):
+        if _certainly_implies(scale * Fraction(middle, 2**_STEPS), epsilon, allowed):
             least = middle
         else:
             most = middle
     return scale * Fraction(least, 2**_STEPS)
 
 
-def _near_guess(asked: Fraction, allowed: Fraction) -> Fraction | None:
+def _near_guess(epsilon: Fraction, allowed: Fraction) -> Fraction | None:
     """`gaussian_mu` if it lies at a guess or one step beside it, and one step more is certainly too much; else None.
 
     The curve increases with μ, so there is one such place: what is found is what bisection finds, in a tenth of the
     time. No promise depends on the guess.
     """
     try:
-        guess = _guessed_mu(asked, allowed)
+        guess = _guessed_mu(epsilon, allowed)
         scale = Fraction(2) ** (math.frexp(guess)[1] - 1)
         first = int(guess / scale * 2**_STEPS)
     except (ArithmeticError, ValueError):
         return None
 
     def holds(step: int) -> bool:
-        return _certainly_implies(scale * Fraction(step, 2**_STEPS), asked, allowed)
+        return _certainly_implies(scale * Fraction(step, 2**_STEPS), epsilon, allowed)
 
     for step in (first, first - 1, first + 1):
         if 2**_STEPS <= step < 2 ** (_STEPS + 1) and holds(step) and not holds(step + 1):
@@ -230,13 +230,13 @@ def _rough_delta(mu: float, epsilon: float) -> float:
     return (math.erfc(away / math.sqrt(2)) - math.exp(epsilon) * math.erfc((away + mu) / math.sqrt(2))) / 2
 
 
-def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+def _guessed_mu(epsilon: Fraction, allowed: Fraction) -> Fraction:
     """A guess of `gaussian_mu`: what is found in doubles, then two more of Newton's steps."""
-    mu = Fraction(rough_mu(float(asked), float(allowed)))
+    mu = Fraction(rough_mu(float(epsilon), float(allowed)))
     for _ in range(2):
-        distance = asked / mu - mu / 2
+        distance = epsilon / mu - mu / 2
         with _enough_bits(mu):
-            too_much = lower(_enclosed(mu, asked, distance)[1]) - allowed
+            too_much = lower(_enclosed(mu, epsilon, distance)[1]) - allowed
         slope = Fraction(math.exp(-(float(distance) ** 2) / 2) / math.sqrt(2 * math.pi))
         mu = Fraction(round((mu - too_much / slope) * _FINE), _FINE)
     return mu
@@ -248,8 +248,8 @@ def _gaussian_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
     if _certainly_implies(mu, Fraction(0), delta):
         return Fraction(0)
     start = max(-mu / 2, Fraction(-_FAR))
-    found = _near_guessed_step(mu, start, delta)
-    return _epsilon_at_distance(mu, start, _bisected_step(mu, start, delta) if found is None else found)
+    step = _near_guessed_step(mu, start, delta)
+    return _epsilon_at_distance(mu, start, _bisected_step(mu, start, delta) if step is None else step)
 
 
 def _bisected_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:

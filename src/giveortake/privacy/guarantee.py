@@ -115,12 +115,12 @@ _DIGITS = 12  # a longer decimal is not short
 _LONGEST_FRACTION = 20
 
 
-def written(number: Fraction) -> str:
+def number_text(number: Fraction) -> str:
     """A text that means exactly `number` if there is a short one, otherwise an approximation marked as such.
 
-    >>> [written(Fraction(text)) for text in ("1/10", "1e-6", "1/3", "1e300")]
+    >>> [number_text(Fraction(text)) for text in ("1/10", "1e-6", "1/3", "1e300")]
     ['0.1', '1e-6', '1/3', '1e300']
-    >>> written(Fraction(1, 3**40))
+    >>> number_text(Fraction(1, 3**40))
     '≈8.22527e-20'
     """
     decimal = _short_decimal(number)
@@ -350,12 +350,12 @@ class Guarantee(ABC):
         """The numbers of this promise as they are written in code."""
 
     def __repr__(self) -> str:
-        words = [self.arguments()]
+        arguments = [self.arguments()]
         if self.unit != ROW:
-            words.append(f"unit={self.unit!r}")
+            arguments.append(f"unit={self.unit!r}")
         if self.neighbours != "add-remove":
-            words.append(f"neighbours={self.neighbours!r}")
-        return f"{type(self).__name__}({', '.join(words)})"
+            arguments.append(f"neighbours={self.neighbours!r}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def _repr_html_(self) -> str:
         return f"<div><code>{escape(repr(self))}</code><br>{escape(str(self))}</div>"
@@ -390,10 +390,10 @@ def raised(name: str, value: Fraction) -> Fraction:
 
 def raised_delta(value: Fraction) -> Fraction:
     """A derived δ as a parameter; Unprovable from 1 on, where it allows everything."""
-    kept = shorter_up(value)
-    if kept >= 1:
+    delta = shorter_up(value)
+    if delta >= 1:
         raise Unprovable("the δ that follows reaches 1, and then nothing is promised")
-    return max(LEAST, kept)
+    return max(LEAST, delta)
 
 
 def _agree(first: Guarantee, other: Guarantee) -> None:

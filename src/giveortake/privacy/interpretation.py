@@ -44,8 +44,8 @@ class Explanation:
     @property
     def paragraphs(self) -> tuple[str, ...]:
         """The paragraphs that apply, in order."""
-        told = (self.promise, self.plainly, self.belief, self.guessing, self.group, self.limits)
-        return tuple(paragraph for paragraph in told if paragraph)
+        paragraphs = (self.promise, self.plainly, self.belief, self.guessing, self.group, self.limits)
+        return tuple(paragraph for paragraph in paragraphs if paragraph)
 
     def __str__(self) -> str:
         return "\n\n".join(self.paragraphs)
@@ -71,12 +71,12 @@ def explained(promise: Guarantee, *, prior: Number = Fraction(1, 2), group: int 
 
 def beliefs(promise: Guarantee, prior: Number) -> tuple[Fraction, Fraction, Fraction | None] | None:
     """Bounds of the belief after an output, and with which probability each may fail; None if there are none."""
-    asked = closed_probability("prior", prior)
-    low, high = promise.posterior(asked)
-    if low > 0 or high < 1 or asked in {0, 1}:
+    probability = closed_probability("prior", prior)
+    low, high = promise.posterior(probability)
+    if low > 0 or high < 1 or probability in {0, 1}:
         return low, high, None
     with suppress(Unprovable):
-        low, high = promise.posterior(asked, failure=FAILURE)
+        low, high = promise.posterior(probability, failure=FAILURE)
         return (low, high, FAILURE) if low > 0 or high < 1 else None
     return None
 
@@ -108,36 +108,39 @@ def _plainly(promise: Guarantee) -> str:
 
 
 def _belief(promise: Guarantee, prior: Number) -> str:
-    asked = closed_probability("prior", prior)
-    found = beliefs(promise, asked)
-    if found is None:
+    probability = closed_probability("prior", prior)
+    bounds = beliefs(promise, probability)
+    if bounds is None:
         return (
             "This promise sets no limit to an attacker's belief: whoever has seen what is published may be certain "
             "about you."
         )
-    low, high, failure = found
+    low, high, failure = bounds
     you = "you are in it" if promise.neighbours == "add-remove" else "your entry is this and not that"
     return (
-        f"Suppose somebody knows everybody else in the data, and thinks with {shown(100 * asked)} % that {you}. After "
-        f"seeing all that is published they think so with {percent_down(low)} at the least and {percent_up(high)} at "
-        f"the most.{_but(failure)}"
+        f"Suppose somebody knows everybody else in the data, and thinks with {shown(100 * probability)} % that {you}. "
+        f"After seeing all that is published they think so with {percent_down(low)} at the least and "
+        f"{percent_up(high)} at the most.{_but(failure)}"
     )
 
 
 def _guessing(promise: Guarantee) -> str:
-    first, *others = [(f"{shown(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
+    first, *later = [(f"{shown(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
     if promise.neighbours == "add-remove":
-        told = (
+        opening = (
             f"Suppose somebody guesses who is in the data. If they wrongly think so of {first[0]} of all outsiders, "
             f"they rightly think so of you with {first[1]} at most"
         )
     else:
-        told = (
+        opening = (
             f"Suppose somebody guesses whether your entry is this or that. If they say “this” with {first[0]} where it "
             f"is that, they say it with {first[1]} at most where it is true"
         )
-    rest = "; ".join(f"with {wrong} wrong, {right} at most" for wrong, right in others)
-    return f"{told}; {rest}. The two rates differ by {percent_up(promise.advantage())} at most, whatever they are."
+    continuation = "; ".join(f"with {wrong} wrong, {right} at most" for wrong, right in later)
+    return (
+        f"{opening}; {continuation}. "
+        f"The two rates differ by {percent_up(promise.advantage())} at most, whatever they are."
+    )
 
 
 def _group(promise: Guarantee, size: int, prior: Number) -> str:
@@ -146,19 +149,19 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
         return ""
     try:
         together = promise.group(count)
-        found = beliefs(together, prior)
+        bounds = beliefs(together, prior)
     except Unprovable:
         return f"For {count} people together this promises nothing useful."
-    if found is None:
+    if bounds is None:
         return (
             f"For {count} people together this promise sets no limit to beliefs: what is promised to each of them is "
             "too little for so many."
         )
-    low, high, failure = found
-    who = "who are all in the data or all not" if promise.neighbours == "add-remove" else "whose entries all change"
+    low, high, failure = bounds
+    members = "who are all in the data or all not" if promise.neighbours == "add-remove" else "whose entries all change"
     they = "they are" if promise.neighbours == "add-remove" else "their entries are these and not those"
     return (
-        f"For {count} people {who}, such as a family, the belief that {they} stays between {percent_down(low)} and "
+        f"For {count} people {members}, such as a family, the belief that {they} stays between {percent_down(low)} and "
         f"{percent_up(high)}.{_but(failure)} The larger a group, the less it is protected: what large groups have in "
         "common is what statistics are for."
     )

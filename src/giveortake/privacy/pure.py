@@ -30,7 +30,7 @@ from giveortake.privacy.approximate import (
 )
 from giveortake.privacy.concentrated import ZCDP
 from giveortake.privacy.gaussian import GaussianDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, raised, store, written
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, number_text, raised, store
 from giveortake.privacy.renyi import RenyiDP
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ class PureDP(Guarantee):
 
     def trade(self, epsilon: Number) -> ApproxDP:
         """Theorem [Lal20, Prop. 9]: (ε′, e^ε − e^ε′) for 0 ≤ ε′ < ε, rounded up. `delta_at` is the tight form."""
-        asked = non_negative("epsilon", epsilon)
-        if asked == self.epsilon:
+        target = non_negative("epsilon", epsilon)
+        if target == self.epsilon:
             raise InvalidParameter("epsilon", epsilon, "is the promise's own, and leaves no δ to trade")
-        return ApproxDP(asked, crude_delta(self.epsilon, Fraction(0), asked), **self.terms)
+        return ApproxDP(target, crude_delta(self.epsilon, Fraction(0), target), **self.terms)
 
     def concentrated(self) -> ZCDP:
         """Theorem [BS16, Prop. 1.4], [Har25]: ρ = ε²/2."""
@@ -158,7 +158,7 @@ class PureDP(Guarantee):
         return 2 * self.epsilon
 
     def arguments(self) -> str:
-        return f"'{written(self.epsilon)}'"
+        return f"'{number_text(self.epsilon)}'"
 
     def __str__(self) -> str:
         return (

@@ -24,7 +24,7 @@ from giveortake.exact import (
     whole,
 )
 from giveortake.privacy.approximate import ApproxDP, raised_until
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, raised, store, written
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, number_text, raised, store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,14 +74,14 @@ class RenyiDP(Guarantee):
         doublings = (whole("size", size) - 1).bit_length()
         if doublings == 0:
             return self
-        kept = [(order, epsilon) for order, epsilon in self.curve if order >= 2 ** (doublings + 1)]
-        if not kept:
+        points = [(order, epsilon) for order, epsilon in self.curve if order >= 2 ** (doublings + 1)]
+        if not points:
             raise Unprovable(
                 f"groups of this size need an order of at least 2^{doublings + 1}",
                 hint="state the promise at larger orders, or as ZCDP",
             )
         return RenyiDP(
-            ((order / 2**doublings, raised("ε", 3**doublings * epsilon)) for order, epsilon in kept), **self.terms
+            ((order / 2**doublings, raised("ε", 3**doublings * epsilon)) for order, epsilon in points), **self.terms
         )
 
     def heaviest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
@@ -98,9 +98,9 @@ class RenyiDP(Guarantee):
 
     def delta_at(self, epsilon: Number) -> Fraction:
         """Theorem [CKS20, Prop. 12], [BBGHS20]: the least, over the orders, of the δ that one order implies."""
-        asked = non_negative("epsilon", epsilon)
-        scores = [_log_delta(order, epsilon, asked) for order, epsilon in self.curve]
-        return min(delta_from_order(*point, asked) for point in self._near_best(scores))
+        target = non_negative("epsilon", epsilon)
+        scores = [_log_delta(order, epsilon, target) for order, epsilon in self.curve]
+        return min(delta_from_order(*point, target) for point in self._near_best(scores))
 
     def epsilon_at(self, delta: Number) -> Fraction:
         """Theorem [CKS20, Prop. 12], [BBGHS20]: the least, over the orders, of the ε that one order implies."""
@@ -118,7 +118,7 @@ class RenyiDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        points = [f"'{written(order)}': '{written(epsilon)}'" for order, epsilon in self.curve]
+        points = [f"'{number_text(order)}': '{number_text(epsilon)}'" for order, epsilon in self.curve]
         return f"{{{', '.join(points if len(points) <= 4 else [*points[:2], '…', points[-1]])}}}"
 
     def __str__(self) -> str:

@@ -116,11 +116,11 @@ def packed_bernoulli(probability: Fraction, rows: int, columns: int, entropy: En
     width = -(-columns // 8)
     out = np.empty(rows * width, dtype=np.uint8)
     pieces = _pieces(probability)
-    found = np.empty(_BLOCK, dtype=np.uint16)
+    buffer = np.empty(_BLOCK, dtype=np.uint16)
     for start in range(0, out.size, _BLOCK):
         target = out[start : start + _BLOCK]
         first = np.frombuffer(entropy.read(2 * target.size), dtype="<u2")
-        picked = found[: target.size]
+        picked = buffer[: target.size]
         np.take(pieces.table, first, out=picked, mode="clip")
         target[:] = picked
         undecided = np.flatnonzero(picked == _UNDECIDED)
@@ -146,8 +146,8 @@ def _pieces(probability: Fraction) -> _Pieces:
 
 
 def _decided(first: npt.NDArray[np.uint16], pieces: _Pieces, entropy: Entropy) -> ByteArray:
-    more = words(entropy, first.size).view(np.uint64) >> np.uint64(64 - _MORE)
-    numbers = ((first.astype(np.uint64) << np.uint64(_MORE)) | more).astype(np.int64)
+    low_bits = words(entropy, first.size).view(np.uint64) >> np.uint64(64 - _MORE)
+    numbers = ((first.astype(np.uint64) << np.uint64(_MORE)) | low_bits).astype(np.int64)
     below = np.searchsorted(pieces.rounded, numbers, side="left")
     out = below.astype(np.uint8)
     for index in np.flatnonzero(pieces.rounded.take(below, mode="clip") == numbers):

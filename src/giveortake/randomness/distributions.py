@@ -87,9 +87,9 @@ def _signs(block: WordArray, *, rounding: bool) -> WordArray:
     return block >> 63 if rounding else np.zeros_like(block)
 
 
-def _exact_laplace(scale: Fraction, drawn: int, entropy: Entropy, *, rounding: bool) -> int:
+def _exact_laplace(scale: Fraction, random_word: int, entropy: Entropy, *, rounding: bool) -> int:
     """What `_draw` makes of one word, with as many further digits as the decision needs."""
-    uniform = Uniform(entropy, drawn & _MAGNITUDE, certified.WORD_BITS)
+    uniform = Uniform(entropy, random_word & _MAGNITUDE, certified.WORD_BITS)
     if scale > _WORD_SUFFICES:
         uniform.refine(int(scale).bit_length())
 
@@ -98,16 +98,16 @@ def _exact_laplace(scale: Fraction, drawn: int, entropy: Entropy, *, rounding: b
         return exact.floor_if_certain(value + 0.5 if rounding else value)
 
     magnitude = settle(decide, uniform)
-    return -magnitude if rounding and drawn < 0 else magnitude
+    return -magnitude if rounding and random_word < 0 else magnitude
 
 
 def rounded_normal(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Independent draws of a continuous normal variable of that standard deviation, rounded to the nearest integer."""
     if size <= _FEW:
-        drawn: list[int] = []
-        while len(drawn) < size:
-            drawn.extend(_exact_normal(sigma, word(entropy), word(entropy), entropy, rounding=True))
-        return certified.integers(drawn[:size])
+        draws: list[int] = []
+        while len(draws) < size:
+            draws.extend(_exact_normal(sigma, word(entropy), word(entropy), entropy, rounding=True))
+        return certified.integers(draws[:size])
     if sigma > large_scales.WIDEST_NORMAL:
         return large_scales.normal(sigma, size, entropy)
     return magnitudes(sigma, size, entropy, rounding=True)

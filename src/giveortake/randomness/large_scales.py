@@ -90,7 +90,7 @@ def _positions(
 ) -> list[int]:
     """For each block, the first shift + 1 binary digits of a V that is kept with probability exp(−γ(block, V))."""
     bits = -(-(shift + 1) // 64) * 64
-    kept: list[int] = [0] * blocks.size
+    positions: list[int] = [0] * blocks.size
     pending = np.arange(blocks.size)
     while pending.size:
         raw = words(entropy, pending.size * (bits // 64)).reshape(pending.size, bits // 64)
@@ -107,9 +107,9 @@ def _positions(
 
         alive = survives(gammas(chosen, leading), _FLOAT_ERROR, position, entropy)
         for index in map(int, np.flatnonzero(alive)):
-            kept[int(pending[index])] = digits[index] >> (bits - shift - 1)
+            positions[int(pending[index])] = digits[index] >> (bits - shift - 1)
         pending = pending[~alive]
-    return kept
+    return positions
 
 
 def _assembled(blocks: IntArray, positions: list[int], shift: int, *, rounding: bool) -> IntArray:

@@ -79,17 +79,17 @@ class LossSum:
         self, laws: Sequence[RepeatedLaw], *, delta: float | None = None, epsilon: float | None = None
     ) -> None:
         self.laws = laws
-        self.count = sum(each.count for each in laws)
-        if max(each.law.reach for each in laws) > WIDEST or self.count > 2**50:
+        self.count = sum(repeated.count for repeated in laws)
+        if max(repeated.law.reach for repeated in laws) > WIDEST or self.count > 2**50:
             raise NotResolved
         self.rest = 1e-6 * (1e-6 if delta is None else delta) / self.count
-        self._coarse = [self._coarsely(each) for each in laws]
+        self._coarse = [self._coarsely(repeated) for repeated in laws]
         if any(grid.infinite[1] >= 1 for grid, _, _ in self._coarse):
             raise NotResolved
-        kept = math.fsum(count * math.log1p(-grid.infinite[1]) for grid, count, _ in self._coarse)
-        self.leak = -math.expm1(kept) * (1 + 2.0**-44)
+        log_unleaked = math.fsum(count * math.log1p(-grid.infinite[1]) for grid, count, _ in self._coarse)
+        self.leak = -math.expm1(log_unleaked) * (1 + 2.0**-44)
         self._aim = delta if delta is not None else None
-        self._asked = epsilon
+        self._epsilon = epsilon
         if delta is not None and not delta > self.leak:
             raise NotResolved
         self.theta = self._best_tilt()
@@ -114,11 +114,11 @@ class LossSum:
         moment = self._log_moment(theta) + log_worst_weight(theta)
         if self._aim is not None:
             return (moment - math.log(self._aim - self.leak)) / theta
-        return moment - theta * (self._asked or 0.0)
+        return moment - theta * (self._epsilon or 0.0)
 
     def _best_tilt(self) -> float:
         """A θ close to the minimum of `_exponent`, which is unimodal, by golden-section search on ln θ."""
-        low, high = math.log(1e-4), math.log(500 / max(each.law.reach for each in self.laws))
+        low, high = math.log(1e-4), math.log(500 / max(repeated.law.reach for repeated in self.laws))
         ratio = (math.sqrt(5) - 1) / 2
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         at_left, at_right = self._exponent(math.exp(left)), self._exponent(math.exp(right))
@@ -138,42 +138,45 @@ class LossSum:
         slack = math.fsum(count * grid.slack for grid, count, _ in self._coarse)
         widest = max(float(step * len(grid.upper)) for grid, _, step in self._coarse)
         rounding = self.count * (2.0**-36 + 64 * UNIT * self.theta * widest)
-        found = self._exponent(self.theta)
+        exponent = self._exponent(self.theta)
         if self._aim is not None:
-            return (found + (rounding + 2.0**-40) / self.theta + slack) * (1 + 2.0**-40)
-        return found + rounding + self.theta * slack + 2.0**-40 * (1 + abs(found))
+            return (exponent + (rounding + 2.0**-40) / self.theta + slack) * (1 + 2.0**-40)
+        return exponent + rounding + self.theta * slack + 2.0**-40 * (1 + abs(exponent))
 
     # -- on a fine grid ---------------------------------------------------------------------------------------
 
     def first_step(self, epsilon: float) -> Fraction:
         """A step that should make the interval narrow enough, and that divides the lattices' steps where it can."""
-        smooth = [each for each in self.laws if each.law.smooth]
-        lattices = [each.law.lattice for each in self.laws if each.law.lattice is not None]
+        smooth = [repeated for repeated in self.laws if repeated.law.smooth]
+        lattices = [repeated.law.lattice for repeated in self.laws if repeated.law.lattice is not None]
         common = _common_step(lattices)
         if common is not None and float(common) < _FINEST:
             common = None
-        count = max((each.count for each in smooth), default=1)
+        count = max((repeated.count for repeated in smooth), default=1)
         wanted = math.sqrt(8 * _AIM * max(epsilon, 1e-3) / (count * max(1, len(smooth)) * (self.theta + 1)))
-        wanted = min([wanted, *(each.law.reach / 16 for each in smooth if each.count == count)])
-        spread = math.sqrt(math.fsum(each.count * each.law.reach**2 for each in self.laws))
+        wanted = min([wanted, *(repeated.law.reach / 16 for repeated in smooth if repeated.count == count)])
+        spread = math.sqrt(math.fsum(repeated.count * repeated.law.reach**2 for repeated in self.laws))
         if not smooth and common is not None and spread / float(common) < MOST_POINTS / 64:
             return common
         if not smooth:
             wanted = min(wanted, _AIM * max(epsilon, 1e-3) / math.sqrt(self.count))
         if common is not None and float(common) > wanted / 256:
             return common / math.ceil(float(common) / wanted)
-        latticed = (each for each in self.laws if each.law.lattice)
-        heaviest = max(latticed, key=lambda each: each.count * each.law.reach, default=None)
+        latticed = (repeated for repeated in self.laws if repeated.law.lattice)
+        heaviest = max(latticed, key=lambda repeated: repeated.count * repeated.law.reach, default=None)
         if heaviest is not None and heaviest.law.lattice is not None:
             return heaviest.law.lattice / math.ceil(float(heaviest.law.lattice) / wanted)
         return Fraction(wanted)
 
     def totals(self, step: Fraction) -> tuple[TiltedSum, TiltedSum | None, Shortfall]:
         """The sum from above, the sum from below (None unless all laws are `known`), and the shortfall E₀."""
-        count = max((each.count for each in self.laws if each.law.smooth), default=1)
-        grids = [(each.law.on(step, self._stride(each, count, step), self.rest), each.count) for each in self.laws]
+        count = max((repeated.count for repeated in self.laws if repeated.law.smooth), default=1)
+        grids = [
+            (repeated.law.on(step, self._stride(repeated, count, step), self.rest), repeated.count)
+            for repeated in self.laws
+        ]
         upper = TiltedSum(grids, step, self.theta, above=True, most=MOST_POINTS)
-        if not all(each.known for each in self.laws):
+        if not all(repeated.known for repeated in self.laws):
             return upper, None, Shortfall(0.0, 0.0)
         lower = TiltedSum(grids, step, self.theta, above=False, most=MOST_POINTS)
         return upper, lower, _shortfall(lower.laws)
@@ -298,16 +301,14 @@ class Shortfall:
 
 def _shortfall(laws: Sequence[TiltedLaw]) -> Shortfall:
     """E₀ by Chernoff's inequality, or the sum of the largest excesses if that is no more, or negligible."""
-    moments = [
-        (total(each.mass * each.grid.excess), total(each.mass * each.grid.excess**2), each.count) for each in laws
-    ]
+    moments = [(total(law.mass * law.grid.excess), total(law.mass * law.grid.excess**2), law.count) for law in laws]
     variance = math.fsum(count * max(square - mean * mean, 0.0) for mean, square, count in moments)
     best = math.sqrt(-2 * _STRAY / max(variance, 1e-40))
-    rounding = sum(each.count for each in laws) * 4 * UNIT * (1000 + max(len(each.mass) for each in laws))
-    certain = math.fsum(each.count * float(np.max(each.grid.excess)) for each in laws) * (1 + 2.0**-40) + 1e-300
+    rounding = sum(law.count for law in laws) * 4 * UNIT * (1000 + max(len(law.mass) for law in laws))
+    certain = math.fsum(law.count * float(np.max(law.grid.excess)) for law in laws) * (1 + 2.0**-40) + 1e-300
     likely = math.inf
     for rate in (best / 64, best / 16, best / 4, best / 2, best, 2 * best, 8 * best):
-        logs = math.fsum(each.count * log_expectation(each, rate * each.grid.excess) for each in laws)
+        logs = math.fsum(law.count * log_expectation(law, rate * law.grid.excess) for law in laws)
         likely = min(likely, (logs + rounding - _STRAY) / rate)
     if certain <= max(likely, _NUDGE):
         return Shortfall(max(certain, 0.0), 0.0)

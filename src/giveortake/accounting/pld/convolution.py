@@ -110,27 +110,25 @@ class TiltedSum:
     ) -> None:
         self.theta, self.above, self.step = theta, above, float(step)
         self.laws = [tilted(grid, count, self.step, theta, above=above) for grid, count in grids]
-        self.terms = sum(each.count for each in self.laws)
-        offset = sum((each.count * each.grid.offset for each in self.laws), Fraction(0))
-        self._base = offset + step * sum(each.count * each.centre for each in self.laws)
+        self.terms = sum(law.count for law in self.laws)
+        offset = sum((law.count * law.grid.offset for law in self.laws), Fraction(0))
+        self._base = offset + step * sum(law.count * law.centre for law in self.laws)
         self._exact_step = step
-        self.log_mass = math.fsum(each.count * each.log_total for each in self.laws)
+        self.log_mass = math.fsum(law.count * law.log_total for law in self.laws)
         self.infinite = _leak(self.laws, above=above)
-        points = max(len(each.mass) for each in self.laws)
+        points = max(len(law.mass) for law in self.laws)
         self._rounding = 4 * UNIT * self.terms * (points + 1000) + 1e-9  # of sums over a law, as a logarithm
         self._choose_window(most)
         self._sum()
 
     def _choose_window(self, most: int) -> None:
         """Choose the window, counted from the base, outside which the sum has probability e^_ESCAPE on each side."""
-        moments = [
-            (each.count, total(each.mass * each.losses), total(each.mass * each.losses**2)) for each in self.laws
-        ]
+        moments = [(law.count, total(law.mass * law.losses), total(law.mass * law.losses**2)) for law in self.laws]
         variance = math.fsum(count * max(square - mean * mean, 0.0) for count, mean, square in moments)
         tried = _FEW * math.sqrt(-2 * _ESCAPE / max(variance, self.step**2))
         ends = []
         for sign in (1.0, -1.0):
-            farthest = math.fsum(each.count * float(np.max(sign * each.losses)) for each in self.laws)
+            farthest = math.fsum(law.count * float(np.max(sign * law.losses)) for law in self.laws)
             reached = min((self.log_moment(sign * rate) - _ESCAPE) / rate for rate in tried)
             ends.append((min(farthest, reached), farthest))
         above, below = ends
@@ -152,7 +150,7 @@ class TiltedSum:
 
     def log_moment(self, rate: float) -> float:
         """About the logarithm of Ẽ[e^(rate·S)], S counted from the base."""
-        return math.fsum(each.count * log_expectation(each, rate * each.losses) for each in self.laws)
+        return math.fsum(law.count * log_expectation(law, rate * law.losses) for law in self.laws)
 
     def _sum(self) -> None:
         """Compute the probabilities of the sum on the circle, by the discrete Fourier transform."""
@@ -160,21 +158,21 @@ class TiltedSum:
         transform_error = 16 * UNIT * size.bit_length()
         spectra, error = [], 0.0
         logs = np.zeros(size // 2 + 1)
-        for each in self.laws:
-            places = (each.grid.indices() - each.centre) % size
-            circle = np.bincount(places, weights=each.mass, minlength=size).astype(np.float64)
+        for law in self.laws:
+            indices = (law.grid.indices() - law.centre) % size
+            circle = np.bincount(indices, weights=law.mass, minlength=size).astype(np.float64)
             spectrum = np.fft.rfft(circle)
             with np.errstate(divide="ignore"):
-                logs += each.count * np.log(np.abs(spectrum))
+                logs += law.count * np.log(np.abs(spectrum))
             spectra.append(spectrum)
-            error += each.count * transform_error * norm(circle)
+            error += law.count * transform_error * norm(circle)
         growth = error * math.sqrt(size) + self._rounding
         if not growth < 1 or terms > 2**50:
             raise NotResolved
         heard = np.flatnonzero(logs > _NEGLIGIBLE)
         product = np.zeros(size // 2 + 1, dtype=np.complex128)
         product[heard] = _product(
-            [(spectrum[heard], each.count) for spectrum, each in zip(spectra, self.laws, strict=True)]
+            [(spectrum[heard], law.count) for spectrum, law in zip(spectra, self.laws, strict=True)]
         )
         circle = np.fft.irfft(product, size)
         length = norm(circle)
@@ -185,16 +183,16 @@ class TiltedSum:
         self.start = float(self._base + self._exact_step * self.low)
         self.losses = spaced(self.start, self.step, size)
         reach = max(abs(self.start), abs(float(self.losses[-1])))
-        slack = math.fsum(each.count * each.grid.slack for each in self.laws)
+        slack = math.fsum(law.count * law.grid.slack for law in self.laws)
         self.slack = 1.01 * slack + 8 * UNIT * reach
         self.relative = math.expm1(self._relative_slack(reach))
 
     def _relative_slack(self, reach: float) -> float:
         """How far tilting and its reversal may be off, as a logarithm."""
-        widest = max(float(np.max(np.abs(each.losses))) for each in self.laws)
-        largest = max(abs(each.log_total) for each in self.laws)
-        each = (8 + 750) * FUNCTION_ERROR + 16 * UNIT * (self.theta * widest + largest + 1)
-        return self.terms * each + 32 * UNIT * (self.theta * reach + abs(self.log_mass) + 1) + 4 * FUNCTION_ERROR
+        widest = max(float(np.max(np.abs(law.losses))) for law in self.laws)
+        largest = max(abs(law.log_total) for law in self.laws)
+        per_term = (8 + 750) * FUNCTION_ERROR + 16 * UNIT * (self.theta * widest + largest + 1)
+        return self.terms * per_term + 32 * UNIT * (self.theta * reach + abs(self.log_mass) + 1) + 4 * FUNCTION_ERROR
 
     def expectation(self, epsilon: float) -> tuple[float, float, float]:
         """The expectation in (1) over the window, the norm of its weights, and ln of the factor before it."""
@@ -224,8 +222,8 @@ def _product(factors: list[tuple[Complexes, int]]) -> Complexes:
 
 def _leak(laws: Sequence[TiltedLaw], *, above: bool) -> float:
     """1 − Π (1 − P[∞])^k, rounded outwards."""
-    if above and any(each.grid.infinite[1] >= 1 for each in laws):
+    if above and any(law.grid.infinite[1] >= 1 for law in laws):
         return 1.0
-    kept = math.fsum(each.count * math.log1p(-min(each.grid.infinite[above], 1 - UNIT)) for each in laws)
-    leak = -math.expm1(kept)
+    log_unleaked = math.fsum(law.count * math.log1p(-min(law.grid.infinite[above], 1 - UNIT)) for law in laws)
+    leak = -math.expm1(log_unleaked)
     return leak * (1 + 2.0**-44) if above else leak * (1 - 2.0**-44)

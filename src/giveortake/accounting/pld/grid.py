@@ -83,7 +83,7 @@ def on_grid(law: Law, step: Fraction, *, stride: int = 1, rest: float) -> GridLa
     leak = float(law.infinite)
     infinite = (leak * (1 - 4 * UNIT), leak * (1 + 4 * UNIT) + grid.beyond)
     excess = grid.excess()
-    return GridLaw(offset, first * stride, stride, grid.upper, grid.kept, excess, infinite, slack)
+    return GridLaw(offset, first * stride, stride, grid.upper, grid.p_mass, excess, infinite, slack)
 
 
 def _ends(law: Law, rest: float) -> tuple[float, float]:
@@ -98,7 +98,7 @@ class _Filling:
 
     def __init__(self, points: Floats, wide: float, slack: float) -> None:
         self.points, self.wide = points, wide
-        self.upper, self.kept, self.other = (np.zeros_like(points) for _ in range(3))
+        self.upper, self.p_mass, self.q_mass = (np.zeros_like(points) for _ in range(3))
         self.beyond = 0.0
         self.shrink = -math.expm1(-wide)
         self.scale = exp_error(float(np.max(np.abs(points)))) + 2 * slack
@@ -115,7 +115,7 @@ class _Filling:
         p, q, p_error, q_error = (_pairs(part) for part in (cells.p, cells.q, cells.p_error, cells.q_error))
         self._split(Cells(p, q, p_error, q_error))
         least, most = np.maximum(cells.p - cells.p_error, 0.0), cells.q + cells.q_error
-        for target, part in ((self.kept, least), (self.other, most)):
+        for target, part in ((self.p_mass, least), (self.q_mass, most)):
             target[:-1] += part[1:-1:2]
             target[1:] += part[2:-1:2]
             target[-1] += part[-1]
@@ -134,10 +134,10 @@ class _Filling:
     def add_atoms(self, atoms: Atoms, origin: Fraction, wide: Fraction) -> None:
         """Add atoms: exactly if they lie on the grid; otherwise split for upper and rounded for lower masses."""
         most, least = atoms.masses * (1 + atoms.error), atoms.masses * (1 - atoms.error)
-        places = _exact_places(atoms, origin, wide)
-        if places is not None:
-            np.add.at(self.upper, places, most)
-            nearest = places
+        indices = _exact_indices(atoms, origin, wide)
+        if indices is not None:
+            np.add.at(self.upper, indices, most)
+            nearest = indices
         else:
             spot = (atoms.losses - self.points[0]) / self.wide
             left = np.clip(np.floor(spot), 0, len(self.points) - 2).astype(np.int64)
@@ -147,15 +147,15 @@ class _Filling:
             np.add.at(self.upper, left, most * np.minimum(1 - rising + margin, 1.0))
             np.add.at(self.upper, left + 1, most * np.minimum(rising + margin, 1.0))
             nearest = np.clip(np.rint(spot), 0, len(self.points) - 1).astype(np.int64)
-        np.add.at(self.kept, nearest, least)
-        np.add.at(self.other, nearest, most * np.exp(-atoms.losses) * (1 + self.scale))
+        np.add.at(self.p_mass, nearest, least)
+        np.add.at(self.q_mass, nearest, most * np.exp(-atoms.losses) * (1 + self.scale))
 
     def excess(self) -> Floats:
         """The excess g − ln(P/Q) of every bin, rounded up; bins that are too light to tell are emptied."""
-        unknown = ~((self.kept > LEAST_MASS) & (self.other > LEAST_MASS))
-        self.kept[unknown] = 0.0
+        unknown = ~((self.p_mass > LEAST_MASS) & (self.q_mass > LEAST_MASS))
+        self.p_mass[unknown] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            excess = self.points + np.log(self.other / self.kept)
+            excess = self.points + np.log(self.q_mass / self.p_mass)
         excess += self.scale + FUNCTION_ERROR * np.abs(self.points)
         excess[unknown] = 0.0
         return excess
@@ -166,7 +166,7 @@ def _pairs(halves: Floats) -> Floats:
     return inner
 
 
-def _exact_places(atoms: Atoms, origin: Fraction, wide: Fraction) -> Indices | None:
+def _exact_indices(atoms: Atoms, origin: Fraction, wide: Fraction) -> Indices | None:
     if atoms.start is None or atoms.step is None:
         return None
     begin, jump = (atoms.start - origin) / wide, atoms.step / wide
@@ -260,13 +260,13 @@ def _connected(values: Floats, apart: float) -> Floats:
             chosen.pop()
         chosen.append(index)
     masses = np.zeros_like(values)
-    for place, index in enumerate(chosen):
+    for rank, index in enumerate(chosen):
         rising = falling = 0.0
-        if place + 1 < len(chosen):
-            after = chosen[place + 1]
+        if rank + 1 < len(chosen):
+            after = chosen[rank + 1]
             rising = (values[after] - values[index]) / math.expm1(apart * (after - index))
-        if place:
-            before = chosen[place - 1]
+        if rank:
+            before = chosen[rank - 1]
             falling = (values[index] - values[before]) / -math.expm1(-apart * (index - before))
         else:
             falling = values[index] - 1

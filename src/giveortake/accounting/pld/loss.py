@@ -131,11 +131,11 @@ class Lattice(Law):
 
 def two_points(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Lattice:
     """The pair that dominates (ε, δ)-DP: with probability δ all is lost, otherwise randomized response [KOV15]."""
-    kept = float(1 - delta)
+    unleaked = float(1 - delta)
     if epsilon == 0:
-        return Lattice(Fraction(0), Fraction(1), (kept,), delta)
+        return Lattice(Fraction(0), Fraction(1), (unleaked,), delta)
     odds = math.exp(-min(float(epsilon), 700.0))
-    return Lattice(-epsilon, 2 * epsilon, (kept * odds / (1 + odds), kept / (1 + odds)), delta)
+    return Lattice(-epsilon, 2 * epsilon, (unleaked * odds / (1 + odds), unleaked / (1 + odds)), delta)
 
 
 def categorical(epsilon: Fraction, categories: int) -> Lattice:
@@ -267,43 +267,43 @@ class Sampled(Law):
 
     @property
     def atoms(self) -> Atoms | None:
-        found = self.base.atoms
-        if found is None:
+        atoms = self.base.atoms
+        if atoms is None:
             return None
-        rate, kept = float(self.rate), float(1 - self.rate)
-        if float(np.max(np.abs(found.losses))) > _STEEPEST:
+        rate, unsampled = float(self.rate), float(1 - self.rate)
+        if float(np.max(np.abs(atoms.losses))) > _STEEPEST:
             raise NotResolved
         if self.removing:
-            masses = found.masses * (rate + kept * np.exp(-found.losses))
-            grown = rate * np.expm1(found.losses)
+            masses = atoms.masses * (rate + unsampled * np.exp(-atoms.losses))
+            grown = rate * np.expm1(atoms.losses)
         else:
-            masses, grown = found.masses, rate * np.expm1(-found.losses)
+            masses, grown = atoms.masses, rate * np.expm1(-atoms.losses)
         if float(np.min(grown)) <= -1:
             raise NotResolved
         losses = np.log1p(grown) if self.removing else -np.log1p(grown)
-        return Atoms(losses, masses, found.error + 2 * exp_error(float(np.max(np.abs(found.losses)))))
+        return Atoms(losses, masses, atoms.error + 2 * exp_error(float(np.max(np.abs(atoms.losses)))))
 
     @property
     def loss_error(self) -> float:
         """The relative error of 1 − q + qe^±t, which is at least 1 − q, computed by way of expm1 and log1p."""
-        kept = float(1 - self.rate)
-        if kept == 0:
+        unsampled = float(1 - self.rate)
+        if unsampled == 0:
             raise NotResolved
-        return self.base.loss_error + 16 * FUNCTION_ERROR / kept
+        return self.base.loss_error + 16 * FUNCTION_ERROR / unsampled
 
     def span(self, rest: float) -> tuple[float, float] | None:
         inner = self.base.span(rest)
         return None if inner is None else (self._loss(inner[0]), self._loss(inner[1]))
 
     def between(self, bounds: Floats) -> Cells:
-        rate, kept = float(self.rate), float(1 - self.rate)
+        rate, unsampled = float(self.rate), float(1 - self.rate)
         cells = self.base.between(self._inner(bounds))
         extra = 4 * FUNCTION_ERROR
         if self.removing:
-            p = kept * cells.q + rate * cells.p
-            return Cells(p, cells.q, kept * cells.q_error + rate * cells.p_error + extra * p, cells.q_error)
-        q = kept * cells.p + rate * cells.q
-        return Cells(cells.p, q, cells.p_error, kept * cells.p_error + rate * cells.q_error + extra * q)
+            p = unsampled * cells.q + rate * cells.p
+            return Cells(p, cells.q, unsampled * cells.q_error + rate * cells.p_error + extra * p, cells.q_error)
+        q = unsampled * cells.p + rate * cells.q
+        return Cells(cells.p, q, cells.p_error, unsampled * cells.p_error + rate * cells.q_error + extra * q)
 
     def _loss(self, inner: float) -> float:
         """The loss after sampling; not resolved if e^±t is beyond doubles, or if 1 − q + qe^±t rounds to nothing."""

@@ -69,7 +69,7 @@ class Forkable(Protocol):
 
 
 _watched: WeakSet[Forkable] = WeakSet()
-_held: list[Forkable] = []
+_locked: list[Forkable] = []
 _registered: list[bool] = []
 
 
@@ -82,19 +82,19 @@ def watch(thing: Forkable) -> None:
 
 
 def _before() -> None:
-    for thing in list(_watched):
-        thing.lock.acquire()
-        _held.append(thing)
+    for forkable in list(_watched):
+        forkable.lock.acquire()
+        _locked.append(forkable)
 
 
 def _in_parent() -> None:
-    while _held:
-        _held.pop().lock.release()
+    while _locked:
+        _locked.pop().lock.release()
 
 
 def _in_child() -> None:
-    while _held:
-        _held.pop().after_fork()
+    while _locked:
+        _locked.pop().after_fork()
 
 
 KEYED = "hmac-sha256:"  # how a fingerprint begins that was made with the secret beside the mark
@@ -128,16 +128,16 @@ class Filters:
     """The filters of a ledger's levels, each trusted only while the chain vouches for its state."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[str, Filter]] = {}
+        self._by_level: dict[int, tuple[str, Filter]] = {}
         self._affordable: dict[int, tuple[str, Fraction]] = {}
 
-    def of(self, level: Level, transaction: Transaction) -> Filter | None:
+    def of_level(self, level: Level, transaction: Transaction) -> Filter | None:
         """The filter of a level as the chain left it; None if the level has no cap of its own."""
         if level.budget is None or level.snapshot is None:
             return None
-        kept = self._kept.get(level.number)
-        if kept is not None and kept[0] == level.snapshot:
-            return kept[1]
+        cached = self._by_level.get(level.number)
+        if cached is not None and cached[0] == level.snapshot:
+            return cached[1]
         text = transaction.snapshot(level.number)
         if text is None or not text.isascii() or digest(text) != level.snapshot:
             raise LedgerDamaged(
@@ -145,22 +145,22 @@ class Filters:
             )
         assert level.guarded is not None  # noqa: S101 (it has a budget)
         guard = filter_of(level.guarded, snapshot=json.loads(text))
-        self._kept[level.number] = level.snapshot, guard
+        self._by_level[level.number] = level.snapshot, guard
         return guard
 
     def affordable(self, level: Level, transaction: Transaction) -> Fraction | None:
         """The greatest ε, up to rounding, that a level's filter admits; searched once for each of its states."""
-        guard = self.of(level, transaction)
+        guard = self.of_level(level, transaction)
         if guard is None or level.snapshot is None:
             return None
-        known = self._affordable.get(level.number)
-        if known is None or known[0] != level.snapshot:
-            known = self._affordable[level.number] = level.snapshot, guard.affordable()
-        return known[1]
+        cached = self._affordable.get(level.number)
+        if cached is None or cached[0] != level.snapshot:
+            cached = self._affordable[level.number] = level.snapshot, guard.affordable()
+        return cached[1]
 
     def keep(self, level: int, snapshot: str, guard: Filter) -> None:
         """Remember a filter whose state has been committed."""
-        self._kept[level] = snapshot, guard
+        self._by_level[level] = snapshot, guard
 
 
 @final
@@ -211,7 +211,7 @@ class Draft:
 
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""
-        return self._filters.of(level, self._transaction)
+        return self._filters.of_level(level, self._transaction)
 
     def affordable(self, level: Level) -> Fraction | None:
         """The greatest ε, up to rounding, that a level's filter admits; None if it has no cap."""
@@ -230,7 +230,7 @@ class Draft:
         return self._transaction.entries(1, NOTHING)
 
     def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
-        """The places and numbers of entries in a list, unchecked."""
+        """The indexes and numbers of entries in a list, unchecked."""
         return self._transaction.listed(name, after, stop)
 
     def keep_rows(self) -> None:
@@ -341,7 +341,7 @@ class Chain:
             with self.looking() as draft:
                 yield draft
             return
-        with self._held():
+        with self._exclusive():
             self._approach()
             with self.store.writing() as transaction:
                 self._at("begun")
@@ -365,7 +365,7 @@ class Chain:
             with glance as transaction:
                 yield transaction
         else:
-            with self._held(), self.store.reading() as transaction:
+            with self._exclusive(), self.store.reading() as transaction:
                 yield transaction
 
     @contextmanager
@@ -375,7 +375,7 @@ class Chain:
         Guarantee: nothing is shown that a mark does not remember durably. What a writer has committed and not marked
         is marked here first, in its place in the queue of writers; a ledger that is only read waits, then refuses.
         """
-        with self._held(), ExitStack() as stack:
+        with self._exclusive(), ExitStack() as stack:
             self._approach()
             draft = self._look(stack) or self._look(stack)  # a second time, if a writer was between commit and mark
             if draft is None and self.read_only:
@@ -386,7 +386,7 @@ class Chain:
             yield draft
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         if self._process != os.getpid():  # a fork that Python did not see
             self.after_fork()
         with self.lock:
@@ -492,12 +492,12 @@ class Chain:
                 )
         self._apply(self._derived(entries, mark))
         self._book.take_rows()  # whoever wrote these entries stored them
-        seen = self._vouched
-        if most is not None and seen is not None and seen.number > self._book.head.number:
-            seen = None  # the entry is on a later page
-        if seen is not None and self._book.hash_of(seen.number) != seen.hash:
+        vouched = self._vouched
+        if most is not None and vouched is not None and vouched.number > self._book.head.number:
+            vouched = None  # the entry is on a later page
+        if vouched is not None and self._book.hash_of(vouched.number) != vouched.hash:
             raise LedgerRolledBack(
-                f"entry {seen.number} of {self.name} is not the one it was a moment ago", hint=RESTORE
+                f"entry {vouched.number} of {self.name} is not the one it was a moment ago", hint=RESTORE
             )
         self._is_unsure = False
         return self._book.head.number - head.number
@@ -507,19 +507,19 @@ class Chain:
 
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
-        begun = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
-        found = transaction.last_checkpoint(max(mark.number, begun))
-        if begun > 1 and (found is None or found < begun):
-            self._book, begun = Book(), 1  # indexes were derived anew meanwhile
-        if found is not None and found > begun and is_known(transaction.entry(found)):
-            self._book = book_at(transaction, found, transaction.checkpoint(found))
+        start = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
+        checkpoint = transaction.last_checkpoint(max(mark.number, start))
+        if start > 1 and (checkpoint is None or checkpoint < start):
+            self._book, start = Book(), 1  # indexes were derived anew meanwhile
+        if checkpoint is not None and checkpoint > start and is_known(transaction.entry(checkpoint)):
+            self._book = book_at(transaction, checkpoint, transaction.checkpoint(checkpoint))
 
     def _derived(self, entries: Iterable[Entry], mark: Point) -> Iterator[Entry]:
         """Yield the entries; a checkpoint that the mark does not remember yet has to follow from those before it."""
-        for each in entries:
-            if each.number > mark.number and is_known(each):
-                require_derived(self._book, each)
-            yield each
+        for new_entry in entries:
+            if new_entry.number > mark.number and is_known(new_entry):
+                require_derived(self._book, new_entry)
+            yield new_entry
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint if one is due. If the ledger is busy or unavailable, a later writer does it.
@@ -533,13 +533,13 @@ class Chain:
                 draft = self._caught_up(transaction, writable=True)
                 if self._book.head.number - self._book.hashes.base < self._every:
                     return  # somebody else was faster
-                found = checkpoint_of(self._book)
+                checkpoint = checkpoint_of(self._book)
                 self._at("checkpoint derived")
-                transaction.keep_checkpoint(draft.next_number(), found.text, found.chunks)
-                draft.add("checkpoint", content_of(found.text))
+                transaction.keep_checkpoint(draft.next_number(), checkpoint.text, checkpoint.chunks)
+                draft.add("checkpoint", content_of(checkpoint.text))
                 self._at("checkpoint written")
                 self._is_unsure = True
-                advance(self._book, found, forget=True)
+                advance(self._book, checkpoint, forget=True)
                 self._take(draft)
             self._is_unsure = False
             self._at("checkpoint committed")
@@ -555,8 +555,8 @@ class Chain:
 
     def _apply(self, entries: Iterable[Entry]) -> None:
         self._is_unsure = True
-        for each in entries:
-            self._book.apply(each)
+        for new_entry in entries:
+            self._book.apply(new_entry)
 
     def _forget_if_unsure(self) -> None:
         """Drop a book that may not match the database, as something failed between applying and committing."""

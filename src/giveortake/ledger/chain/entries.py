@@ -138,17 +138,17 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
     """An entry as it was stored; refused unless it matches its hash, its number and the entry before."""
     if not (isinstance(number, int) and isinstance(body, bytes | str) and isinstance(stored, bytes | str)):
         raise LedgerDamaged(f"entry {number} is not stored as an entry is", hint=RESTORE)
-    written = body.encode() if isinstance(body, str) else body
-    found = digest(written)
-    if found != (stored if isinstance(stored, str) else stored.decode("ascii", "replace")):
+    encoded = body.encode() if isinstance(body, str) else body
+    entry_hash = digest(encoded)
+    if entry_hash != (stored if isinstance(stored, str) else stored.decode("ascii", "replace")):
         raise LedgerDamaged(f"entry {number} does not match its hash", hint=RESTORE)
-    content = json.loads(written)
+    content = json.loads(encoded)
     if not isinstance(content, dict) or set(content) != _FIELDS or content["number"] != number:
         raise LedgerDamaged(f"entry {number} is not where it belongs", hint=RESTORE)
     if previous is not None and content["previous"] != previous:
         raise LedgerDamaged(f"entry {number} does not follow the entry before it", hint=RESTORE)
-    text = written.decode("ascii")
-    return Entry(number, content["kind"], content["at"], content["previous"], content["content"], text, found)
+    text = encoded.decode("ascii")
+    return Entry(number, content["kind"], content["at"], content["previous"], content["content"], text, entry_hash)
 
 
 UPGRADE = "upgrade giveortake"

@@ -81,16 +81,16 @@ def locked(path: Path) -> Iterator[bool]:
     waited = False
     while True:
         try:
-            held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise LedgerUnavailable(f"nothing can be kept at {path}: {error.strerror}", hint=CHOOSE) from error
         try:
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 waited = True
-                fcntl.flock(held, fcntl.LOCK_EX)
-            if _is_at(held, path):  # else whoever had it has removed it meanwhile
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_at(descriptor, path):  # else whoever had it has removed it meanwhile
                 try:
                     yield waited
                 finally:
@@ -98,7 +98,7 @@ def locked(path: Path) -> Iterator[bool]:
                 return
             waited = True
         finally:
-            os.close(held)
+            os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

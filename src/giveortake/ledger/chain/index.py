@@ -58,46 +58,46 @@ class Array:
         twin._chunks = dict(self._chunks)
         return twin
 
-    def get(self, place: int, reader: Transaction | None) -> bytes:
-        """The hash at a place; zeros where none was set."""
-        chunk, within = divmod(place, _CHUNK)
-        return bytes(self._chunk(chunk, reader)[within * _HASH : (within + 1) * _HASH])
+    def get(self, index: int, reader: Transaction | None) -> bytes:
+        """The hash at an index; zeros where none was set."""
+        chunk, offset = divmod(index, _CHUNK)
+        return bytes(self._chunk(chunk, reader)[offset * _HASH : (offset + 1) * _HASH])
 
-    def set(self, place: int, value: bytes, reader: Transaction | None) -> None:
-        """Set the hash at a place; call `seal` before reading `top` again."""
-        chunk, within = divmod(place, _CHUNK)
+    def set(self, index: int, value: bytes, reader: Transaction | None) -> None:
+        """Set the hash at an index; call `seal` before reading `top` again."""
+        chunk, offset = divmod(index, _CHUNK)
         if chunk not in self._changed:
             self._chunks[chunk] = bytearray(self._chunk(chunk, reader))
             self._changed.add(chunk)
-        self._chunks[chunk][within * _HASH : (within + 1) * _HASH] = value  # type: ignore[index]  # (made one above)
+        self._chunks[chunk][offset * _HASH : (offset + 1) * _HASH] = value  # type: ignore[index]  # (made one above)
 
     def items(self) -> Iterator[tuple[int, bytes]]:
-        """The hashes in memory that were set, each with its place."""
+        """The hashes in memory that were set, each with its index."""
         for chunk, content in sorted(self._chunks.items()):
-            for within in range(_CHUNK):
-                value = bytes(content[within * _HASH : (within + 1) * _HASH])
+            for offset in range(_CHUNK):
+                value = bytes(content[offset * _HASH : (offset + 1) * _HASH])
                 if value != bytes(_HASH):
-                    yield chunk * _CHUNK + within, value
+                    yield chunk * _CHUNK + offset, value
 
     def seal(self) -> dict[int, bytes]:
-        """Put the hashes of the changed chunks into `top`, and return these chunks by their place."""
-        changed = {place: bytes(self._chunks[place]) for place in sorted(self._changed)}
-        for place, content in changed.items():
-            self.top += [""] * (place + 1 - len(self.top))
-            self.top[place] = sha256(content).hexdigest()
+        """Put the hashes of the changed chunks into `top`, and return these chunks by their index."""
+        changed = {chunk_index: bytes(self._chunks[chunk_index]) for chunk_index in sorted(self._changed)}
+        for chunk_index, content in changed.items():
+            self.top += [""] * (chunk_index + 1 - len(self.top))
+            self.top[chunk_index] = sha256(content).hexdigest()
         self._changed.clear()
         return changed
 
-    def _chunk(self, place: int, reader: Transaction | None) -> bytes | bytearray:
-        found = self._chunks.get(place)
-        if found is None:
-            if place >= len(self.top) or not self.top[place]:
+    def _chunk(self, chunk_index: int, reader: Transaction | None) -> bytes | bytearray:
+        chunk = self._chunks.get(chunk_index)
+        if chunk is None:
+            if chunk_index >= len(self.top) or not self.top[chunk_index]:
                 return bytes(_CHUNK * _HASH)
-            read = None if reader is None else reader.chunk(self.name, place, self._until)
-            if read is None or sha256(read).hexdigest() != self.top[place]:
+            read = None if reader is None else reader.chunk(self.name, chunk_index, self._until)
+            if read is None or sha256(read).hexdigest() != self.top[chunk_index]:
                 raise LedgerDamaged(f"the {self.name} of a checkpoint are not what the chain says", hint=RESTORE)
-            found = self._chunks[place] = read
-        return found
+            chunk = self._chunks[chunk_index] = read
+        return chunk
 
 
 @final
@@ -119,11 +119,11 @@ class Hashes:
         """Add the hash of one more entry."""
         self._tail += bytes.fromhex(new)
 
-    def of(self, number: int, reader: Transaction | None) -> str:
+    def hash_of(self, number: int, reader: Transaction | None) -> str:
         """The hash of an entry; for 0, the constant that the first entry follows."""
         if number >= self.base:
-            place = (number - self.base) * _HASH
-            return self._tail[place : place + _HASH].hex()
+            start = (number - self.base) * _HASH
+            return self._tail[start : start + _HASH].hex()
         if not number:
             return NOTHING
         return self.entry(number, reader).hash if number % STRIDE else self._anchor(number, reader)
@@ -138,25 +138,25 @@ class Hashes:
         rows = [] if reader is None else reader.between(start, end)
         if [row[0] for row in rows] != list(range(start, end + 1)):
             raise LedgerDamaged(f"an entry between {start} and {end} is missing", hint=RESTORE)
-        expected = self.of(end, reader) if end >= self.base else self._anchor(end, reader)
-        found = []
+        expected = self.hash_of(end, reader) if end >= self.base else self._anchor(end, reader)
+        entries = []
         for number, body, stored in reversed(rows):
             if number <= stop:
                 entry = read_entry(number, body, stored)
-                here, expected_before = entry.hash, entry.previous
-                found.append(entry)
+                entry_hash, expected_before = entry.hash, entry.previous
+                entries.append(entry)
             else:
-                here, expected_before = _passed(body)
-            if here != expected:
+                entry_hash, expected_before = _passed(body)
+            if entry_hash != expected:
                 raise LedgerDamaged(f"entry {number} was replaced", hint=RESTORE)
             expected = expected_before
-        return found[::-1]
+        return entries[::-1]
 
     def sealed(self, reader: Transaction | None) -> Array:
         """The list that holds one of every sixteen hashes so far."""
         anchors = self.anchors.copy()
-        for place in range(self._sealed // STRIDE + 1, self.head // STRIDE + 1):
-            anchors.set(place - 1, bytes.fromhex(self.of(place * STRIDE, reader)), reader)
+        for anchor in range(self._sealed // STRIDE + 1, self.head // STRIDE + 1):
+            anchors.set(anchor - 1, bytes.fromhex(self.hash_of(anchor * STRIDE, reader)), reader)
         return anchors
 
     def advance(self, anchors: Array, *, forget: bool) -> None:
@@ -171,16 +171,16 @@ class Hashes:
 
 def _passed(body: object) -> tuple[str, str]:
     """The hash of an entry that is only on the way to another one, and the previous hash, which its body ends with."""
-    written = body.encode() if isinstance(body, str) else body
-    if not isinstance(written, bytes) or written[-79:-66] != _PREVIOUS:
+    encoded = body.encode() if isinstance(body, str) else body
+    if not isinstance(encoded, bytes) or encoded[-79:-66] != _PREVIOUS:
         raise LedgerDamaged("an entry is not stored as an entry is", hint=RESTORE)
-    return sha256(written).hexdigest(), written[-66:-2].decode("ascii", "replace")
+    return sha256(encoded).hexdigest(), encoded[-66:-2].decode("ascii", "replace")
 
 
 BUCKETS = 1 << 16
 _MOST_KEPT = 512  # buckets
 _NAME = 16  # bytes
-_PLACES = Struct(">4I")  # a name as four places in a sieve
+_POSITIONS = Struct(">4I")  # a name as four positions in a sieve
 _BITS = 16  # of a sieve for every name: one in three hundred that it lets through was never added
 
 
@@ -212,12 +212,12 @@ class Sieve:
 
     def add(self, name: bytes) -> None:
         """Add a name."""
-        for place in _PLACES.unpack(name):
-            self._bits[(place & self._mask) >> 3] |= 1 << (place & 7)
+        for position in _POSITIONS.unpack(name):
+            self._bits[(position & self._mask) >> 3] |= 1 << (position & 7)
 
     def __contains__(self, name: bytes) -> bool:
         bits, mask = self._bits, self._mask
-        return all(bits[(place & mask) >> 3] >> (place & 7) & 1 for place in _PLACES.unpack(name))
+        return all(bits[(position & mask) >> 3] >> (position & 7) & 1 for position in _POSITIONS.unpack(name))
 
 
 @final
@@ -246,14 +246,14 @@ class Finds:
 
     def numbers(self, name: bytes, reader: Transaction | None) -> list[int]:
         """The entries that are found by a name, in order."""
-        here = self._here.get(name, [])
+        recent = self._here.get(name, [])
         if not self.base or (self._sieve is not None and name not in self._sieve):
-            return here
+            return recent
         bucket = bucket_of(name)
-        known = self._read.get(bucket)
-        if known is None:
-            known = self._bucket(bucket, reader)
-        return known.get(name, []) + here
+        numbers_by_name = self._read.get(bucket)
+        if numbers_by_name is None:
+            numbers_by_name = self._bucket(bucket, reader)
+        return numbers_by_name.get(name, []) + recent
 
     def sealed(self, reader: Transaction | None) -> Array:
         """The hashes of all buckets so far."""
@@ -273,20 +273,20 @@ class Finds:
 
     def _bucket(self, bucket: int, reader: Transaction | None) -> dict[bytes, list[int]]:
         rows = () if reader is None else reader.finds(bucket, self.base)
-        hashed, found = folded(rows)
+        hashed, numbers_by_name = folded(rows)
         if hashed != self.buckets.get(bucket, reader):
             raise LedgerDamaged(INDEX, hint=RESTORE)
         if len(self._read) >= _MOST_KEPT:
             self._read.clear()
-        self._read[bucket] = found
-        return found
+        self._read[bucket] = numbers_by_name
+        return numbers_by_name
 
 
 def folded(rows: Iterable[tuple[int, bytes]]) -> tuple[bytes, dict[bytes, list[int]]]:
     """The chained hash of a bucket's pairs, and the numbers of entries by name."""
     hashed = bytes(32)
-    found: dict[bytes, list[int]] = {}
+    numbers_by_name: dict[bytes, list[int]] = {}
     for number, name in rows:
         hashed = chained(hashed, number, name)
-        found.setdefault(name, []).append(number)
-    return hashed, found
+        numbers_by_name.setdefault(name, []).append(number)
+    return hashed, numbers_by_name

@@ -110,20 +110,20 @@ class _Connected:
                 hint="CREATE DATABASE ledgers ENCODING 'UTF8' TEMPLATE template0",
             )
         for setting in ("fsync", "full_page_writes"):
-            if _shown(connection, setting) == "off":
+            if _setting_of(connection, setting) == "off":
                 raise LedgerUnavailable(
                     f"the server runs with {setting} = off and may lose what it has committed",
                     hint=f"set {setting} = on in postgresql.conf",
                 )
-        shown = _shown(connection, "synchronous_commit")
-        self._durability = shown if shown in {"on", "remote_apply"} else "on"
+        synchronous_commit = _setting_of(connection, "synchronous_commit")
+        self._durability = synchronous_commit if synchronous_commit in {"on", "remote_apply"} else "on"
         connection.execute(f"SET lock_timeout = '{_PATIENCE}s'")
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_PATIENCE}s'")  # a client that vanished
         if self._read_only:
             connection.execute("SET default_transaction_read_only = on")
 
     @contextmanager
-    def begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def in_transaction(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A transaction that is the only one on its connection, with a commit that is durable whatever was set.
 
         A connection that was lost since it was last used is made anew. One that is lost later, before COMMIT is sent,
@@ -221,12 +221,12 @@ class PostgresStore(_Connected):
         self._reading = Lock()
 
     def exists(self) -> bool:
-        with self.begun(_LOOK) as connection:
+        with self.in_transaction(_LOOK) as connection:
             return _has_schema(connection, self.schema)
 
     @contextmanager
     def create(self) -> Iterator[Transaction]:
-        with self.begun() as connection:
+        with self.in_transaction() as connection:
             transaction = self._transaction(connection)
             connection.execute(_LOCK, (_CREATION,))
             if not _has_schema(connection, self.schema):
@@ -239,14 +239,14 @@ class PostgresStore(_Connected):
     def writing(self) -> Iterator[Transaction]:
         if self._read_only:
             raise LedgerUnavailable(f"{self.name} was opened for reading only")
-        with self.begun() as connection:
+        with self.in_transaction() as connection:
             locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608 (our own schema, quoted)
             connection.execute(locked.encode())
             yield self._transaction(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        with self.begun(_LOOK) as connection:
+        with self.in_transaction(_LOOK) as connection:
             yield self._transaction(connection)
 
     def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
@@ -257,7 +257,7 @@ class PostgresStore(_Connected):
         with self._reading:
 
             def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-                with self._reader.begun(_LOOK) as connection:
+                with self._reader.in_transaction(_LOOK) as connection:
                     return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
 
             yield Transaction(execute, f'"{self.schema}".', types=_TYPES)
@@ -275,8 +275,8 @@ class PostgresStore(_Connected):
         self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, values: Sequence[Any]
     ) -> Iterable[tuple[Any, ...]]:
         self._check_inside(connection)
-        found = connection.execute(statement.replace("?", "%s").encode(), values)
-        return found if found.description is not None else ()
+        cursor = connection.execute(statement.replace("?", "%s").encode(), values)
+        return cursor if cursor.description is not None else ()
 
 
 @final
@@ -288,17 +288,17 @@ class PostgresMark(_Connected):
         self._table = f'"{self.schema}_mark".mark'
 
     def read(self) -> Point | None:
-        with self.begun(_LOOK) as connection:
+        with self.in_transaction(_LOOK) as connection:
             if not _has_schema(connection, f"{self.schema}_mark"):
                 return None
             wanted = f"SELECT ledger, number, hash FROM {self._table}"  # noqa: S608 (the name was checked)
-            found = connection.execute(wanted.encode()).fetchall()
-        if len(found) != 1:
+            rows = connection.execute(wanted.encode()).fetchall()
+        if len(rows) != 1:
             raise LedgerDamaged(f"the mark of {self.name} is damaged", hint=RESTORE)
-        return Point(*found[0])
+        return Point(*rows[0])
 
     def begin(self, point: Point) -> Point:
-        with self.begun() as connection:
+        with self.in_transaction() as connection:
             connection.execute(_LOCK, (_CREATION,))
             if not _has_schema(connection, f"{self.schema}_mark"):
                 connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
@@ -314,57 +314,57 @@ class PostgresMark(_Connected):
         )
 
     def move(self, before: Point, point: Point) -> bool:
-        where = "WHERE ledger = %s AND number = %s AND hash = %s"
-        with self.begun() as connection:
+        condition = "WHERE ledger = %s AND number = %s AND hash = %s"
+        with self.in_transaction() as connection:
             moved = connection.execute(
-                f"UPDATE {self._table} SET number = %s, hash = %s {where}".encode(),  # noqa: S608 (our own schema, quoted)
+                f"UPDATE {self._table} SET number = %s, hash = %s {condition}".encode(),  # noqa: S608 (our own schema, quoted)
                 (point.number, point.hash, point.ledger, before.number, before.hash),
             ).rowcount
         return moved == 1
 
     def replace(self, point: Point) -> None:
-        with self.begun() as connection:
+        with self.in_transaction() as connection:
             connection.execute(_LOCK, (_CREATION,))
             connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}_mark"'.encode())
             connection.execute(f"DROP TABLE IF EXISTS {self._table}".encode())
             self._create(connection, point)
 
     def secret(self, *, create: bool) -> bytes | None:
-        place = f'"{self.schema}_mark".secret'
-        wanted = f"SELECT secret FROM {place}".encode()  # noqa: S608 (the name was checked)
-        with self.begun() as connection:
-            there = connection.execute("SELECT pg_catalog.to_regclass(%s)", (place,)).fetchone() != (None,)
-            if not there and create:
+        table = f'"{self.schema}_mark".secret'
+        wanted = f"SELECT secret FROM {table}".encode()  # noqa: S608 (the name was checked)
+        with self.in_transaction() as connection:
+            exists = connection.execute("SELECT pg_catalog.to_regclass(%s)", (table,)).fetchone() != (None,)
+            if not exists and create:
                 connection.execute(_LOCK, (_CREATION,))
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {place} (secret BYTEA NOT NULL)".encode())
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (secret BYTEA NOT NULL)".encode())
                 if connection.execute(wanted).fetchone() is None:
-                    connection.execute(f"INSERT INTO {place} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608 (our own schema, quoted)
-            found = connection.execute(wanted).fetchone() if there or create else None
-        return None if found is None else bytes(found[0])
+                    connection.execute(f"INSERT INTO {table} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608 (our own schema, quoted)
+            row = connection.execute(wanted).fetchone() if exists or create else None
+        return None if row is None else bytes(row[0])
 
     def inherit(self, secret: bytes) -> None:
         self.secret(create=True)
-        with self.begun() as connection:
-            place = f'"{self.schema}_mark".secret'
-            connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608 (our own schema, quoted)
+        with self.in_transaction() as connection:
+            table = f'"{self.schema}_mark".secret'
+            connection.execute(f"UPDATE {table} SET secret = %s".encode(), (secret,))  # noqa: S608 (our own schema, quoted)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[bool]:
         number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
         with self.translated():
-            held = self._connect()
+            connection = self._connect()
         try:
             with self.translated():
-                free = held.execute("SELECT pg_catalog.pg_try_advisory_lock(%s::bigint)", (number,)).fetchone()
+                free = connection.execute("SELECT pg_catalog.pg_try_advisory_lock(%s::bigint)", (number,)).fetchone()
                 waited = free != (True,)
                 if waited:
-                    held.execute("SELECT pg_catalog.pg_advisory_lock(%s::bigint)", (number,))
+                    connection.execute("SELECT pg_catalog.pg_advisory_lock(%s::bigint)", (number,))
             yield waited
         finally:
-            held.close()  # which lets go of the lock, as the end of the process would
+            connection.close()  # which lets go of the lock, as the end of the process would
 
     def remove(self) -> None:
-        with self.begun() as connection:
+        with self.in_transaction() as connection:
             connection.execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())
 
 
@@ -382,11 +382,11 @@ def split(url: str) -> tuple[str, str]:
     schema = dict(options).get("schema", "giveortake")
     if not _SCHEMA.fullmatch(schema):
         raise InvalidParameter("schema", schema, "is not a name in lower case letters, digits and _")
-    rest = urlencode([(name, value) for name, value in options if name != "schema"], safe="/", quote_via=quote)
-    return f"{url.partition(':')[0]}://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", schema
+    query = urlencode([(name, value) for name, value in options if name != "schema"], safe="/", quote_via=quote)
+    return f"{url.partition(':')[0]}://{urlunsplit(parts._replace(scheme='', query=query)).removeprefix('//')}", schema
 
 
-def _shown(connection: psycopg.Connection[tuple[Any, ...]], setting: str) -> str:
+def _setting_of(connection: psycopg.Connection[tuple[Any, ...]], setting: str) -> str:
     row = connection.execute("SELECT pg_catalog.current_setting(%s)", (setting,)).fetchone()
     return "" if row is None else str(row[0])
 
@@ -402,8 +402,8 @@ def _secrets(address: str) -> list[str]:
     parts = urlsplit(address)
     _, _, password = parts.netloc.rpartition("@")[0].partition(":")
     pieces = password.split("@")  # the server's library takes what follows the first @ for a host, and tells it
-    found = [password, *pieces, *(value for name, value in parse_qsl(parts.query) if _SECRET.search(name))]
-    spelled = {way(text) for text in found for way in (str, unquote, quote, partial(quote, safe=""))}
+    candidates = [password, *pieces, *(value for name, value in parse_qsl(parts.query) if _SECRET.search(name))]
+    spelled = {way(text) for text in candidates for way in (str, unquote, quote, partial(quote, safe=""))}
     return sorted(spelled - {""}, key=len, reverse=True)
 
 
@@ -414,7 +414,7 @@ def _without_password(address: str) -> str:
     'postgresql://ann@db/clinic?sslmode=require'
     """
     parts = urlsplit(address)
-    who, at, host = parts.netloc.rpartition("@")
+    credentials, at, host = parts.netloc.rpartition("@")
     options = [(name, value) for name, value in parse_qsl(parts.query) if not _SECRET.search(name)]
     query = urlencode(options, safe="/", quote_via=quote)
-    return urlunsplit(parts._replace(netloc=f"{who.partition(':')[0]}{at}{host}", query=query))
+    return urlunsplit(parts._replace(netloc=f"{credentials.partition(':')[0]}{at}{host}", query=query))

@@ -119,10 +119,10 @@ class Transaction:
 
     def require_schema(self) -> None:
         """Refuse tables of an earlier or a later version."""
-        written = [_text(value) for (value,) in self._run("SELECT value FROM {s}about WHERE name = 'schema'")]
-        if len(written) != 1 or not (written[0].isascii() and written[0].isdigit()):
+        versions = [_text(value) for (value,) in self._run("SELECT value FROM {s}about WHERE name = 'schema'")]
+        if len(versions) != 1 or not (versions[0].isascii() and versions[0].isdigit()):
             raise LedgerDamaged("the ledger does not say which schema it has", hint=RESTORE)
-        schema = int(written[0])
+        schema = int(versions[0])
         if schema > SCHEMA:
             raise LedgerTooNew(f"the ledger has schema {schema}; this giveortake knows schema {SCHEMA}", hint=UPGRADE)
         if schema < SCHEMA:
@@ -142,11 +142,11 @@ class Transaction:
         expected = start
         wanted = "SELECT number, body, hash FROM {s}entries WHERE number >= ? AND number <= ? ORDER BY number"
         for row in self._run(wanted, start, stop):
-            found = read_entry(row[0], row[1], row[2], previous)
-            if found.number != expected:
+            entry = read_entry(row[0], row[1], row[2], previous)
+            if entry.number != expected:
                 raise LedgerDamaged(f"entry {expected} is missing", hint=RESTORE)
-            yield found
-            expected, previous = expected + 1, found.hash
+            yield entry
+            expected, previous = expected + 1, entry.hash
 
     def between(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         """The rows of some entries as they are stored, unchecked."""
@@ -189,8 +189,8 @@ class Transaction:
         """Insert rows, several by one statement, which is faster."""
         for first in range(0, len(rows), _ROWS):
             some = rows[first : first + _ROWS]
-            places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-            statement = f"INSERT INTO {{s}}{table} VALUES {places}"  # noqa: S608 (our own names)
+            placeholders = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            statement = f"INSERT INTO {{s}}{table} VALUES {placeholders}"  # noqa: S608 (our own names)
             self._run(statement, *(value for row in some for value in row))
 
     def finds(self, bucket: int, until: int) -> list[tuple[int, bytes]]:
@@ -211,9 +211,9 @@ class Transaction:
             ]
 
     def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
-        """The places and numbers of the entries in a list, from one place to another."""
+        """The indexes and numbers of the entries in a list, from one index to another."""
         wanted = "SELECT place, number FROM {s}lists WHERE name = ? AND place > ? AND place <= ? ORDER BY place"
-        return [(place, number) for place, number in self._run(wanted, name, after, stop)]
+        return [(index, number) for index, number in self._run(wanted, name, after, stop)]
 
     def used(self, level: int, after: int, stop: int, most: int) -> list[tuple[int, str]]:
         """The used shares of a level's budget after the entries in a range that charged it, at most `most`."""
@@ -233,12 +233,12 @@ class Transaction:
             return _text(content)
         raise LedgerDamaged(f"the checkpoint at entry {number} is missing", hint=RESTORE)
 
-    def chunk(self, name: str, place: int, until: int) -> bytes | None:
+    def chunk(self, name: str, chunk_index: int, until: int) -> bytes | None:
         """A chunk as a checkpoint left it, unchecked."""
         wanted = (
             "SELECT content FROM {s}chunks WHERE name = ? AND place = ? AND number <= ? ORDER BY number DESC LIMIT 1"
         )
-        for (content,) in self._run(wanted, name, place, until):
+        for (content,) in self._run(wanted, name, chunk_index, until):
             return bytes(content)
         return None
 
@@ -253,7 +253,7 @@ class Transaction:
         )
         self._run("INSERT INTO {s}checkpoints VALUES (?, ?)", number, content)
         for name, changed in chunks.items():
-            self._insert("chunks", [(name, place, number, chunk) for place, chunk in changed.items()])
+            self._insert("chunks", [(name, chunk_index, number, chunk) for chunk_index, chunk in changed.items()])
 
     def _run(self, statement: str, *values: object) -> Iterable[tuple[Any, ...]]:
         return self._execute(_spelled(statement, *self._words), values)
@@ -428,10 +428,10 @@ class SQLiteStore:
         if self.path is None:
             return False
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             raise LedgerMissing(f"the ledger {self.name} is gone", hint=RESTORE) from None
-        return (found.st_dev, found.st_ino) != self._file
+        return (status.st_dev, status.st_ino) != self._file
 
     def _execute(
         self, connection: sqlite3.Connection, statement: str, values: Sequence[Any]
@@ -470,8 +470,8 @@ class SQLiteStore:
             connection.close()
             raise
         if self.path is not None:
-            found = self.path.stat()
-            self._file = found.st_dev, found.st_ino
+            status = self.path.stat()
+            self._file = status.st_dev, status.st_ino
         return connection
 
     def _check_durability(self, connection: sqlite3.Connection) -> None:

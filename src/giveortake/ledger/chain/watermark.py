@@ -141,14 +141,14 @@ class MemoryMark:
     @contextmanager
     def turn(self, name: str) -> Iterator[bool]:
         with self._lock:
-            held = self._turns.setdefault(name, Lock())
-        waited = not held.acquire(blocking=False)
+            lock = self._turns.setdefault(name, Lock())
+        waited = not lock.acquire(blocking=False)
         if waited:
-            held.acquire()
+            lock.acquire()
         try:
             yield waited
         finally:
-            held.release()
+            lock.release()
 
     def remove(self) -> None:
         self._point = None
@@ -218,13 +218,13 @@ class FileMark:
         self.begin(point)
 
     def secret(self, *, create: bool) -> bytes | None:
-        found = content_of(self._secret)
-        if found is None and create:
+        secret = content_of(self._secret)
+        if secret is None and create:
             write_once(self._secret, secrets.token_bytes(_SECRET))
-            found = content_of(self._secret)
-        if found is not None and len(found) != _SECRET:
+            secret = content_of(self._secret)
+        if secret is not None and len(secret) != _SECRET:
             raise LedgerDamaged(f"the secret {self._secret} is damaged", hint=RESTORE)
-        return found
+        return secret
 
     def inherit(self, secret: bytes) -> None:
         write_once(self._secret, secret)
@@ -303,36 +303,38 @@ class State:
 
     def seen(self, path: Path) -> Seen | None:
         """The ledger that was last seen at a path; None if none was."""
-        return self.read(self._place(path))
+        return self.read(self._record_path(path))
 
     def places(self) -> list[Path]:
         """The small files of all paths at which a ledger was ever seen."""
         return sorted((self.folder / "paths").glob("*"))
 
-    def read(self, place: Path) -> Seen | None:
+    def read(self, path: Path) -> Seen | None:
         """Read one of the files in `places`; None if it is not there."""
-        content = content_of(place)
+        content = content_of(path)
         try:
             return None if content is None else Seen(**json.loads(content))
         except (TypeError, ValueError) as error:
-            raise LedgerDamaged(f"{place}, which records where ledgers are, is damaged", hint=RESTORE) from error
+            raise LedgerDamaged(f"{path}, which records where ledgers are, is damaged", hint=RESTORE) from error
 
     def claim(self, path: Path, ledger: str) -> Seen:
         """Record that a ledger is at a path, unless something is recorded already; return what is recorded."""
         if self.seen(path) is None:
-            write_once(self._place(path), _written(Seen(str(path), ledger)))
+            write_once(self._record_path(path), _encoded(Seen(str(path), ledger)))
             self._at("path claimed")
         return self.seen(path) or Seen(str(path), ledger)
 
     def replace(self, path: Path, ledger: str, moved_to: Path | None = None) -> None:
         """Record, on the custodian's word, which ledger is at a path from now on, or where it went."""
-        write_over(self._place(path), _written(Seen(str(path), ledger, None if moved_to is None else str(moved_to))))
+        write_over(
+            self._record_path(path), _encoded(Seen(str(path), ledger, None if moved_to is None else str(moved_to)))
+        )
 
-    def _place(self, path: Path) -> Path:
+    def _record_path(self, path: Path) -> Path:
         return self.folder / "paths" / sha256(os.fsencode(path)).hexdigest()
 
 
-def _written(seen: Seen) -> bytes:
+def _encoded(seen: Seen) -> bytes:
     return canonical(asdict(seen)).encode("ascii")
 
 
@@ -353,26 +355,26 @@ class Home:
     def find(self, store: Store, *, create: bool, read_only: bool) -> tuple[FileMark, Point]:
         """The mark of the ledger at this path, begun now if there never was a ledger."""
         seen = self.state.seen(self.path)
-        there = store.exists()
-        if seen is None and there:
+        exists = store.exists()
+        if seen is None and exists:
             seen = self.state.seen(self.path)  # a path is claimed before its ledger is created
-        if seen is None and there:
+        if seen is None and exists:
             return self._by_id(store, read_only=read_only)
         if seen is None:
             seen = self._claim(store, create=create)
-        return self._by_path(store, seen, there)
+        return self._by_path(store, seen, exists)
 
     def remembered(self, ledger: str) -> Point | str | None:
         """The mark of the ledger seen at this path, else of the one there; "damaged" if it cannot be read."""
         seen = self.state.seen(self.path)
-        marks = [self.state.mark(each) for each in ([] if seen is None else [seen.ledger]) + [ledger]]
+        marks = [self.state.mark(ledger_id) for ledger_id in ([] if seen is None else [seen.ledger]) + [ledger]]
         for mark in marks:
             try:
-                found = mark.read()
+                point = mark.read()
             except LedgerDamaged:
                 return "damaged"
-            if found is not None:
-                return found
+            if point is not None:
+                return point
         return None
 
     def accept(self, head: Point) -> None:
@@ -393,48 +395,48 @@ class Home:
             mark.remove()
         return seen
 
-    def _by_path(self, store: Store, seen: Seen, there: bool) -> tuple[FileMark, Point]:
+    def _by_path(self, store: Store, seen: Seen, exists: bool) -> tuple[FileMark, Point]:
         mark = self.state.mark(seen.ledger)
-        found = mark.read()
-        if found is None:
-            if there:
+        point = mark.read()
+        if point is None:
+            if exists:
                 raise unmarked(store)
             raise LedgerMissing(f"the ledger {store.name} is gone, and its mark as well", hint=RESTORE)
-        if found.number and not there and not store.exists():
+        if point.number and not exists and not store.exists():
             if seen.moved_to is not None:
                 raise LedgerMissing(f"the ledger {store.name} was moved to {seen.moved_to}", hint="open it there")
-            raise _missing(store, found)
-        return mark, found
+            raise _missing(store, point)
+        return mark, point
 
     def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
         """Find the mark of a ledger at a path where none was seen before: it was moved here."""
         ledger = self._id(store)
         mark = self.state.mark(ledger)
-        found = mark.read()
-        if found is None:
+        point = mark.read()
+        if point is None:
             raise unmarked(store)
         if not read_only:
-            other = self._other(found)
+            other = self._other(point)
             if other is not None:
                 raise LedgerForeign(
                     f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
                     hint=Advice("use {other}", "{trial} to try what nobody else will see", other=other),
                 )
             self.state.claim(self.path, ledger)
-        return mark, found
+        return mark, point
 
     def _other(self, mark: Point) -> Path | None:
         """Another file that holds what the mark remembers, where the state folder last saw it, if this one does too.
 
         Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
         """
-        for place in self.state.places() if _holds(self.path, mark) else ():
+        for record_path in self.state.places() if _holds(self.path, mark) else ():
             with suppress(LedgerDamaged, OSError):
-                seen = self.state.read(place)
+                seen = self.state.read(record_path)
                 if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
-                    there = Path(seen.path)
-                    if not there.samefile(self.path) and _holds(there, mark):
-                        return there
+                    path = Path(seen.path)
+                    if not path.samefile(self.path) and _holds(path, mark):
+                        return path
         return None
 
     def _id(self, store: Store) -> str:
@@ -460,12 +462,14 @@ def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
     with suppress(LedgerUnavailable):
         home = Home(path, silent)
         seen = home.state.seen(home.path)
-        kept = None if seen is None or seen.moved_to is not None else home.state.mark(seen.ledger)
-        found = None if kept is None else kept.read()
-        if kept is None or found is None or found.hash == NOTHING or _is_same(kept.path, mark):  # begun, or moved away
+        own_mark = None if seen is None or seen.moved_to is not None else home.state.mark(seen.ledger)
+        point = None if own_mark is None else own_mark.read()
+        if (
+            own_mark is None or point is None or point.hash == NOTHING or _is_same(own_mark.path, mark)
+        ):  # begun, or moved away
             return
         raise LedgerMismatch(
-            f"the mark of {path} is in the state folder {home.state.folder} and remembers {found.number} entries; "
+            f"the mark of {path} is in the state folder {home.state.folder} and remembers {point.number} entries; "
             "another one is not believed",
             hint=ELSEWHERE,
         )
@@ -493,8 +497,10 @@ def unmarked(store: Store, hint: str = UNMARKED) -> LedgerForeign:
     path = store.path if isinstance(store, SQLiteStore) else None
     if path is not None and path.suffix != USUAL and not is_ledger(path):
         usual = path.with_name(f"{path.name}{USUAL}")
-        meant = f"did you mean {usual.name}?" if usual.exists() else f"there is none at {usual.name} either: {BEGIN}"
-        return LedgerForeign(f"{store.name} is not a ledger", hint=meant)
+        suggestion = (
+            f"did you mean {usual.name}?" if usual.exists() else f"there is none at {usual.name} either: {BEGIN}"
+        )
+        return LedgerForeign(f"{store.name} is not a ledger", hint=suggestion)
     return LedgerForeign(
         f"{store.name} has no mark here: it is not a ledger, or a copy, or its mark is lost", hint=hint
     )

@@ -40,7 +40,7 @@ class Trial:
 
     _guard: Filter
     _level: Level
-    _asked: DataSet
+    _table: DataSet
 
     @property
     def accounts(self) -> tuple[Account, ...]:
@@ -59,26 +59,26 @@ class Trial:
 
     def cost(self, event: Event, currency: Currency) -> Fraction | None:
         """What an event by itself costs in a currency; None if it has no price there."""
-        return self._guard.cost(level_event(event, self._level, self._asked), currency)
+        return self._guard.cost(level_event(event, self._level, self._table), currency)
 
     def part_of_rest(self, event: Event) -> Fraction | None:
         """How large a part of what is left an event would take; None if it does not fit."""
-        return self._guard.part_of_rest(level_event(event, self._level, self._asked))
+        return self._guard.part_of_rest(level_event(event, self._level, self._table))
 
     def after(self, event: Event) -> Trial | None:
         """The trial after one more charge; None if it does not fit."""
         twin = self._guard.copy()
         try:
-            twin.charge(level_event(event, self._level, self._asked))
+            twin.charge(level_event(event, self._level, self._table))
         except BudgetExceeded:
             return None
-        return Trial(twin, self._level, self._asked)
+        return Trial(twin, self._level, self._table)
 
 
-def trial_of(draft: Draft, level: Level, asked: DataSet) -> Trial | None:
+def trial_of(draft: Draft, level: Level, table: DataSet) -> Trial | None:
     """A trial of a level as it stands; None if it has no cap of its own."""
     guard = draft.filter_of(level)
-    return None if guard is None else Trial(guard.copy(), level, asked)
+    return None if guard is None else Trial(guard.copy(), level, table)
 
 
 @final
@@ -114,9 +114,9 @@ class Standing:
         return None if self.own is None else self.given + self.own
 
     def __repr__(self) -> str:
-        kind, name, protects, budget, spent, given = _row(self)
-        told = f"{shown(100 * self.own, 3)} % spent" if self.own is not None and not self.closed else spent
-        parts = [budget, f"protects {protects}", told, f"{given} given to analysts" if given else ""]
+        kind, name, protects, budget, spent, granted = _row(self)
+        spent_text = f"{shown(100 * self.own, 3)} % spent" if self.own is not None and not self.closed else spent
+        parts = [budget, f"protects {protects}", spent_text, f"{granted} given to analysts" if granted else ""]
         return f"<Standing of {kind} {name}: {', '.join(filter(None, parts))}>"
 
     def _repr_html_(self) -> str:
@@ -136,17 +136,17 @@ class Standings(list[Standing]):
 def standings_page(standings: Iterable[Standing]) -> str:
     """A table for notebooks: each level's budget, and how much of it was spent and given to analysts."""
     head = ("level", "name", "protects", "budget", "spent", "given to analysts")
-    return render.table(head, [_row(each) for each in standings])
+    return render.table(head, [_row(standing) for standing in standings])
 
 
 def _row(level: Standing) -> tuple[str, ...]:
     budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
     spent = "" if level.own is None else "closed" if level.closed else render.used(level.own)
-    given = f"{shown(100 * level.given, 3)} %" if level.given else ""
-    return level.kind, level.name, level.unit.column or "row", budget, spent, given
+    granted = f"{shown(100 * level.given, 3)} %" if level.given else ""
+    return level.kind, level.name, level.unit.column or "row", budget, spent, granted
 
 
-def meant(book: Book, standing: Standing) -> Level:
+def level_of_standing(book: Book, standing: Standing) -> Level:
     """The level that a standing describes; a standing of another ledger is refused."""
     if not isinstance(standing, Standing):
         raise InvalidParameter("level", standing, "is not a standing", hint=Advice("{levels} lists them"))
@@ -162,7 +162,7 @@ def meant(book: Book, standing: Standing) -> Level:
 def standing_of(draft: Draft, level: Level) -> Standing:
     """The standing of a level."""
     guard = draft.filter_of(level)
-    given, own = _parts(level, None if guard is None else guard.share)
+    granted_part, own = _parts(level, None if guard is None else guard.share)
     return Standing(
         number=level.number,
         kind=level.kind,
@@ -176,7 +176,7 @@ def standing_of(draft: Draft, level: Level) -> Standing:
         allotted=level.allotted,
         allotments=tuple(level.allotments.values()),
         approval_above=level.approval,
-        given=given,
+        given=granted_part,
         own=own,
     )
 
@@ -191,8 +191,8 @@ def _parts(level: Level, share: Fraction | None) -> tuple[Fraction, Fraction | N
         return Fraction(0), None
     used = used_of(level, share)
     charged = (part_of(level.budget, level.allotments[number]) for number in level.granted)
-    given = min(used, _set_aside(level) + sum(charged, Fraction(0)))
-    return given, used - given
+    granted_part = min(used, _set_aside(level) + sum(charged, Fraction(0)))
+    return granted_part, used - granted_part
 
 
 def used_of(level: Level, share: Fraction) -> Fraction:
@@ -239,7 +239,7 @@ def outlook(
     question: str | None = None,
 ) -> Outlook:
     """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
-    where: Any = {"dataset": dataset, "analyst": analyst, "question": question}
+    terms: Any = {"dataset": dataset, "analyst": analyst, "question": question}
     level = deciding(draft, dataset, analyst)
     trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
@@ -248,19 +248,19 @@ def outlook(
         admits(draft, event, dataset=dataset, analyst=analyst),
         reservations.profiles(draft, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
-        question is not None and reservations.is_answered(draft, event, **where),
-        reservations.would_wait(draft, event, request=request, **where),
+        question is not None and reservations.is_answered(draft, event, **terms),
+        reservations.would_wait(draft, event, request=request, **terms),
     )
 
 
 def deciding(draft: Draft, dataset: str, analyst: str | None) -> Level:
     """The level that decides about the next question: the analyst's cap with least left, else the population."""
-    asked = draft.book.dataset_for(dataset, analyst)
+    table = draft.book.dataset_for(dataset, analyst)
     own = [] if analyst is None else [grant.level for grant in draft.book.grants_of(analyst, dataset)]
     capped = [level for level in own if level.budget is not None]
     if len(capped) > 1:
         return min(capped, key=lambda level: affordable(draft, level) or Fraction(0))
-    return capped[0] if capped else draft.book.population(asked.population)
+    return capped[0] if capped else draft.book.population(table.population)
 
 
 def affordable(draft: Draft, level: Level) -> Fraction | None:
@@ -272,11 +272,11 @@ def affordable(draft: Draft, level: Level) -> Fraction | None:
 
 def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> bool:
     """Whether every level would admit an event now."""
-    asked = draft.book.dataset_for(dataset, analyst)
+    table = draft.book.dataset_for(dataset, analyst)
     return all(
         level.closed is None
-        and ((guard := draft.filter_of(level)) is None or guard.admits(reservations.level_event(event, level, asked)))
-        for level in reservations.levels_of(draft.book, asked, analyst)
+        and ((guard := draft.filter_of(level)) is None or guard.admits(reservations.level_event(event, level, table)))
+        for level in reservations.levels_of(draft.book, table, analyst)
     )
 
 
@@ -285,14 +285,14 @@ def used_of_whole(
 ) -> dict[int, list[tuple[int, Fraction]]]:
     """Return `Ledger.burn_down` for whole budgets: what was set aside for analysts counts as used too."""
     guarded = dict(_guarded(history))
-    found: dict[int, list[tuple[int, Fraction]]] = {}
+    burn_down: dict[int, list[tuple[int, Fraction]]] = {}
     for level, points in used.items():
         part = Fraction(1)
-        found[level] = []
+        burn_down[level] = []
         for number, share in points:
             part = guarded.get((level, number), part)
-            found[level].append((number, 1 - part * (1 - share)))
-    return found
+            burn_down[level].append((number, 1 - part * (1 - share)))
+    return burn_down
 
 
 def _guarded(history: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], Fraction]]:
@@ -304,9 +304,9 @@ def _guarded(history: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], Fracti
             level = content.get("level", entry.number)
             budgets[level] = promise_from_json(content["budget"])
             yield (level, entry.number), _part(budgets[level], content)
-        for above, taken in content.get("above", {}).items():
-            if "rest" in taken:
-                yield (int(above), entry.number), _part(budgets[int(above)], taken)
+        for above, deduction in content.get("above", {}).items():
+            if "rest" in deduction:
+                yield (int(above), entry.number), _part(budgets[int(above)], deduction)
 
 
 def _part(budget: Guarantee, stated: Mapping[str, Any]) -> Fraction:

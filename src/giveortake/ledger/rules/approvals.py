@@ -36,21 +36,21 @@ Expiry: TypeAlias = "datetime | timedelta | str"
 _HINT = Advice("{moment}")
 
 
-def expiry(said: Expiry, now: datetime) -> str:
+def expiry(expires: Expiry, now: datetime) -> str:
     """The moment of an expiry as an entry holds it, in UTC. A day alone means its end; the past is refused.
 
     >>> expiry("2027-01-31", datetime(2026, 12, 1, tzinfo=UTC))
     '2027-01-31T23:59:59.999999+00:00'
     """
     try:
-        found = _moment(said, now)
+        moment = _moment(expires, now)
     except (ValueError, OverflowError):
-        found = None
-    if found is None:
-        raise InvalidParameter("expires", said, "is not a date or a time", hint=_HINT)
-    if found <= now:
-        raise InvalidParameter("expires", said, "is in the past", hint=_HINT)
-    return found.isoformat()
+        moment = None
+    if moment is None:
+        raise InvalidParameter("expires", expires, "is not a date or a time", hint=_HINT)
+    if moment <= now:
+        raise InvalidParameter("expires", expires, "is in the past", hint=_HINT)
+    return moment.isoformat()
 
 
 def has_passed(expires: str | None, now: datetime) -> bool:
@@ -58,15 +58,15 @@ def has_passed(expires: str | None, now: datetime) -> bool:
     return expires is not None and datetime.fromisoformat(expires) <= now
 
 
-def _moment(said: object, now: datetime) -> datetime | None:
-    if isinstance(said, timedelta):
-        return now + said
-    if isinstance(said, str):
-        found = datetime.fromisoformat(said)
-        said = found.date() if len(said) <= len("2027-01-31") else found
-    if isinstance(said, datetime):
-        return None if said.tzinfo is None else said.astimezone(UTC)
-    return datetime.combine(said, time.max, UTC) if isinstance(said, date) else None
+def _moment(expires: object, now: datetime) -> datetime | None:
+    if isinstance(expires, timedelta):
+        return now + expires
+    if isinstance(expires, str):
+        moment = datetime.fromisoformat(expires)
+        expires = moment.date() if len(expires) <= len("2027-01-31") else moment
+    if isinstance(expires, datetime):
+        return None if expires.tzinfo is None else expires.astimezone(UTC)
+    return datetime.combine(expires, time.max, UTC) if isinstance(expires, date) else None
 
 
 State: TypeAlias = Literal["waiting", "approved", "denied", "expired", "used"]
@@ -106,34 +106,34 @@ def listed_approvals(draft: Draft, *, analyst: str | None, waiting: bool) -> lis
     Of each analyst's closed requests, only the last two hundred are listed; the entries hold all.
     """
     return [
-        _approval(draft, each)
-        for each in draft.book.requests_by_id.values()
-        if (analyst is None or each.analyst == analyst) and (not waiting or each.state == "waiting")
+        _approval(draft, request)
+        for request in draft.book.requests_by_id.values()
+        if (analyst is None or request.analyst == analyst) and (not waiting or request.state == "waiting")
     ]
 
 
 def waiting(draft: Draft) -> list[int]:
     """The numbers of the requests that wait."""
-    return sorted(each.id for each in draft.book.requests.values() if each.state == "waiting")
+    return sorted(request.id for request in draft.book.requests.values() if request.state == "waiting")
 
 
 def _approval(draft: Draft, request: Requested) -> Approval:
-    asked = draft.stored(request.number)
+    entry = draft.stored(request.number)
     decided = None if request.decision is None else draft.stored(request.decision)
-    said: dict[str, Any] = {} if decided is None else dict(decided.content)
-    content = asked.content
+    decision: dict[str, Any] = {} if decided is None else dict(decided.content)
+    content = entry.content
     return Approval(
         request.id,
         "expired" if _is_over(draft, request) else request.state,
-        asked.at,
+        entry.at,
         content["analyst"],
         content["dataset"],
         content["version"],
         event_from_dict(content["event"]),
         content.get("asked"),
         content.get("record"),
-        reason=said.get("reason"),
-        by=said.get("by"),
+        reason=decision.get("reason"),
+        by=decision.get("by"),
         decided=None if decided is None else decided.at,
         expires=request.expires,
     )
@@ -192,9 +192,9 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
         return known.id
     _require_patience(draft, content["analyst"])
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
-    told = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
+    fields = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
     any_key = {} if content["question"] is None else {"any_key": True}
-    draft.add("requested", {"id": new, **told, **any_key})
+    draft.add("requested", {"id": new, **fields, **any_key})
     return new
 
 
@@ -211,7 +211,10 @@ def _known(draft: Draft, content: dict[str, Any]) -> Requested | None:
 
 def _require_patience(draft: Draft, analyst: str | None) -> None:
     """Refuse another request of an analyst with many waiting ones: each is an entry, and stays in memory."""
-    if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
+    if (
+        sum(request.analyst == analyst and request.state == "waiting" for request in draft.book.requests.values())
+        >= _WAITING
+    ):
         raise AllowanceExceeded(
             f"{_WAITING} of your large spends already wait for approval; nothing was charged",
             hint="wait until the custodian has decided about those, or ask for less at a time",
@@ -294,19 +297,19 @@ def authenticate(draft: Draft, text: object) -> Principal | None:
     is unknown, revoked, expired or wrong cannot be told from the outcome. An analyst who was revoked is still known by
     name, and told so by whatever they ask.
     """
-    given = text if isinstance(text, str) and text.isascii() else ""
-    match = _TEXT.fullmatch(given)
-    known = None if match is None else draft.book.tokens.get(match[1])
-    matches = hmac.compare_digest(digest(given), _NOBODY if known is None else known.hash)
-    if known is None or not matches or known.revoked or has_passed(known.expires, draft.moment()):
+    token_text = text if isinstance(text, str) and text.isascii() else ""
+    match = _TEXT.fullmatch(token_text)
+    token = None if match is None else draft.book.tokens.get(match[1])
+    matches = hmac.compare_digest(digest(token_text), _NOBODY if token is None else token.hash)
+    if token is None or not matches or token.revoked or has_passed(token.expires, draft.moment()):
         return None
-    is_revoked = known.analyst in draft.book.revoked
-    return Principal(known.id, "custodian" if known.analyst is None else "analyst", known.analyst, is_revoked)
+    is_revoked = token.analyst in draft.book.revoked
+    return Principal(token.id, "custodian" if token.analyst is None else "analyst", token.analyst, is_revoked)
 
 
 def listed_tokens(draft: Draft) -> list[TokenRecord]:
     """Every token, without secrets."""
-    return [_record(draft, each, draft.moment()) for each in draft.book.tokens.values()]
+    return [_record(draft, token, draft.moment()) for token in draft.book.tokens.values()]
 
 
 def _record(draft: Draft, token: Token, now: datetime) -> TokenRecord:

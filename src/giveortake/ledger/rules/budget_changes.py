@@ -56,8 +56,8 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee | Spent, reason:
             f"{level.name!r} counts neighbours as {level.neighbours}, and a new budget cannot change that"
         )
     require_ungranted(draft.book, level)
-    for each in level.allotments.values():
-        require_addable(promise, each)
+    for allotment in level.allotments.values():
+        require_addable(promise, allotment)
     guard, set_aside = _unspent(level, promise)
     content: dict[str, Json] = {
         "level": level.number,
@@ -71,8 +71,8 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee | Spent, reason:
     filters = {level.number: guard}
     grant = draft.book.grant_of(level)
     if grant is not None and draft.book.populations[draft.book.datasets[grant.datasets[0]].population].allotted:
-        content["above"], taken = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
-        filters |= taken
+        content["above"], above_filters = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
+        filters |= above_filters
     draft.add("budget", content, filters)
 
 
@@ -127,9 +127,9 @@ def _rerun(guard: Filter, level: Level, own: list[Event], *, set_aside: bool) ->
         for event in (*granted, *own):
             guard.charge(event)
     except BudgetExceeded as refusal:
-        told = refusal.message.replace("this charge", "a charge of the past", 1)
+        message = refusal.message.replace("this charge", "a charge of the past", 1)
         raise BudgetExceeded(
-            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {told}",
+            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
             hint="a budget can be raised, or lowered to what was spent and given",

@@ -151,7 +151,7 @@ _CURRENCIES: dict[type[Guarantee], str] = {
 }
 
 
-def _said(promise: Guarantee) -> str:
+def _promise_text(promise: Guarantee) -> str:
     """The numbers of a promise, without the explanation in parentheses."""
     return str(promise).partition(" (")[0]
 
@@ -161,7 +161,7 @@ def require_addable(budget: Guarantee, promise: Guarantee) -> None:
     kinds = _ADDS[type(budget)]
     if not isinstance(promise, kinds):
         raise LedgerMismatch(
-            f"an allotment of {_said(promise)} does not add up to {_said(budget)} by basic composition",
+            f"an allotment of {_promise_text(promise)} does not add up to {_promise_text(budget)} by basic composition",
             hint=f"grant {' or '.join(_CURRENCIES[kind] for kind in kinds)}",
         )
 
@@ -176,7 +176,8 @@ def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
     if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
         return
     raise LedgerMismatch(
-        f"an allotment of {_said(old)} cannot become one of {_said(new)}: neither is the larger in every currency",
+        f"an allotment of {_promise_text(old)} cannot become one of {_promise_text(new)}: "
+        "neither is the larger in every currency",
         hint=f"grant {_CURRENCIES[type(old)]} again, or revoke this analyst and let them in under another name",
     )
 
@@ -186,16 +187,16 @@ def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
     if old is None:
         return new
     if isinstance(old, ApproxDP) or isinstance(new, ApproxDP):
-        (epsilon, delta), (later, more) = _parts(old), _parts(new)
-        return ApproxDP(max(epsilon, later), max(delta, more), unit=new.unit, neighbours=new.neighbours)
+        (epsilon, delta), (new_epsilon, new_delta) = _parts(old), _parts(new)
+        return ApproxDP(max(epsilon, new_epsilon), max(delta, new_delta), unit=new.unit, neighbours=new.neighbours)
     return max(old, new, key=_size)
 
 
-def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, Fraction]:
+def unallotted(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, Fraction]:
     """Return the ε and δ of a budget that are not granted; BudgetExceeded if the allotments exceed it."""
-    granted = [_parts(each) for each in allotments]
-    epsilon = budget.epsilon - sum((each for each, _ in granted), Fraction(0))
-    delta = budget.delta - sum((each for _, each in granted), Fraction(0))
+    granted = [_parts(allotment) for allotment in allotments]
+    epsilon = budget.epsilon - sum((granted_epsilon for granted_epsilon, _ in granted), Fraction(0))
+    delta = budget.delta - sum((granted_delta for _, granted_delta in granted), Fraction(0))
     if epsilon < 0 or delta < 0:
         raise BudgetExceeded(
             f"the allotments would add up to ε = {shown(budget.epsilon - epsilon)}, δ = {shown(budget.delta - delta)}: "
@@ -207,7 +208,7 @@ def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, F
 
 def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
     """A new filter for the part of a budget that is not granted."""
-    epsilon, delta = rest(budget, allotments)
+    epsilon, delta = unallotted(budget, allotments)
     if delta:
         return filter_of(replace(budget, epsilon=epsilon, delta=delta))
     if epsilon:
@@ -220,18 +221,18 @@ def charged_for(level: Level) -> dict[int, Any]:
 
     Only an (ε, δ) budget sets allotments aside. Under any other budget, every allotment is charged to the filter.
     """
-    set_aside = {number: each for number, each in level.allotments.items() if number not in level.granted}
-    return level.granted | {number: restated(each).to_dict() for number, each in set_aside.items()}
+    set_aside = {number: allotment for number, allotment in level.allotments.items() if number not in level.granted}
+    return level.granted | {number: restated(allotment).to_dict() for number, allotment in set_aside.items()}
 
 
-def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], found: Filter) -> None:
+def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], guard: Filter) -> None:
     """Check that the filter that an entry states for the rest starts with no more; LedgerDamaged if not."""
     if not isinstance(budget, ApproxDP):
         raise LedgerDamaged("an entry states a rest where allotments are charged one by one")
-    epsilon, delta = rest(budget, allotments)
-    accounts = [*found.accounts, *([found.pot] if found.pot else [])]
+    epsilon, delta = unallotted(budget, allotments)
+    accounts = [*guard.accounts, *([guard.pot] if guard.pot else [])]
     stated = sum((account.delta for account in accounts), Fraction(0))
-    if any(account.spent for account in accounts) or _parts(found.budget)[0] > epsilon or stated > delta:
+    if any(account.spent for account in accounts) or _parts(guard.budget)[0] > epsilon or stated > delta:
         raise LedgerDamaged("an allotment leaves more than there is")
 
 
@@ -264,8 +265,8 @@ def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
 
 
 def _at_order(promise: Guarantee, order: Fraction) -> Fraction:
-    found = order * _size(promise)
-    return min(found, promise.epsilon) if isinstance(promise, PureDP) else found
+    divergence = order * _size(promise)
+    return min(divergence, promise.epsilon) if isinstance(promise, PureDP) else divergence
 
 
 def _size(promise: Guarantee) -> Fraction:
@@ -287,7 +288,7 @@ def take(
     Guarantee: basic composition in the currency of each level above. BudgetExceeded, and nothing taken, if it does not
     fit. A grant that is changed is taken anew where that is more, and never given back where it is less.
     """
-    taken: dict[str, Json] = {}
+    deductions: dict[str, Json] = {}
     filters: dict[int, Filter] = {}
     for level in above:
         assert level.budget is not None  # noqa: S101 (only levels with a cap are above)
@@ -305,8 +306,8 @@ def take(
                 remaining=refusal.remaining,
                 hint=_ways_out(draft, level, number, counted, refusal.remaining),
             ) from None
-        taken[str(level.number)] = content
-    return taken, filters
+        deductions[str(level.number)] = content
+    return deductions, filters
 
 
 def require_ungranted(book: Book, level: Level) -> None:
@@ -337,7 +338,7 @@ def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left:
     is_raise = number in level.allotments and number not in level.granted
     if is_raise and level.charged and isinstance(level.budget, ApproxDP):
         with suppress(BudgetExceeded):  # with which no other name helps
-            rest(level.budget, (level.allotments | {number: counted}).values())
+            unallotted(level.budget, (level.allotments | {number: counted}).values())
             return (
                 "after the custodian's first question a raise is charged whole, beside what was set aside: grant the "
                 "difference to another name, or raise the people's promise"
@@ -362,7 +363,7 @@ def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: o
 def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
     all_counted = (level.allotments | {number: counted}).values()
     if isinstance(level.budget, ApproxDP):
-        rest(level.budget, all_counted)
+        unallotted(level.budget, all_counted)
         if not level.charged:
             guard = filter_of_rest(level.budget, all_counted)
             unspent = plain("filter", guard.snapshot())
@@ -370,8 +371,8 @@ def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple
     event = restated(counted)
     if number in level.granted:
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
-        for each in history(draft, level, instead={number: event}):
-            guard.charge(each)
+        for past_event in history(draft, level, instead={number: event}):
+            guard.charge(past_event)
     else:
         before = draft.filter_of(level)
         assert before is not None  # noqa: S101 (it has a budget)

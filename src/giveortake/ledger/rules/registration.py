@@ -37,17 +37,21 @@ _MOST_LISTED = 3  # columns that an error names
 
 def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
     """The error about other domains than the ledger's: what differs, column by column, and what to do."""
-    kept, said = _columns(first["domains"]), _columns(domains)
-    differing = sorted(column for column in kept.keys() | said.keys() if kept.get(column) != said.get(column))
-    listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
-    more = len(differing) - len(listed)
+    registered, declared = _columns(first["domains"]), _columns(domains)
+    differing = sorted(
+        column for column in registered.keys() | declared.keys() if registered.get(column) != declared.get(column)
+    )
+    listed = [
+        f"{column}: {_difference(registered.get(column), declared.get(column))}" for column in differing[:_MOST_LISTED]
+    ]
+    unlisted = len(differing) - len(listed)
     hint = (
         "domains cannot change once a question was charged: declare them as the ledger has them, or protect the table "
         f'under another name of the same population: name="{name}_2", population="{first["population"]}"'
     )
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
-        f"{'; '.join(listed) or 'other tables'}{f'; and {more} more' if more else ''}",
+        f"{'; '.join(listed) or 'other tables'}{f'; and {unlisted} more' if unlisted else ''}",
         hint=hint,
     )
 
@@ -56,8 +60,8 @@ def _columns(domains: object) -> dict[str, Any]:
     """Domains by column; by table and column if there are several tables."""
     if not isinstance(domains, dict):
         return {} if domains is None else {"all": domains}
-    tables = [each for each in domains.values() if isinstance(each, dict)]
-    if len(tables) < len(domains) or not all(isinstance(each, dict) for table in tables for each in table.values()):
+    tables = [table for table in domains.values() if isinstance(table, dict)]
+    if len(tables) < len(domains) or not all(isinstance(domain, dict) for table in tables for domain in table.values()):
         return domains
     return {
         (f"{table}.{column}" if len(domains) > 1 else str(column)): domain
@@ -66,24 +70,24 @@ def _columns(domains: object) -> dict[str, Any]:
     }
 
 
-def _difference(kept: Any, said: Any) -> str:
-    if kept is None or said is None:
-        return f"the ledger says {_domain(kept)}, you said {_domain(said)}"
-    if isinstance(kept, dict) and isinstance(said, dict):
-        ours, yours = kept.get("categories"), said.get("categories")
+def _difference(registered: Any, declared: Any) -> str:
+    if registered is None or declared is None:
+        return f"the ledger says {_domain(registered)}, you said {_domain(declared)}"
+    if isinstance(registered, dict) and isinstance(declared, dict):
+        ours, yours = registered.get("categories"), declared.get("categories")
         if isinstance(ours, list) and isinstance(yours, list):
-            gone, new = ([each for each in a if each not in b] for a, b in ((ours, yours), (yours, ours)))
-            told = [
+            gone, new = ([category for category in a if category not in b] for a, b in ((ours, yours), (yours, ours)))
+            changes = [
                 *([f"you added {_listed(new)}; the ledger does not have {_them(new)}"] if new else ()),
                 *([f"you left out {_listed(gone)}; the ledger has {_them(gone)}"] if gone else ()),
             ]
-            if told:
-                return "; ".join(told)
+            if changes:
+                return "; ".join(changes)
             if ours != yours:
                 return "the categories have another order"
-    texts = _domain(kept), _domain(said)
+    texts = _domain(registered), _domain(declared)
     if texts[0] == texts[1]:
-        texts = short(kept), short(said)
+        texts = short(registered), short(declared)
     return f"the ledger says {texts[0]}, you said {texts[1]}"
 
 
@@ -101,26 +105,26 @@ def _domain(domain: Any) -> str:
         return "nothing"
     if not isinstance(domain, dict) or "kind" not in domain:
         return short(domain)
-    words = [str(domain["kind"])]
+    parts = [str(domain["kind"])]
     if "low" in domain and "high" in domain:
         ends = [str(domain["low"]), str(domain["high"])]
         if domain["kind"] == "date":
             ends = [date.fromordinal(int(end)).isoformat() for end in ends]
-        words.append(" to ".join(ends))
+        parts.append(" to ".join(ends))
     if "categories" in domain:
-        words.append(f"one of {_listed(domain['categories'])}")
+        parts.append(f"one of {_listed(domain['categories'])}")
     if "longest" in domain:
-        words.append(f"at most {domain['longest']} characters")
+        parts.append(f"at most {domain['longest']} characters")
     if "step" in domain:
-        words.append(f"in steps of {domain['step']}")
+        parts.append(f"in steps of {domain['step']}")
     if not domain.get("nullable", True):
-        words.append("never missing")
-    return ", ".join(words)
+        parts.append("never missing")
+    return ", ".join(parts)
 
 
 def _listed(values: list[Any]) -> str:
-    shown = ["NULL" if value is None else str(value) for value in values[: 2 * _MOST_LISTED]]
-    return ", ".join(shown) + (", …" if len(values) > len(shown) else "") if shown else "nothing"
+    texts = ["NULL" if value is None else str(value) for value in values[: 2 * _MOST_LISTED]]
+    return ", ".join(texts) + (", …" if len(values) > len(texts) else "") if texts else "nothing"
 
 
 def _them(values: list[Any]) -> str:
@@ -164,19 +168,19 @@ def population(
         budget = known.budget
     _require_promise(budget)
     assert budget is not None  # noqa: S101 (a population always has one)
-    whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
+    unit = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
     if analysts not in {None, "allotted", "pooled"}:
         raise InvalidParameter("analysts", analysts, 'is neither "allotted" nor "pooled"')
-    content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
+    content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, unit)}
     allowance = _allowance(failures, questions)
     if known is not None:
-        said = {"analysts": analysts, **allowance}
+        terms = {"analysts": analysts, **allowance}
         _same(
-            draft, known, content | {field: value for field, value in said.items() if value is not None}, "population"
+            draft, known, content | {field: value for field, value in terms.items() if value is not None}, "population"
         )
     else:
         content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
-        _add(draft, "population", content, budget, whom)
+        _add(draft, "population", content, budget, unit)
 
 
 def dataset(
@@ -208,8 +212,8 @@ def dataset(
             return None
         population_name = known.population
     above = book.population(population_name)
-    whom = above.unit if protected is None else _unit(protected)
-    people = _rows_per_person(whom, above, rows_per_person)
+    unit = above.unit if protected is None else _unit(protected)
+    people = _rows_per_person(unit, above, rows_per_person)
     content: dict[str, Json] = {
         "name": name,
         "population": population_name,
@@ -217,19 +221,19 @@ def dataset(
         "domains": plain("domains", domains) if declared else None,
         "version": named("version", version),
         "fingerprint": _keyed(draft, fingerprint),
-        **_capped(budget, approval_above, whom),
+        **_capped(budget, approval_above, unit),
     }
     _same_neighbours(budget, above)
     if known is not None:
         open_yet = is_open(book, name)
         ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
-        said = content["domains"] if open_yet and domains is not None else plain("domains", domains)
-        _same(draft, known, content | {"domains": said}, "data set", ignore=ignored)
+        stated_domains = content["domains"] if open_yet and domains is not None else plain("domains", domains)
+        _same(draft, known, content | {"domains": stated_domains}, "data set", ignore=ignored)
         _same_table(draft, known, name, fingerprint)
-        is_other = domains is not None and canonical(said) != canonical(known.domains)
-        return _declare(draft, known, said) if is_other else None
+        is_other = domains is not None and canonical(stated_domains) != canonical(known.domains)
+        return _declare(draft, known, stated_domains) if is_other else None
     content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
-    _add(draft, "dataset", content, budget, whom)
+    _add(draft, "dataset", content, budget, unit)
     return None
 
 
@@ -313,10 +317,10 @@ def analyst(
     allowance = _allowance(failures, questions)
     known = book.grants.get((name, names))
     if known is not None:
-        held = known.level.budget
-        if held is not None and content["budget"] != promise_to_json(held):
+        allotment = known.level.budget
+        if allotment is not None and content["budget"] != promise_to_json(allotment):
             raise LedgerMismatch(
-                f"{name} already has an allotment of {str(held).partition(' (')[0]}",
+                f"{name} already has an allotment of {str(allotment).partition(' (')[0]}",
                 hint=Advice("change it with {change_budget}, or choose another name"),
             )
         _same(draft, known.level, content | allowance, "analyst")
@@ -331,8 +335,8 @@ def analyst(
 
 def _require_distinct(book: Book, name: str) -> None:
     """Refuse a new name that people would take for that of the custodian or of another analyst."""
-    known = {whom for whom, _ in book.grants}
-    same = next((each for each in (_RESERVED, *known) if _folded(each) == _folded(name)), None)
+    known = {analyst for analyst, _ in book.grants}
+    same = next((existing for existing in (_RESERVED, *known) if _folded(existing) == _folded(name)), None)
     if name not in known and same is not None:
         raise InvalidParameter("analyst", name, f"reads as {same!r}, which is taken", hint="choose another name")
 
@@ -367,29 +371,29 @@ def _allotment(
 
 
 def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
-    said: dict[str, Json] = {}
+    allowance: dict[str, Json] = {}
     if failures is not None:
-        said["failures"] = whole("failures", failures) if failures != 0 else 0
+        allowance["failures"] = whole("failures", failures) if failures != 0 else 0
     if questions is not None:
-        said["questions"] = whole("questions", questions)
-    return said
+        allowance["questions"] = whole("questions", questions)
+    return allowance
 
 
-def named(what: str, name: object) -> str:
+def named(parameter: str, name: object) -> str:
     """Return a name if it is printable, not blank and not too long."""
-    longest = LONGEST_REASON if what == "reason" else _LONGEST
+    longest = LONGEST_REASON if parameter == "reason" else _LONGEST
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
-        raise InvalidParameter(what, name, f"is not a text of 1 to {longest} printable characters")
+        raise InvalidParameter(parameter, name, f"is not a text of 1 to {longest} printable characters")
     return name
 
 
-def _capped(budget: Guarantee | None, approval_above: Guarantee | None, whom: Unit) -> dict[str, Json]:
+def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Unit) -> dict[str, Json]:
     return {
-        "unit": whom.column,
-        "budget": None if budget is None else promise_to_json(protecting("budget", budget, whom)),
+        "unit": unit.column,
+        "budget": None if budget is None else promise_to_json(protecting("budget", budget, unit)),
         "approval_above": None
         if approval_above is None
-        else promise_to_json(protecting("approval_above", approval_above, whom)),
+        else promise_to_json(protecting("approval_above", approval_above, unit)),
     }
 
 
@@ -398,45 +402,46 @@ def _add(
     kind: str,
     content: dict[str, Json],
     budget: Guarantee | None,
-    whom: Unit,
+    unit: Unit,
     *,
     above: Mapping[int, Filter] | None = None,
 ) -> None:
     filters = dict(above or {})
     if budget is not None:
-        guard = new_filter(protecting("budget", budget, whom))
+        guard = new_filter(protecting("budget", budget, unit))
         content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
         filters[draft.next_number()] = guard
     draft.add(kind, content, filters)
 
 
 def _same(
-    draft: Draft, found: Level | DataSet, content: dict[str, Json], what: str, ignore: tuple[str, ...] = ()
+    draft: Draft, registered: Level | DataSet, content: dict[str, Json], kind: str, ignore: tuple[str, ...] = ()
 ) -> None:
     """Refuse a second definition that differs from the first, naming what differs."""
-    known = found.level if isinstance(found, DataSet) else found
+    known = registered.level if isinstance(registered, DataSet) else registered
     first: dict[str, Any] = dict(draft.stored(known.number).content)
-    if isinstance(found, DataSet):
-        first["domains"] = found.domains  # they may have been declared since
+    if isinstance(registered, DataSet):
+        first["domains"] = registered.domains  # they may have been declared since
     first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":
                 raise other_domains(known.name, first, value)
             before, now = (
-                "single rows" if field == "unit" and said is None else short(said) for said in (first.get(field), value)
+                "single rows" if field == "unit" and stated is None else short(stated)
+                for stated in (first.get(field), value)
             )
             raise LedgerMismatch(
-                f"the {what} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
+                f"the {kind} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
                 hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 
 
-def is_same(draft: Draft, held: str | None, fingerprint: str | None) -> bool:
+def is_same(draft: Draft, stored: str | None, fingerprint: str | None) -> bool:
     """Whether a fingerprint in the ledger is that of this content."""
-    if held is None or fingerprint is None:
-        return held is fingerprint
-    return held == draft.keyed(fingerprint)
+    if stored is None or fingerprint is None:
+        return stored is fingerprint
+    return stored == draft.keyed(fingerprint)
 
 
 def holder(draft: Draft, fingerprint: str | None) -> str | None:
@@ -470,23 +475,23 @@ def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms:
     )
 
 
-def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> int | None:
-    if whom == above.unit:
+def _rows_per_person(unit: Unit, above: Level, rows_per_person: int | None) -> int | None:
+    if unit == above.unit:
         if rows_per_person is not None:
             raise InvalidParameter(
                 "rows_per_person",
                 rows_per_person,
-                f"is not needed: the data set and its population both protect {whom}",
+                f"is not needed: the data set and its population both protect {unit}",
             )
         return None
     if above.unit == ROW:
         raise LedgerMismatch(
-            f"the population {above.name!r} protects {above.unit}, the data set {whom}",
+            f"the population {above.name!r} protects {above.unit}, the data set {unit}",
             hint='register the population for people: ledger.population(…, unit="person_id")',
         )
     if rows_per_person is None:
         raise LedgerMismatch(
-            f"the data set protects {whom}, but its population {above.name!r} protects {above.unit}",
+            f"the data set protects {unit}, but its population {above.name!r} protects {above.unit}",
             hint=f"declare rows_per_person, the most that {above.unit} can have: each charge then counts as a group",
         )
     return whole("rows_per_person", rows_per_person)
@@ -529,17 +534,17 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
             "population", population, f"and new_population = {new_population!r} contradict each other"
         )
     known = book.datasets.get(name)
-    said = population or new_population
+    chosen = population or new_population
     if known is not None:
-        if said not in {None, known.population}:
+        if chosen not in {None, known.population}:
             raise LedgerMismatch(
-                f"the data set {name!r} is in the ledger with another population: {known.population!r}, not {said!r}",
+                f"the data set {name!r} is in the ledger with another population: {known.population!r}, not {chosen!r}",
                 hint="leave it out, or register the table under another name",
             )
         return known.population
-    held = {each.population for each in book.datasets.values()}
-    if said is None:
-        if not book.populations or (first in book.populations and first not in held):
+    registered_populations = {table.population for table in book.datasets.values()}
+    if chosen is None:
+        if not book.populations or (first in book.populations and first not in registered_populations):
             return first
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
@@ -562,33 +567,33 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
                 new_population=population,
             ),
         )
-    if new_population is not None and new_population in held:
+    if new_population is not None and new_population in registered_populations:
         raise LedgerMismatch(
             f"the population {new_population!r} is in the ledger already",
             hint=Advice("{population} says that they are the same people", "{people}", population=new_population),
         )
-    return said
+    return chosen
 
 
 def put(
-    draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, said: dict[str, Any]
+    draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, terms: dict[str, Any]
 ) -> Registered:
     """Register a table of known people, or check that it is registered so; other content is a new version."""
     known = draft.book.datasets.get(name)
     confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
-    said = {
+    terms = {
         "population_name": population,
         "budget": None,
         "rows_per_person": None,
         "approval_above": None,
-        **said,
+        **terms,
     }
     if known is None:
-        said |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
-        dataset(draft, name, **said)
+        terms |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
+        dataset(draft, name, **terms)
         return Registered(population, "1")
     declared = dataset(  # as before, or refused
-        draft, name, fingerprint=None, version="1", owner_confirms=None, **said
+        draft, name, fingerprint=None, version="1", owner_confirms=None, **terms
     )
     if is_same(draft, known.versions[-1][1], fingerprint):
         return Registered(population, declared or known.version)

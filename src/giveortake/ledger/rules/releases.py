@@ -71,12 +71,12 @@ class ReleaseRecord:
 
         A run has none.
         """
-        said = self.record if isinstance(self.record, dict) else {}
-        if "counter" in said:
+        record = self.record if isinstance(self.record, dict) else {}
+        if "counter" in record:
             return int(self.told)
         if not self.settled:
             return 0
-        return int(said["workload"]["count"]) if "workload" in said else len(said.get("questions", ()))
+        return int(record["workload"]["count"]) if "workload" in record else len(record.get("questions", ()))
 
     @property
     def readable(self) -> bool:
@@ -97,8 +97,11 @@ def listed(
     require_admitted(draft, analyst)
     start = None if after is None else number_of(draft, after, analyst)
     numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
-    found = (draft.book.reservations.get(number) for number in numbers)
-    return [record_of(draft, _require_of(each, analyst, dataset)) for each in islice(found, whole("limit", limit))]
+    reservations = (draft.book.reservations.get(number) for number in numbers)
+    return [
+        record_of(draft, _require_of(reserved, analyst, dataset))
+        for reserved in islice(reservations, whole("limit", limit))
+    ]
 
 
 def _numbers(
@@ -112,33 +115,33 @@ def _numbers(
 
 def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
     """The same numbers, read page by page from a list in the database."""
-    places = range(1, count + 1)
+    indexes = range(1, count + 1)
     if newest_first:
-        last = count if start is None else bisect_left(places, start, key=lambda place: _at(draft, name, place))
+        last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(draft, name, index))
         for stop in range(last, 0, -_PAGE):
             yield from reversed(_page(draft, name, max(stop - _PAGE, 0), stop))
     else:
-        first = 0 if start is None else bisect_right(places, start, key=lambda place: _at(draft, name, place))
+        first = 0 if start is None else bisect_right(indexes, start, key=lambda index: _at(draft, name, index))
         for after in range(first, count, _PAGE):
             yield from _page(draft, name, after, min(after + _PAGE, count))
 
 
 def _page(draft: Draft, name: str, after: int, stop: int) -> list[int]:
     rows = draft.listed(name, after, stop)
-    if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+    if [index for index, _ in rows] != list(range(after + 1, stop + 1)):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return [number for _, number in rows]
 
 
-def _at(draft: Draft, name: str, place: int) -> int:
-    return _page(draft, name, place - 1, place)[0]
+def _at(draft: Draft, name: str, index: int) -> int:
+    return _page(draft, name, index - 1, index)[0]
 
 
-def _require_of(found: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
+def _require_of(reserved: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
     """Check that a listed release is of this analyst and data set: a wrong index shows nobody another's."""
-    if found is None or found.dataset != (dataset or found.dataset) or analyst not in {None, found.analyst}:
+    if reserved is None or reserved.dataset != (dataset or reserved.dataset) or analyst not in {None, reserved.analyst}:
         raise LedgerDamaged(INDEX, hint=RESTORE)
-    return found
+    return reserved
 
 
 def number_of(draft: Draft, release: str, analyst: str | None) -> int:
@@ -190,9 +193,9 @@ class Releases(Listing["ReleaseRecord"]):
     head = ("release", "when (UTC)", "price", "asked", "state")
     nouns = ("release", "releases")
 
-    def cells(self, each: ReleaseRecord) -> tuple[str, ...]:
+    def cells(self, record: ReleaseRecord) -> tuple[str, ...]:
         """The id of a release, its time, its price, what was asked, and its state."""
-        return (each.id, minute(each.at), price_of(each), request_text(each), state_of(each))
+        return (record.id, minute(record.at), price_of(record), request_text(record), state_of(record))
 
 
 @final
@@ -206,9 +209,9 @@ class History(Listing["Entry"]):
         super().__init__(entries)
         self._neighbours = neighbours
 
-    def cells(self, each: Entry) -> tuple[str, ...]:
+    def cells(self, entry: Entry) -> tuple[str, ...]:
         """The number of an entry, its time, its kind, and what it says."""
-        return (str(each.number), minute(each.at), each.kind, summary(each, self._neighbours))
+        return (str(entry.number), minute(entry.at), entry.kind, summary(entry, self._neighbours))
 
     def _like(self, things: list[Entry]) -> History:
         return History(things, self._neighbours)
@@ -237,7 +240,7 @@ def request_text(record: ReleaseRecord) -> str:
 
 def price_of(record: ReleaseRecord) -> str:
     """What was spent, as it was stated; where nothing was stated, what was charged."""
-    spends = [each["spend"] for each in _questions(record) if each.get("spend")]
+    spends = [question["spend"] for question in _questions(record) if question.get("spend")]
     if record.free:
         return "free: read again"
     if not spends:
@@ -254,13 +257,15 @@ def without_repeats(records: Sequence[ReleaseRecord]) -> list[tuple[ReleaseRecor
 
     The charge stands for its repeats where it is among the records, and else the first of them does.
     """
-    found: dict[str, list[ReleaseRecord]] = {}
-    for each in records:
-        told = [each.analyst, each.version, each.request, each.event.to_dict()]
-        same = json.dumps(told, sort_keys=True) if each.settled and not each.failed else each.id
-        found.setdefault(same, []).append(each)
-    shown = {next((each for each in same if not each.free), same[0]).id: len(same) - 1 for same in found.values()}
-    return [(each, shown[each.id]) for each in records if each.id in shown]
+    groups: dict[str, list[ReleaseRecord]] = {}
+    for record in records:
+        identity = [record.analyst, record.version, record.request, record.event.to_dict()]
+        same = json.dumps(identity, sort_keys=True) if record.settled and not record.failed else record.id
+        groups.setdefault(same, []).append(record)
+    repeat_counts = {
+        next((record for record in same if not record.free), same[0]).id: len(same) - 1 for same in groups.values()
+    }
+    return [(record, repeat_counts[record.id]) for record in records if record.id in repeat_counts]
 
 
 def state_of(record: ReleaseRecord) -> str:
@@ -278,8 +283,8 @@ def stated(spend: Mapping[str, Any]) -> str:
     >>> stated({"epsilon": "1/10", "delta": "1/1000000"})
     'ε = 0.1, δ = 0.000001'
     """
-    told = [f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value]
-    return ", ".join(told) or "–"
+    texts = [f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value]
+    return ", ".join(texts) or "–"
 
 
 def _decimal(number: object) -> str:
@@ -290,8 +295,8 @@ def _decimal(number: object) -> str:
 
 
 def _questions(record: ReleaseRecord) -> list[dict[str, Any]]:
-    found = record.record.get("questions") if isinstance(record.record, dict) else None
-    return list(found or ())
+    questions = record.record.get("questions") if isinstance(record.record, dict) else None
+    return list(questions or ())
 
 
 # -- entries ----------------------------------------------------------------------------------------------------------
@@ -313,11 +318,11 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
         case "ledger":
             return "begun"
         case "reserved":
-            who = "" if content.get("analyst") is None else f"{content['analyst']} asks "
-            asked = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
+            asker = "" if content.get("analyst") is None else f"{content['analyst']} asks "
+            question = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
             is_free = not content.get("levels", True)  # it was asked before, and nobody is charged
             cost = "free, asked before" if is_free else price(content["event"], neighbours)
-            return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
+            return f"{asker}{content['dataset']}: {cost}{', ' if question else ''}{question}"
         case "settled":
             return f"the answer to {_reserved(content)}"
         case "drawn":
@@ -417,30 +422,30 @@ class View:
         """The entries of one analyst. Numbers, hashes and levels of the chain would reveal how busy others are."""
         stop = min(after + min(limit, PAGE), self.owned)
         rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
-        if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+        if [index for index, _ in rows] != list(range(after + 1, stop + 1)):
             raise LedgerDamaged(INDEX, hint=RESTORE)
-        return list(self._shown(rows, analyst, reader))
+        return list(self._visible(rows, analyst, reader))
 
-    def _shown(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
-        for place, number in rows:
+    def _visible(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
+        for index, number in rows:
             if not 0 < number <= self.head:
                 raise LedgerDamaged(INDEX, hint=RESTORE)
             entry = self.hashes.entry(number, reader)
-            about = entry
+            subject = entry
             if entry.kind in OF_RESERVATIONS:
-                about = self.hashes.entry(entry.content["reservation"], reader)
-            if not self._is_of(analyst, entry, about):
+                subject = self.hashes.entry(entry.content["reservation"], reader)
+            if not self._is_of(analyst, entry, subject):
                 raise LedgerDamaged(INDEX, hint=RESTORE)
             content: dict[str, Any] = {
                 name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
             }
-            if about.kind == "reserved":
-                content["id"] = about.content["id"]
-            yield replace(entry, number=place, content=content, previous="", body="", hash="")
+            if subject.kind == "reserved":
+                content["id"] = subject.content["id"]
+            yield replace(entry, number=index, content=content, previous="", body="", hash="")
 
-    def _is_of(self, analyst: str, entry: Entry, about: Entry) -> bool:
+    def _is_of(self, analyst: str, entry: Entry, subject: Entry) -> bool:
         if entry.kind not in _SHOWN:
             return False
         if entry.kind in {"budget", "forgiven"}:
             return entry.content["level"] in self.levels
-        return bool(about.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)
+        return bool(subject.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)

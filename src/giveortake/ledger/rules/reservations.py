@@ -120,21 +120,21 @@ def allowance(level: Level) -> Allowance:
     questions = level.asked if level.questions is None else level.questions
     allowed = level.failures_ever
     executions = level.asked + level.steps + level.failed_ever  # of which some may be repetitions
-    so_far = bits_of(executions, level.failed_ever)
+    revealed_bits = bits_of(executions, level.failed_ever)
     return Allowance(
         *(level.number, level.kind, level.name, level.failed_ever, level.failures_left, allowed, questions),
-        max(bits_of(questions + level.steps, allowed), so_far),
+        max(bits_of(questions + level.steps, allowed), revealed_bits),
         level.steps,
         level.defects,
         executions,
-        so_far,
+        revealed_bits,
     )
 
 
-def revealed(found: Iterable[Allowance]) -> Fraction:
+def revealed(allowances: Iterable[Allowance]) -> Fraction:
     """What all failures together can have revealed: k of all askers among the N executions of all askers, in bits."""
-    listed = list(found)
-    return bits_of(sum(each.executions for each in listed), sum(each.failed for each in listed))
+    listed = list(allowances)
+    return bits_of(sum(allowance.executions for allowance in listed), sum(allowance.failed for allowance in listed))
 
 
 def bits_of(questions: int, failures: int) -> Fraction:
@@ -216,7 +216,7 @@ def reserve(
     request: object,
     question: str | None,
     version: str | None,
-    said: str | None = None,
+    description: str | None = None,
     record: object = None,
 ) -> Reservation | Waiting:
     """Charge every level that has not paid yet, or none of them.
@@ -228,39 +228,39 @@ def reserve(
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
-    asked = draft.book.dataset_for(dataset, analyst)
-    levels = levels_of(draft.book, asked, analyst)
-    content = _content(event, asked, analyst, key, request=request, question=question)
-    if said is not None:
-        content["asked"] = plain("asked", said)
+    table = draft.book.dataset_for(dataset, analyst)
+    levels = levels_of(draft.book, table, analyst)
+    content = _content(event, table, analyst, key, request=request, question=question)
+    if description is not None:
+        content["asked"] = plain("asked", description)
     if record is not None:
         content["record"] = plain("record", record)
     earlier = None if key is None else of_key(draft, analyst, key)
     if earlier is not None:
         return _again(draft, *earlier, content)
-    if version is not None and version != asked.version:
-        raise LedgerMismatch(f"{dataset!r} is at version {asked.version!r} now, not {version!r}", hint="ask again")
-    found = draft.book.paid_key(content)
-    paid = None if found is None else draft.book.paid.get(found)
+    if version is not None and version != table.version:
+        raise LedgerMismatch(f"{dataset!r} is at version {table.version!r} now, not {version!r}", hint="ask again")
+    paid_key = draft.book.paid_key(content)
+    paid = None if paid_key is None else draft.book.paid.get(paid_key)
     if paid is not None:
         content["answered_by"] = paid.answer
         levels = [level for level in levels if level.number not in paid.levels]
-    elif key is None and found is not None:
-        begun = draft.book.unsettled.get((analyst, found[1]))
-        if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
-            return _reservation(draft, begun, analyst)
-    waiting = _waiting(draft, _approving(draft.book, asked, levels), event, asked, content)
+    elif key is None and paid_key is not None:
+        pending = draft.book.unsettled.get((analyst, paid_key[1]))
+        if pending is not None and {level.number for level in levels} <= set(draft.book.reservations[pending].levels):
+            return _reservation(draft, pending, analyst)
+    waiting = _waiting(draft, _approving(draft.book, table, levels), event, table, content)
     if waiting is not None:
         return waiting
     if paid is not None and not levels:
-        drawn = draft.stored(paid.answer).content["reservation"]
-        repeated = _reservation(draft, paid.by.get(analyst, drawn), analyst)
+        original = draft.stored(paid.answer).content["reservation"]
+        repeated = _reservation(draft, paid.by.get(analyst, original), analyst)
         if key is not None:
             _remember(draft, repeated, content)
         return repeated
     if paid is None:
-        _require_allowance(draft.book, asked, levels, analyst)
-    return _charge(draft, levels, event, asked, content)
+        _require_allowance(draft.book, table, levels, analyst)
+    return _charge(draft, levels, event, table, content)
 
 
 def knows(
@@ -274,56 +274,56 @@ def knows(
     question: str | None,
 ) -> bool:
     """Whether this was reserved before: under this key, or as this question."""
-    asked = draft.book.dataset_for(dataset, analyst)
-    content = _content(event, asked, analyst, key, request=request, question=question)
+    table = draft.book.dataset_for(dataset, analyst)
+    content = _content(event, table, analyst, key, request=request, question=question)
     earlier = None if key is None else of_key(draft, analyst, key)
     if earlier is not None:
         return earlier[1] == request_digest(content)
-    found = draft.book.paid_key(content)
-    return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
+    paid_key = draft.book.paid_key(content)
+    return paid_key is not None and (paid_key in draft.book.paid or (analyst, paid_key[1]) in draft.book.unsettled)
 
 
 def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for this question. What others paid for is not revealed."""
-    asked = draft.book.dataset_for(dataset, analyst)
+    table = draft.book.dataset_for(dataset, analyst)
     if is_answered(draft, event, dataset=dataset, analyst=analyst, question=question):
         return True
-    begun = _begun(draft, event, dataset, analyst, question)
-    levels = {level.number for level in levels_of(draft.book, asked, analyst)}
-    return begun is not None and levels <= set(draft.book.reservations[begun].levels)
+    pending = _pending(draft, event, dataset, analyst, question)
+    levels = {level.number for level in levels_of(draft.book, table, analyst)}
+    return pending is not None and levels <= set(draft.book.reservations[pending].levels)
 
 
 def is_answered(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
-    asked = draft.book.dataset_for(dataset, analyst)
-    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
-    paid = None if found is None else draft.book.paid.get(found)
-    return paid is not None and {level.number for level in levels_of(draft.book, asked, analyst)} <= paid.levels
+    table = draft.book.dataset_for(dataset, analyst)
+    paid_key = draft.book.paid_key(_content(event, table, analyst, None, request=None, question=question))
+    paid = None if paid_key is None else draft.book.paid.get(paid_key)
+    return paid is not None and {level.number for level in levels_of(draft.book, table, analyst)} <= paid.levels
 
 
 def is_unsettled(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether the asker was charged for this question, and it has no answer yet."""
-    return _begun(draft, event, dataset, analyst, question) is not None
+    return _pending(draft, event, dataset, analyst, question) is not None
 
 
-def _begun(draft: Draft, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
-    asked = draft.book.dataset_for(dataset, analyst)
-    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
-    return None if found is None else draft.book.unsettled.get((analyst, found[1]))
+def _pending(draft: Draft, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
+    table = draft.book.dataset_for(dataset, analyst)
+    paid_key = draft.book.paid_key(_content(event, table, analyst, None, request=None, question=question))
+    return None if paid_key is None else draft.book.unsettled.get((analyst, paid_key[1]))
 
 
 def _content(
-    event: Event, asked: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
+    event: Event, table: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
 ) -> dict[str, Any]:
     """The content of a reservation's entry, without the levels that pay."""
     return {
         "analyst": analyst,
-        "dataset": asked.level.name,
+        "dataset": table.level.name,
         "event": event.to_dict(),
         "key": None if key is None else _checked_key(key),
         "request": plain("request", request),
         "question": None if question is None else plain("question", question),
-        "version": asked.version,
+        "version": table.version,
         "answered_by": None,
     }
 
@@ -338,9 +338,9 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     if reserved.answer is None:
         _require_known(reserved)
         require_not_stopped(draft.book, reserved)
-        kept = plain("answer", answer)
-        draft.add("settled", {"reservation": number, "answer": kept})
-        return kept
+        stored_answer = plain("answer", answer)
+        draft.add("settled", {"reservation": number, "answer": stored_answer})
+        return stored_answer
     return draft.stored(reserved.answer).content["answer"]
 
 
@@ -391,10 +391,10 @@ def _reserved(draft: Draft, number: int) -> Reserved:
     return reserved
 
 
-def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst: str | None) -> None:
+def _require_allowance(book: Book, table: DataSet, levels: list[Level], analyst: str | None) -> None:
     """Refuse an asker with too many failures or questions of their own; those of others do not count."""
     kind = "population" if analyst is None else "analyst"
-    own = [level for level in levels if level.kind == kind] or [book.population(asked.population)]
+    own = [level for level in levels if level.kind == kind] or [book.population(table.population)]
     for level in own:
         _require_failures_left(level, analyst)
         if level.questions is not None and level.asked >= level.questions:
@@ -406,10 +406,10 @@ def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst:
 
 def _require_failures_left(level: Level, analyst: str | None) -> None:
     if not level.failures_left:
-        who = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
+        option = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
         ways: dict[Face, str] = {
             "python": "`ledger.reset_failures`",
-            "command": f"`giveortake admin failures reset{who} --reason WHY --ledger PATH`",
+            "command": f"`giveortake admin failures reset{option} --reason WHY --ledger PATH`",
             "console": "the button Reset",
             "service": "POST /v1/failures/LEVEL/reset",
         }
@@ -422,26 +422,26 @@ def _require_failures_left(level: Level, analyst: str | None) -> None:
         )
 
 
-def _approving(book: Book, asked: DataSet, levels: list[Level]) -> list[Level]:
+def _approving(book: Book, table: DataSet, levels: list[Level]) -> list[Level]:
     """The levels whose approval thresholds apply: also those above, which depend on the spend alone."""
-    above = [book.population(asked.population), asked.level]
+    above = [book.population(table.population), table.level]
     return [*(level for level in above if level not in levels), *levels] if levels else levels
 
 
-def level_event(event: Event, level: Level, asked: DataSet) -> Event:
+def level_event(event: Event, level: Level, table: DataSet) -> Event:
     """The event in the unit of a level: a person with several rows is a group of rows."""
-    if level.unit == asked.unit or asked.rows_per_person is None:
+    if level.unit == table.unit or table.rows_per_person is None:
         return event
-    return for_group(event, asked.rows_per_person, level.neighbours)
+    return for_group(event, table.rows_per_person, level.neighbours)
 
 
-def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
+def levels_of(book: Book, table: DataSet, analyst: str | None) -> list[Level]:
     """The levels that have to admit a question of this analyst to this data set."""
-    above = [book.population(asked.population), asked.level]
+    above = [book.population(table.population), table.level]
     if analyst is None:
         return above
-    book.dataset_for(asked.level.name, analyst)
-    own = [grant.level for grant in book.grants_of(analyst, asked.level.name)]
+    book.dataset_for(table.level.name, analyst)
+    own = [grant.level for grant in book.grants_of(analyst, table.level.name)]
     return own if above[0].allotted else [*above, *own]
 
 
@@ -465,7 +465,7 @@ def _remember(draft: Draft, reservation: Reservation, content: dict[str, Any]) -
     """
     book, analyst = draft.book, content["analyst"]
     askers = book.askers(analyst, reservation.dataset)
-    has_room = all(each.questions is None or each.asked < each.questions for each in askers)
+    has_room = all(level.questions is None or level.asked < level.questions for level in askers)
     if has_room and book.aliased(analyst, reservation.id) < ALIASES:
         alias = {"analyst": analyst, "key": content["key"], "release": reservation.id}
         draft.add("alias", {**alias, "request": request_digest(content)})
@@ -491,20 +491,20 @@ def _require_known(reserved: Reserved) -> None:
 
 
 def _waiting(
-    draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
+    draft: Draft, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
 ) -> Waiting | None:
     """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
-    large = _finding_large(levels, event, asked)
+    large = _finding_large(levels, event, table)
     request = None if large is None else approvals.decide(draft, content)
     return None if large is None or request is None else Waiting(request, large.name)
 
 
-def _finding_large(levels: list[Level], event: Event, asked: DataSet) -> Level | None:
+def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level | None:
     return next(
         (
             level
             for level in levels
-            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked))
+            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, table))
         ),
         None,
     )
@@ -514,13 +514,13 @@ def would_wait(
     draft: Draft, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
 ) -> bool:
     """Whether some level finds this spend large, and it is not approved yet."""
-    asked = draft.book.dataset_for(dataset, analyst)
-    levels = _approving(draft.book, asked, levels_of(draft.book, asked, analyst))
-    content = _content(event, asked, analyst, None, request=request, question=question)
-    return _finding_large(levels, event, asked) is not None and not approvals.is_approved(draft, content)
+    table = draft.book.dataset_for(dataset, analyst)
+    levels = _approving(draft.book, table, levels_of(draft.book, table, analyst))
+    content = _content(event, table, analyst, None, request=request, question=question)
+    return _finding_large(levels, event, table) is not None and not approvals.is_approved(draft, content)
 
 
-def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:
+def _charge(draft: Draft, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]) -> Reservation:
     charged: dict[int, Filter] = {}
     content["levels"] = {}
     for level in levels:
@@ -530,11 +530,11 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
                 "not known",
                 hint=Advice("the custodian has to set a new budget, with {change_budget}"),
             )
-        seen = level_event(event, level, asked)
-        content["levels"][str(level.number)] = None if seen == event else seen.to_dict()
+        level_charge = level_event(event, level, table)
+        content["levels"][str(level.number)] = None if level_charge == event else level_charge.to_dict()
         guard = draft.filter_of(level)
         if guard is not None:
-            charged[level.number] = _admitted(guard, level, seen)
+            charged[level.number] = _admitted(guard, level, level_charge)
     content["id"] = secrets.token_hex(12)
     new = draft.add("reserved", content, charged)
     answer = content["answered_by"]
@@ -568,8 +568,8 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
 
 def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
     """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
-    found = None if content["answered_by"] is None else draft.book.paid_key(content)
-    paid = None if found is None else draft.book.paid.get(found)
+    paid_key = None if content["answered_by"] is None else draft.book.paid_key(content)
+    paid = None if paid_key is None else draft.book.paid.get(paid_key)
     own = None if paid is None else paid.by.get(content["analyst"])
     if own is None:
         return {}
@@ -581,9 +581,9 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
     """An earlier reservation, as this asker may see it."""
     reserved = draft.book.reservations[number]
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
-    made = draft.stored(number)
-    free = not made.content["levels"] and made.content["answered_by"] is not None
-    own = {"paid_at": made.at} if reserved.analyst == analyst else {}
+    entry = draft.stored(number)
+    free = not entry.content["levels"] and entry.content["answered_by"] is not None
+    own = {"paid_at": entry.at} if reserved.analyst == analyst else {}
     return Reservation(
         number,
         reserved.dataset,
@@ -593,7 +593,7 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
         settled=reserved.answer is not None,
         answer=answer,
         id=reserved.id,
-        **(_paid(draft, made.content) if free else own),
+        **(_paid(draft, entry.content) if free else own),
     )
 
 
@@ -613,12 +613,12 @@ def profiles(
     post-processing for those levels, and for no other.
     """
     book = draft.book
-    asked = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
+    table = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
     if dataset not in book.profiles:
         return []
-    own = {level.number for level in levels_of(book, asked, analyst)}
-    payer = analyst if book.population(asked.population).allotted else None
-    found: dict[int, tuple[Any, str, Any]] = {}
+    own = {level.number for level in levels_of(book, table, analyst)}
+    payer = analyst if book.population(table.population).allotted else None
+    profiles_by_answer: dict[int, tuple[Any, str, Any]] = {}
     for number in reversed(book.profiles[dataset]):
         reserved = book.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
@@ -629,12 +629,12 @@ def profiles(
             reserved.version == version
             and paid is not None
             and own <= paid.levels
-            and paid.answer not in found
+            and paid.answer not in profiles_by_answer
             and is_early
         ):
             request = draft.stored(number).content["request"]
-            found[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
-    return list(found.values())
+            profiles_by_answer[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
+    return list(profiles_by_answer.values())
 
 
 def _checked_key(key: object) -> str:
@@ -644,28 +644,28 @@ def _checked_key(key: object) -> str:
     raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")
 
 
-def keep(draft: Draft, number: int, place: int, content: object) -> Any:
-    """Keep the draw at a place, which has to be the next one.
+def keep(draft: Draft, number: int, index: int, content: object) -> Any:
+    """Keep the draw at an index, which has to be the next one.
 
     Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
     anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not
     told of the last one adds to it.
     """
     reserved = _unsettled(draft, number)
-    if not draft.book.is_next(reserved.number, place):
+    if not draft.book.is_next(reserved.number, index):
         raise LedgerMismatch(
             "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
         )
     require_not_stopped(draft.book, reserved)
-    kept = plain("drawn", content)
-    draft.add("drawn", {"reservation": number, "place": place, "drawn": kept})
-    return kept
+    draw = plain("drawn", content)
+    draft.add("drawn", {"reservation": number, "place": index, "drawn": draw})
+    return draw
 
 
-def kept(draft: Draft, number: int) -> list[Any]:
+def draws_of(draft: Draft, number: int) -> list[Any]:
     """What was drawn for a reservation so far, in order."""
-    book, found = draft.book, _reservation_of_draws(draft, number).number
-    entries = takewhile(lambda entry: entry is not None, (book.drawn(found, place) for place in count()))
+    book, reservation = draft.book, _reservation_of_draws(draft, number).number
+    entries = takewhile(lambda entry: entry is not None, (book.drawn(reservation, index) for index in count()))
     return [draft.stored(entry).content["drawn"] for entry in entries if entry is not None]
 
 
@@ -679,7 +679,7 @@ def _unsettled(draft: Draft, number: int) -> Reserved:
 
 
 def _reservation_of_draws(draft: Draft, number: int) -> Reserved:
-    found = draft.book.reservations.get(number)
-    if found is None:
+    reserved = draft.book.reservations.get(number)
+    if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
-    return found
+    return reserved

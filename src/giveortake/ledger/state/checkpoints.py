@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
-_WRITING = 5  # version of what `_written` writes, and of what a book forgets
+_WRITING = 5  # version of what `_encoded` writes, and of what a book forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = {
@@ -61,17 +61,17 @@ class Checkpoint:
 def checkpoint_of(book: Book) -> Checkpoint:
     """Make a checkpoint of a book, without changing the book."""
     anchors, buckets = book.hashes.sealed(book.reader), book.finds.sealed(book.reader)
-    chunks = {each.name: each.seal() for each in (anchors, buckets)}
-    state = {name: _written(getattr(book, name), kind) for name, kind in _kept().items()}
-    state |= {name: [[key, _fields(each)] for key, each in getattr(book, name).items()] for name in _WHOLE.values()}
+    chunks = {array.name: array.seal() for array in (anchors, buckets)}
+    state = {name: _encoded(getattr(book, name), kind) for name, kind in _state_hints().items()}
+    state |= {name: [[key, _fields(part)] for key, part in getattr(book, name).items()] for name in _WHOLE.values()}
     text = canonical({"anchors": anchors.top, "finds": buckets.top, "state": state})  # type: ignore[dict-item]  # (JSON)
     return Checkpoint(text, chunks, anchors, buckets)
 
 
-def advance(book: Book, found: Checkpoint, *, forget: bool) -> None:
+def advance(book: Book, checkpoint: Checkpoint, *, forget: bool) -> None:
     """Continue from a checkpoint of this book; with `forget`, drop from memory what it holds only as hashes."""
-    book.hashes.advance(found.anchors, forget=forget)
-    book.finds.advance(found.buckets, book.hashes.head, forget=forget)
+    book.hashes.advance(checkpoint.anchors, forget=forget)
+    book.finds.advance(checkpoint.buckets, book.hashes.head, forget=forget)
     if forget:
         book.forget_recent()
 
@@ -88,10 +88,10 @@ def is_known(entry: Entry) -> bool:
 
 def require_derived(book: Book, entry: Entry) -> Checkpoint:
     """Return the checkpoint that the book leads to; LedgerDamaged if the entry says something else."""
-    found = checkpoint_of(book)
-    if entry.content != content_of(found.text):
+    checkpoint = checkpoint_of(book)
+    if entry.content != content_of(checkpoint.text):
         raise LedgerDamaged(f"the checkpoint at entry {entry.number} does not follow from history", hint=RESTORE)
-    return found
+    return checkpoint
 
 
 def book_at(transaction: Transaction, number: int, text: str) -> Book:
@@ -102,10 +102,10 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
     content, base = json.loads(text), number - 1
     state: dict[str, Any] = content["state"]
     known: Known = {
-        kind: {key: _made(kind, each, {}) for key, each in state.pop(name)} for kind, name in _WHOLE.items()
+        kind: {key: _instance(kind, encoded, {}) for key, encoded in state.pop(name)} for kind, name in _WHOLE.items()
     }
-    parts: dict[str, Any] = {name: _read(value, _kept()[name], known) for name, value in state.items()}
-    parts |= {_WHOLE[kind]: found for kind, found in known.items()}
+    parts: dict[str, Any] = {name: _read(value, _state_hints()[name], known) for name, value in state.items()}
+    parts |= {_WHOLE[kind]: objects for kind, objects in known.items()}
     book = Book(**parts)
     book.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
     book.finds = Finds(base, Array("finds", content["finds"], number))
@@ -137,7 +137,7 @@ def _type_in_words(hint: Any) -> str:
 
 
 @cache
-def _kept() -> dict[str, Any]:
+def _state_hints() -> dict[str, Any]:
     """The fields of a book that a checkpoint writes, besides those of `_WHOLE`, with their types."""
     return {name: hint for name, hint in _hints(Book).items() if name not in _WHOLE.values()}
 
@@ -150,28 +150,28 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _fields(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
-    return {name: _written(getattr(value, name), hint) for name, hint in _hints(kind).items()}
+    return {name: _encoded(getattr(value, name), hint) for name, hint in _hints(kind).items()}
 
 
-def _made(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
-    return kind(**{name: _read(each, _hints(kind)[name], known) for name, each in content.items()})
+def _instance(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
+    return kind(**{name: _read(field_value, _hints(kind)[name], known) for name, field_value in content.items()})
 
 
-def _written(value: Any, kind: Any) -> Any:
+def _encoded(value: Any, kind: Any) -> Any:
     """Encode a part of a book as JSON; dictionaries keep the order in which entries filled them."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value
     if origin in {Union, types.UnionType}:
-        return _written(value, _wanted(parts))
+        return _encoded(value, _wanted(parts))
     if origin is dict:
-        return [[_written(key, parts[0]), _written(each, parts[1])] for key, each in value.items()]
+        return [[_encoded(key, parts[0]), _encoded(element, parts[1])] for key, element in value.items()]
     if origin is set:
-        return sorted(_written(each, parts[0]) for each in value)
+        return sorted(_encoded(element, parts[0]) for element in value)
     if origin is list:
-        return [_written(each, parts[0]) for each in value]
+        return [_encoded(element, parts[0]) for element in value]
     if origin is tuple:
-        return [_written(each, part) for each, part in zip(value, _kinds(parts, value), strict=True)]
+        return [_encoded(element, part) for element, part in zip(value, _kinds(parts, value), strict=True)]
     if kind is Guarantee:
         return promise_to_json(value)
     if kind is Unit:
@@ -184,23 +184,23 @@ def _written(value: Any, kind: Any) -> Any:
 
 
 def _read(value: Any, kind: Any, known: Known) -> Any:
-    """Decode what `_written` encoded."""
+    """Decode what `_encoded` encoded."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value
     if origin in {Union, types.UnionType}:
         return _read(value, _wanted(parts), known)
     if origin is dict:
-        return {_read(key, parts[0], known): _read(each, parts[1], known) for key, each in value}
+        return {_read(key, parts[0], known): _read(element, parts[1], known) for key, element in value}
     if origin in {list, set}:
-        return origin(_read(each, parts[0], known) for each in value)
+        return origin(_read(element, parts[0], known) for element in value)
     if origin is tuple:
-        return tuple(_read(each, part, known) for each, part in zip(value, _kinds(parts, value), strict=True))
+        return tuple(_read(element, part, known) for element, part in zip(value, _kinds(parts, value), strict=True))
     if kind is Guarantee:
         return promise_from_json(value)
     if kind is Unit:
         return Unit(*value)
-    return known[kind][value] if kind in known else _made(kind, value, known)
+    return known[kind][value] if kind in known else _instance(kind, value, known)
 
 
 def _wanted(parts: tuple[Any, ...]) -> Any:

@@ -216,13 +216,13 @@ def _analyst(book: Book, number: int, content: Content) -> None:
 def _allot(book: Book, level: Level, content: Content) -> None:
     """Count what a grant takes from the levels above it."""
     assert level.budget is not None or "above" not in content  # noqa: S101 (what takes nothing has no budget)
-    for above, taken in content.get("above", {}).items():
+    for above, deduction in content.get("above", {}).items():
         giver = book.levels[int(above)]
         giver.allotments[level.number] = larger(giver.allotments.get(level.number), level.budget)  # type: ignore[arg-type]  # (see above)
-        if "rest" in taken:
-            giver.guarded, giver.initial = promise_from_json(taken["rest"]), taken["filter"]
+        if "rest" in deduction:
+            giver.guarded, giver.initial = promise_from_json(deduction["rest"]), deduction["filter"]
         else:
-            giver.granted[level.number] = taken["event"]
+            giver.granted[level.number] = deduction["event"]
             giver.charged = True
 
 
@@ -298,10 +298,10 @@ def _settled(book: Book, number: int, content: Content) -> None:
 
 
 def _drawn(book: Book, number: int, content: Content) -> None:
-    reserved, place = book.reservations.get(content["reservation"]), content["place"]
-    if reserved is None or reserved.answer is not None or not book.is_next(reserved.number, place):
+    reserved, index = book.reservations.get(content["reservation"]), content["place"]
+    if reserved is None or reserved.answer is not None or not book.is_next(reserved.number, index):
         raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
-    book.note(number, "drawn", reserved.number, place)
+    book.note(number, "drawn", reserved.number, index)
     for level in reserved.own:
         book.levels[level].steps += 1
 
@@ -347,10 +347,10 @@ def _requested(book: Book, number: int, content: Content) -> None:
 
 def _forget_requests(book: Book, analyst: str | None) -> None:
     """Keep an analyst's last closed requests (used, or asked for anew), however many others have."""
-    own = (each for each in book.requests_by_id.values() if each.analyst == analyst)
-    done = [each for each in own if book.requests.get(each.digest) is not each]
-    if len(done) > DONE:
-        del book.requests_by_id[done[0].id]
+    own = (request for request in book.requests_by_id.values() if request.analyst == analyst)
+    closed = [request for request in own if book.requests.get(request.digest) is not request]
+    if len(closed) > DONE:
+        del book.requests_by_id[closed[0].id]
 
 
 def _approved(book: Book, number: int, content: Content) -> None:
@@ -454,8 +454,8 @@ KINDS: dict[str, Callable[[Book, int, Content], None]] = {
 }
 
 
-Found = TypeVar("Found")
-Asked = TypeVar("Asked")
+Value = TypeVar("Value")
+Key = TypeVar("Key")
 
 _OF_ANALYSTS = frozenset({"alias", "reserved", "requested", "approved", "denied", "revoked", "readmitted"})
 OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"})
@@ -463,19 +463,19 @@ OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Lookup(Generic[Asked, Found]):
+class Lookup(Generic[Key, Value]):
     """A read-only mapping that looks up each value when it is asked for."""
 
-    get: Callable[[Asked], Found | None]
+    get: Callable[[Key], Value | None]
 
-    def __getitem__(self, asked: Asked) -> Found:
-        found = self.get(asked)
-        if found is None:
-            raise KeyError(asked)
-        return found
+    def __getitem__(self, key: Key) -> Value:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
 
-    def __contains__(self, asked: Asked) -> bool:
-        return self.get(asked) is not None
+    def __contains__(self, key: Key) -> bool:
+        return self.get(key) is not None
 
 
 @final
@@ -484,7 +484,7 @@ class Rows:
     """Rows of the index tables, which follow from entries and are stored beside them."""
 
     finds: list[tuple[int, int, bytes]] = field(default_factory=list)  # bucket, number, name
-    lists: list[tuple[str, int, int]] = field(default_factory=list)  # name, place, number
+    lists: list[tuple[str, int, int]] = field(default_factory=list)  # name, index, number
     used: list[tuple[int, int, str]] = field(default_factory=list)  # level, number, share
 
 
@@ -532,7 +532,7 @@ class Book:
 
     def hash_of(self, number: int) -> str:
         """The hash of one entry."""
-        return self.hashes.of(number, self.reader)
+        return self.hashes.hash_of(number, self.reader)
 
     def take_rows(self) -> Rows:
         """Return the index rows of the entries applied since the last call, to be stored beside them."""
@@ -575,10 +575,10 @@ class Book:
     def _count_used(self, entry: Entry) -> None:
         """Note the filter states that an entry leaves, and how much of their budgets is used."""
         for level, snapshot in entry.content.get("snapshots", {}).items():
-            found, share = self.levels[int(level)], entry.content["used"][level]
-            found.snapshot = snapshot
-            found.used = digest(f"{found.used} {entry.number} {share}")
-            self.rows.used.append((found.number, entry.number, share))
+            charged_level, share = self.levels[int(level)], entry.content["used"][level]
+            charged_level.snapshot = snapshot
+            charged_level.used = digest(f"{charged_level.used} {entry.number} {share}")
+            self.rows.used.append((charged_level.number, entry.number, share))
 
     def _list(self, entry: Entry) -> None:
         """Add an entry to the list of its analyst, and a reservation to the lists of what was asked."""
@@ -587,12 +587,12 @@ class Book:
         if entry.kind == "reserved":
             asker = entry.content["analyst"]
             askers = (None,) if asker is None else (None, asker)  # in one order, which checkpoints keep
-            names += [asked_of(who, what) for who in askers for what in (None, entry.content["dataset"])]
+            names += [asked_of(analyst, dataset) for analyst in askers for dataset in (None, entry.content["dataset"])]
         for name in names:
-            known = self.lists.setdefault(name, Listed())
-            known.count += 1
-            known.numbers = digest(f"{known.numbers} {entry.number}")
-            self.rows.lists.append((name, known.count, entry.number))
+            listed = self.lists.setdefault(name, Listed())
+            listed.count += 1
+            listed.numbers = digest(f"{listed.numbers} {entry.number}")
+            self.rows.lists.append((name, listed.count, entry.number))
 
     def owner(self, entry: Entry) -> str | None:
         """Return the analyst who may read an entry, as it is about them or what they asked; None if nobody."""
@@ -602,8 +602,8 @@ class Book:
         if entry.kind in _OF_ANALYSTS:
             return None if content.get("analyst") is None else str(content["analyst"])
         if entry.kind in OF_RESERVATIONS:
-            found = self._as_reserved(content["reservation"])
-            return None if found is None else found.analyst
+            reserved = self._as_reserved(content["reservation"])
+            return None if reserved is None else reserved.analyst
         if entry.kind in {"budget", "forgiven"}:
             level = self.levels[content["level"]]
             return level.name if level.kind == "analyst" else None
@@ -629,17 +629,17 @@ class Book:
     @property
     def keys(self) -> Lookup[tuple[str | None, str], int]:
         """The reservation made under an analyst's idempotency key."""
-        return Lookup(lambda asked: self.first("key", *asked))
+        return Lookup(lambda key: self.first("key", *key))
 
     @property
     def aliases(self) -> Lookup[tuple[str | None, str], int]:
         """The entry that remembers a further key of an analyst, for a release that was paid before."""
-        return Lookup(lambda asked: self.first("alias", *asked))
+        return Lookup(lambda key: self.first("alias", *key))
 
     @property
     def ids(self) -> Lookup[str, int]:
         """The reservation with this release id."""
-        return Lookup(lambda asked: self.first("id", asked))
+        return Lookup(lambda key: self.first("id", key))
 
     @property
     def profiles(self) -> Lookup[str, list[int]]:
@@ -654,16 +654,16 @@ class Book:
     @property
     def paid(self) -> Lookup[tuple[str | None, str], Paid]:
         """Stored answers, by who may see them and the digest of the question."""
-        return Lookup(lambda asked: self._paid(*asked))
+        return Lookup(lambda key: self._paid(*key))
 
     @property
     def unsettled(self) -> Lookup[tuple[str | None, str], int]:
         """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
-        return Lookup(lambda asked: self._unsettled(*asked))
+        return Lookup(lambda key: self._unsettled(*key))
 
-    def drawn(self, number: int, place: int) -> int | None:
-        """The entry that holds a reservation's draw at a place; None if there is none."""
-        return self.first("drawn", number, place)
+    def drawn(self, number: int, index: int) -> int | None:
+        """The entry that holds a reservation's draw at an index; None if there is none."""
+        return self.first("drawn", number, index)
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
         return self.finds.numbers(name_of(kind, *parts), self.reader)
@@ -688,18 +688,18 @@ class Book:
 
     def _as_reserved(self, number: int) -> Reserved | None:
         """A reservation as its own entry states it, without what came later; None if it is none."""
-        found = self._recent.get(number)
-        if found is not None or not 0 < number <= self.hashes.base:
-            return found
+        reserved = self._recent.get(number)
+        if reserved is not None or not 0 < number <= self.hashes.base:
+            return reserved
         entry = self.hashes.entry(number, self.reader)
         return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
 
     def _reservation(self, number: int) -> Reserved | None:
-        found = self._as_reserved(number)
-        if found is None or found.answer is not None:
-            return found
+        reserved = self._as_reserved(number)
+        if reserved is None or reserved.answer is not None:
+            return reserved
         answer, failed = self.first("settled", number), self.first("failed", number) is not None
-        return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
+        return replace(reserved, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
     def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
         """Build a reservation from the content of its entry."""
@@ -719,12 +719,12 @@ class Book:
 
     def _paid(self, payer: str | None, question: str) -> Paid | None:
         """A stored answer: the first entry found settled the question, the later ones paid for that answer too."""
-        found = self._numbers("paid", payer, question)
-        if not found:
+        numbers = self._numbers("paid", payer, question)
+        if not numbers:
             return None
-        payers = [self.reservations[number] for number in (self._settles(found[0]), *found[1:])]
-        by = {each.analyst: each.number for each in reversed(payers)}  # the first of each
-        return Paid(found[0], {level for each in payers for level in each.levels}, by)
+        payers = [self.reservations[number] for number in (self._settles(numbers[0]), *numbers[1:])]
+        by = {reserved.analyst: reserved.number for reserved in reversed(payers)}  # the first of each
+        return Paid(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
 
     def _settles(self, number: int) -> int:
         if number in self._settlements:
@@ -732,28 +732,28 @@ class Book:
         return int(self.hashes.entry(number, self.reader).content["reservation"])
 
     def _unsettled(self, analyst: str | None, question: str) -> int | None:
-        found = self._numbers("asked", analyst, question)
-        if not found or found[-1] < self.restored or self.reservations[found[-1]].answer is not None:
+        numbers = self._numbers("asked", analyst, question)
+        if not numbers or numbers[-1] < self.restored or self.reservations[numbers[-1]].answer is not None:
             return None
-        return found[-1]
+        return numbers[-1]
 
     def grant_of(self, level: Level) -> Grant | None:
         """The grant that a level belongs to, if it is an analyst's."""
         return next((grant for grant in self.grants.values() if grant.level is level), None)
 
-    def is_next(self, number: int, place: int) -> bool:
-        """Whether exactly `place` draws are stored for a reservation so far."""
-        if type(place) is not int or place < 0:  # True would be another place than 1
+    def is_next(self, number: int, index: int) -> bool:
+        """Whether exactly `index` draws are stored for a reservation so far."""
+        if type(index) is not int or index < 0:  # True would be another index than 1
             return False
-        return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
+        return self.drawn(number, index) is None and (index == 0 or self.drawn(number, index - 1) is not None)
 
     def population(self, name: str) -> Level:
         """The level of a population."""
-        return self._found("population", name, self.populations)
+        return self._lookup("population", name, self.populations)
 
     def dataset(self, name: str) -> DataSet:
         """The data set of this name."""
-        return self._found("data set", name, self.datasets)
+        return self._lookup("data set", name, self.datasets)
 
     def dataset_for(self, name: str, analyst: str | None) -> DataSet:
         """A data set that an analyst may ask; any other is as unknown as one that never existed."""
@@ -762,7 +762,7 @@ class Book:
         if analyst in self.revoked:
             raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
         if not self.grants_of(analyst, name):
-            own = sorted({each for grant in self.grants_of(analyst) for each in grant.datasets})
+            own = sorted({dataset for grant in self.grants_of(analyst) for dataset in grant.datasets})
             raise NotFound(
                 f"there is no data set {name!r} for the analyst {analyst!r}",
                 hint=f"there are: {', '.join(own)}" if own else Advice("the custodian lets them ask: {admit}"),
@@ -772,7 +772,10 @@ class Book:
     def capped_above(self, datasets: Iterable[str]) -> list[Level]:
         """The levels that an allotment is taken from: its population, and those of its data sets that have a cap."""
         sets = [self.datasets[name] for name in datasets]
-        return [self.populations[sets[0].population], *(each.level for each in sets if each.level.budget is not None)]
+        return [
+            self.populations[sets[0].population],
+            *(table.level for table in sets if table.level.budget is not None),
+        ]
 
     def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
         """The key of a stored answer: where analysts have allotments, only whoever paid finds it."""
@@ -790,8 +793,8 @@ class Book:
             if name == analyst and (dataset is None or dataset in datasets)
         ]
 
-    def _found(self, what: str, name: str, among: dict[str, Found]) -> Found:
+    def _lookup(self, kind: str, name: str, among: dict[str, Value]) -> Value:
         if name not in among:
-            there = ", ".join(among) or "none"
-            raise NotFound(f"the ledger has no {what} {name!r}", hint=f"there are: {there}")
+            names = ", ".join(among) or "none"
+            raise NotFound(f"the ledger has no {kind} {name!r}", hint=f"there are: {names}")
         return among[name]

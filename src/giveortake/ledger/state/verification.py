@@ -30,8 +30,8 @@ from giveortake.ledger.rules.budgets import (
     require_same_kind,
     require_sound,
     require_ungranted,
-    rest,
     restated,
+    unallotted,
 )
 from giveortake.ledger.rules.reservations import level_event, levels_of
 from giveortake.ledger.state.checkpoints import EVERY, advance, checkpoint_of, is_known, require_derived
@@ -109,11 +109,11 @@ def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
         stop = min(start + _PAGE - 1, head)
         rows = reader.between(start, stop)
         for number, row in enumerate(rows, start):
-            found = read_entry(row[0], row[1], row[2], previous)
-            if found.number != number:
+            entry = read_entry(row[0], row[1], row[2], previous)
+            if entry.number != number:
                 raise LedgerDamaged(f"entry {number} is missing", hint=RESTORE)
-            yield found
-            previous = found.hash
+            yield entry
+            previous = entry.hash
         if len(rows) != stop - start + 1:
             raise LedgerDamaged(f"entry {start + len(rows)} is missing", hint=RESTORE)
 
@@ -146,24 +146,24 @@ def _share(text: str) -> Fraction:
 
 def _require_indexes(reader: Transaction, book: Book) -> Iterator[None]:
     """Check that every index holds exactly what the entries say, up to the last entry; yield now and then."""
-    head, found = book.head.number, {}
+    head, bucket_hashes = book.head.number, {}
     for rows in reader.all_finds(head, 4 * book.asked):
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
-            found[bucket] = folded((number, name) for _, number, name in pairs)[0]
+            bucket_hashes[bucket] = folded((number, name) for _, number, name in pairs)[0]
         yield
-    if found != dict(book.finds.sealed(None).items()):
+    if bucket_hashes != dict(book.finds.sealed(None).items()):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     for level in book.levels.values():
         deque(_used(reader, level.number, head, level.used), maxlen=0)  # none of them is kept
         yield
-    for name, known in book.lists.items():
-        running, place = NOTHING, 0
-        while own := reader.listed(name, place, min(place + _PAGE, known.count)):
+    for name, listed in book.lists.items():
+        running, index = NOTHING, 0
+        while own := reader.listed(name, index, min(index + _PAGE, listed.count)):
             for _, number in own:
                 running = digest(f"{running} {number}")
-            place = own[-1][0]
+            index = own[-1][0]
             yield
-        if (running, place) != (known.numbers, known.count):
+        if (running, index) != (listed.numbers, listed.count):
             raise LedgerDamaged(INDEX, hint=RESTORE)
 
 
@@ -256,51 +256,51 @@ class Replay:
             require_addable(level.budget, promise)
             require_same_kind(level.allotments.get(number), promise)
             counted = larger(level.allotments.get(number), promise)
-            taken = stated.get(str(level.number))
-            if (taken is None) != (counted == level.allotments.get(number)):
+            deduction = stated.get(str(level.number))
+            if (deduction is None) != (counted == level.allotments.get(number)):
                 raise LedgerDamaged(f"entry {entry.number} grants what it does not take", hint=RESTORE)
-            if taken is not None:
-                self._take(level, number, counted, taken)
+            if deduction is not None:
+                self._take(level, number, counted, deduction)
         if set(stated) - {str(level.number) for level in above}:
             raise LedgerDamaged(f"entry {entry.number} takes from levels that are not above it", hint=RESTORE)
 
-    def _take(self, level: Level, number: int, counted: Guarantee, taken: Mapping[str, Any]) -> None:
+    def _take(self, level: Level, number: int, counted: Guarantee, deduction: Mapping[str, Any]) -> None:
         allotments = (level.allotments | {number: counted}).values()
         if isinstance(level.budget, ApproxDP):
-            rest(level.budget, allotments)
-        if "rest" in taken:
+            unallotted(level.budget, allotments)
+        if "rest" in deduction:
             if level.charged:
                 raise LedgerDamaged("a race was begun anew after something was charged to it", hint=RESTORE)
-            guard = filter_of(promise_from_json(taken["rest"]), snapshot=taken["filter"])
+            guard = filter_of(promise_from_json(deduction["rest"]), snapshot=deduction["filter"])
             require_sound(level.budget, allotments, guard)  # type: ignore[arg-type]  # (it has a budget)
             self.guards[level.number] = guard
             return
-        event = event_from_dict(taken["event"])
+        event = event_from_dict(deduction["event"])
         if event != restated(counted):
             raise LedgerDamaged("an allotment was charged as something else", hint=RESTORE)
-        granted = {each: event_from_dict(text) for each, text in level.granted.items()} | {number: event}
+        granted = {grant: event_from_dict(text) for grant, text in level.granted.items()} | {number: event}
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
-        for each in (*granted.values(), *self._charged.get(level.number, ())):
-            guard.charge(each)
+        for charge in (*granted.values(), *self._charged.get(level.number, ())):
+            guard.charge(charge)
         self.guards[level.number] = guard
 
     def _check_alias(self, entry: Entry) -> None:
         """Check that whoever asked under a further key had paid for the answer at every level."""
         book, content = self.book, entry.content
         reserved = book.reservations[book.ids[content["release"]]]
-        asked = book.dataset(reserved.dataset)
-        payer = content["analyst"] if book.population(asked.population).allotted else None
+        table = book.dataset(reserved.dataset)
+        payer = content["analyst"] if book.population(table.population).allotted else None
         paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
-        owed = {level.number for level in levels_of(book, asked, content["analyst"])}
+        owed = {level.number for level in levels_of(book, table, content["analyst"])}
         if paid is None or not owed <= paid.levels:
             raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
 
     def _check_levels(self, entry: Entry) -> None:
         """Check that exactly the levels that had to pay were charged, each for the event in its own unit."""
         book, content = self.book, entry.content
-        asked = book.dataset(content["dataset"])
+        table = book.dataset(content["dataset"])
         event = event_from_dict(content["event"])
-        owed = {level.number: level for level in levels_of(book, asked, content["analyst"])}
+        owed = {level.number: level for level in levels_of(book, table, content["analyst"])}
         if content["answered_by"] is not None:
             key = book.paid_key(content)
             paid = None if key is None else book.paid.get(key)
@@ -308,7 +308,7 @@ class Replay:
                 raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
             owed = {number: level for number, level in owed.items() if number not in paid.levels}
         charged = {level: event_from_dict(part) for level, part in charges(entry)}
-        if charged != {number: level_event(event, level, asked) for number, level in owed.items()}:
+        if charged != {number: level_event(event, level, table) for number, level in owed.items()}:
             raise LedgerDamaged(f"entry {entry.number} did not charge the levels that had to pay", hint=RESTORE)
 
 
