@@ -92,8 +92,8 @@ def _left_out(profile: Profile, advised: int) -> Table:
     table = Table("", pad_edge=False, box=None)
     for title in ("rows of a person", "left out, about", "at least", "at most"):
         table.add_column(title, justify="right")
-    for place, cap in enumerate(lines):
-        if place % every == 0 or cap == advised:
+    for index, cap in enumerate(lines):
+        if index % every == 0 or cap == advised:
             share = profile.left_out(rows_per_person=cap)
             parts = [share.estimate, share.low, None if share.high is None or share.high >= 1 else share.high]
             mark = "→" if cap == advised else ""
@@ -116,8 +116,8 @@ def _as_json(profile: Profile) -> dict[str, Any]:
 
 
 def _share(profile: Profile, cap: int) -> dict[str, Any]:
-    found = profile.left_out(rows_per_person=cap)
-    return {"low": found.low, "high": found.high, "estimate": found.estimate, "likely": found.likely}
+    share = profile.left_out(rows_per_person=cap)
+    return {"low": share.low, "high": share.high, "estimate": share.estimate, "likely": share.likely}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from giveortake.answers.terms import percent
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import given, in_options, rest
+from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import shown
 from giveortake.progress import progress
@@ -80,10 +80,10 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
     standing, affordable = session.rest()
     if standing.used is not None:
-        left = "" if affordable is None else f"; {rest(affordable)}"
-        facts.append(("used so far", f"{shown(100 * standing.used, 3)} %{given(standing)}{left}"))
-    told = None if quote.left_out is None else replace(quote.left_out, lines=())
-    return [*facts, *quote_facts(replace(quote, left_out=told))]
+        left = "" if affordable is None else f"; {largest_question(affordable)}"
+        facts.append(("used so far", f"{shown(100 * standing.used, 3)} %{allotted_share(standing)}{left}"))
+    left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
+    return [*facts, *quote_facts(replace(quote, left_out=left_out))]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
