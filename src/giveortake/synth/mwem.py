@@ -97,7 +97,7 @@ def mwem(
     It is there for comparison: `synthesize` measures the same with less noise.
     """
     planned = None if rounds is None else whole("rounds", rounds)
-    asked = Synthesis.of(
+    synthesis = Synthesis.from_arguments(
         session,
         columns=columns,
         workload=workload,
@@ -105,23 +105,23 @@ def mwem(
         delta=delta,
         bins=bins,
         table=table,
-        more={"mwem": planned},
+        algorithm={"mwem": planned},
     )
-    if asked.by_quantiles:
-        raise InvalidParameter("bins", dict(asked.by_quantiles), "are bins by quantiles", hint="list their edges")
-    sizes = [column.size for column in asked.declared if column is not None]
+    if synthesis.by_quantiles:
+        raise InvalidParameter("bins", dict(synthesis.by_quantiles), "are bins by quantiles", hint="list their edges")
+    sizes = [column.size for column in synthesis.declared if column is not None]
     if math.prod(sizes) > MOST_CELLS:
         raise InvalidParameter(
             "columns",
-            list(asked.names),
+            list(synthesis.names),
             f"have {math.prod(sizes):,} combinations, more than {MOST_CELLS:,}",
             hint="gt.synth.synthesize has no such limit",
         )
     count = None if rows == "released" else whole("rows", rows)
-    with asked.request.begin(key) as run, watched(None) as told:
-        weights = _Weights(asked, run, planned or _ROUNDS_PER_COLUMN * len(sizes))
+    with synthesis.request.begin(key) as run, watched(None) as report_progress:
+        weights = _Weights(synthesis, run, planned or _ROUNDS_PER_COLUMN * len(sizes))
         while not run.is_settled and weights.rounds < weights.planned:
-            told(weights.rounds, weights.planned)
+            report_progress(weights.rounds, weights.planned)
             weights.next_round()
         run.settle()
         return weights.result(count)
@@ -131,12 +131,12 @@ def mwem(
 class _Weights:
     """The weights after all steps drawn so far."""
 
-    def __init__(self, asked: Synthesis, run: AdaptiveRun, planned: int) -> None:
-        self._asked, self._run, self.planned = asked, run, planned
-        self._columns = [column for column in asked.declared if column is not None]
+    def __init__(self, synthesis: Synthesis, run: AdaptiveRun, planned: int) -> None:
+        self._synthesis, self._run, self.planned = synthesis, run, planned
+        self._columns = [column for column in synthesis.declared if column is not None]
         self._keys = [key_column(column) for column in self._columns]
         self._sizes = [column.size for column in self._columns]
-        self._tables = list(asked.tables(self._sizes)) or list(combinations(range(len(self._sizes)), 2))
+        self._tables = list(synthesis.tables(self._sizes)) or list(combinations(range(len(self._sizes)), 2))
         self._shares: Floats = np.full(self._sizes, 1 / math.prod(self._sizes))
         self._measured: list[Measured] = []
         self._squares: list[float] = []
@@ -152,33 +152,33 @@ class _Weights:
 
     def next_round(self) -> None:
         run, last = self._run, self._run.steps[-1]
-        each = run.rho * (1 - _FOR_TOTAL) / self.planned
+        round_rho = run.rho * (1 - _FOR_TOTAL) / self.planned
         if isinstance(last, Choice):
-            chosen = tuple(self._place(name) for name in last.names)
+            chosen = tuple(self._column_index(name) for name in last.names)
         else:
             offered = [Candidate.of(self._marginal(table) * self._total) for table in self._tables]
-            keys = [[self._keys[place] for place in table] for table in self._tables]
-            chosen = self._tables[run.select(keys, offered, each * _FOR_SELECTION)]
-        keys_of_chosen = [self._keys[place] for place in chosen]
-        self._take(run.measure(keys_of_chosen, min(each * (1 - _FOR_SELECTION), run.left), residual=False))
+            keys = [[self._keys[column_index] for column_index in table] for table in self._tables]
+            chosen = self._tables[run.select(keys, offered, round_rho * _FOR_SELECTION)]
+        keys_of_chosen = [self._keys[column_index] for column_index in chosen]
+        self._take(run.measure(keys_of_chosen, min(round_rho * (1 - _FOR_SELECTION), run.left), residual=False))
 
     def result(self, rows: int | None) -> WeightedTable:
-        asked, run = self._asked, self._run
+        synthesis, run = self._synthesis, self._run
         everything = tuple(range(len(self._sizes)))
-        tree = JunctionTree.of(self._sizes, [everything])
+        tree = JunctionTree.from_groups(self._sizes, [everything])
         factors = {everything: np.log(np.maximum(self._shares, 1e-300))}
         calibrated, _ = tree.calibrate(factors)
         fitted = Fitted(factors, calibrated, self._total, 0.0, converged=True, steps=self.rounds)
         table = SyntheticTable(
-            Model.of(self._columns, fitted, {}),
+            Model.from_fit(self._columns, fitted, {}),
             fitted,
             tuple(self._measured),
             tuple(run.charges()),
-            asked.promise,
-            asked.request.rho,
-            asked.request.promise,
+            synthesis.promise,
+            synthesis.request.rho,
+            synthesis.request.promise,
             run.id,
-            asked.surrogates,
+            synthesis.surrogates,
             rows,
             charged=run.charged,
         )
@@ -190,7 +190,7 @@ class _Weights:
         """Update the weights, if the step measured something. The first table also gives the number of rows."""
         if not isinstance(step, NoisyTable):
             return
-        columns = tuple(self._place(name) for name in step.names)
+        columns = tuple(self._column_index(name) for name in step.names)
         self._measured.append(Measured(columns, step.counts, float(step.sigma)))
         counts = np.maximum(step.counts, float(step.sigma))
         wanted, had = counts / counts.sum(), self._marginal(columns)
@@ -199,7 +199,7 @@ class _Weights:
         self._noise += 2 * step.counts.size * float(step.sigma)
         ratio = np.divide(wanted, had, out=np.zeros_like(wanted), where=had > 0)
         self._shares = self._shares * ratio.reshape(
-            [size if place in columns else 1 for place, size in enumerate(self._sizes)]
+            [size if column_index in columns else 1 for column_index, size in enumerate(self._sizes)]
         )
         self._shares /= self._shares.sum()
 
@@ -208,9 +208,9 @@ class _Weights:
         return released_total(self._measured[:1])
 
     def _marginal(self, columns: Columns) -> Floats:
-        others = tuple(place for place in range(len(self._sizes)) if place not in columns)
-        found: Floats = self._shares.sum(axis=others)
-        return found
+        other_columns = tuple(column_index for column_index in range(len(self._sizes)) if column_index not in columns)
+        marginal: Floats = self._shares.sum(axis=other_columns)
+        return marginal
 
-    def _place(self, name: str) -> int:
+    def _column_index(self, name: str) -> int:
         return [column.name for column in self._columns].index(name)
