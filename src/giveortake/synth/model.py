@@ -86,7 +86,7 @@ class ModelColumn:
         return FACES[self.kind]
 
     def labels(self) -> list[Any]:
-        """The label of each category or bin in a table of counts: a category, or a bin in words."""
+        """The labels of a table of counts: categories, or bins in words."""
         if self.categories is not None:
             return [_table_value(category) for category in self.categories]
         assert self.edges is not None  # noqa: S101 (one of the two is there)

@@ -97,8 +97,10 @@ class Report:
                 ("rows released", f"about {round(synthetic.model.total):,}"),
                 (
                     "model",
-                    f"{synthetic.fitted.tree.cells:,} cells in {len(synthetic.fitted.tree.cliques)} cliques; "
-                    f"fit {converged}",
+                    (
+                        f"{synthetic.fitted.tree.cells:,} cells in {len(synthetic.fitted.tree.cliques)} cliques; "
+                        f"fit {converged}"
+                    ),
                 ),
                 ("release", synthetic.release_id),
                 *(("note", note) for note in synthetic.notes),
