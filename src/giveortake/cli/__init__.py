@@ -82,9 +82,9 @@ def _error_text(error: GiveOrTakeError, command_line: Sequence[str]) -> str:
 
 def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:
     message = ""
-    if arguments is not None and (tell := COMMANDS[arguments.command].interrupted) is not None:
+    if arguments is not None and (describe := COMMANDS[arguments.command].interrupted) is not None:
         try:
-            message = tell(arguments, started)
+            message = describe(arguments, started)
         except KeyboardInterrupt:  # once more
             message = "`giveortake ledger show` tells whether something was charged"
     if message:
@@ -97,8 +97,8 @@ def _unwritten(arguments: argparse.Namespace | None, error: OSError) -> int:
         shell.report(f"error: {error.filename}: {error.strerror}\n")
         return _REFUSED
     shell.give_up_output()
-    tell = None if arguments is None else COMMANDS[arguments.command].unwritten
-    hint = None if arguments is None or tell is None else tell(arguments)
+    describe = None if arguments is None else COMMANDS[arguments.command].unwritten
+    hint = None if arguments is None or describe is None else describe(arguments)
     if isinstance(error, BrokenPipeError) and hint is None:  # the reader, `head` for example, has seen enough
         return _UNREAD
     shell.report(f"error: {GiveOrTakeError(f'the output cannot be written: {error.strerror}', hint=hint)}\n")
@@ -163,16 +163,18 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of these commands; one that is called needs no other."""
-    listed = {name: COMMANDS[name] for name in names}
+    commands_by_name = {name: COMMANDS[name] for name in names}
     parser = _Parser(
         prog="giveortake",
         description="Differential privacy: every answer is a number give or take an honest margin.",
-        epilog="\n".join(["examples:", *(f"  {line}" for command in listed.values() for line in command.examples)]),
+        epilog="\n".join(
+            ["examples:", *(f"  {line}" for command in commands_by_name.values() for line in command.examples)]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"giveortake {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
-    for name, command in listed.items():
+    for name, command in commands_by_name.items():
         subparser = commands.add_parser(
             name,
             help=command.summary,

@@ -189,39 +189,43 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     _require_one_subject(arguments)
     level = _one_level(ledger, arguments)
     people = _people_above(ledger, level)
-    left = None if people is None else ledger.affordable(people)
+    affordable_before = None if people is None else ledger.affordable(people)
     is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
     budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
     changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
-    before = "none" if level.budget is None else promised(level.budget)
-    out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
+    old_budget = "none" if level.budget is None else promised(level.budget)
+    out.print(
+        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promised(changed.budget)} from now on")
+    )
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
         option = f"--budget {arguments.budget},{shown(level.budget.delta)}"
         out.print(Text(f"It has no δ any more, so keys can no longer be found; {option} keeps the δ."))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
-    if people is not None and left is not None:
-        _print_taken(ledger, people, left, out)
+    if people is not None and affordable_before is not None:
+        _print_taken(ledger, people, affordable_before, out)
 
 
 def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
     """The population that an allotment is taken from; None for what is no allotment."""
     if level.kind != "analyst":
         return None
-    first = _datasets_of(ledger, level)[0]
-    table = next(dataset for dataset in ledger.levels() if (dataset.kind, dataset.name) == ("data set", first))
-    people = ledger.population(_creating_entry(ledger, table).content["population"])
+    dataset_name = _datasets_of(ledger, level)[0]
+    dataset = next(
+        candidate for candidate in ledger.levels() if (candidate.kind, candidate.name) == ("data set", dataset_name)
+    )
+    people = ledger.population(_creating_entry(ledger, dataset).content["population"])
     return people if people.allotted else None
 
 
-def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console) -> None:
+def _print_taken(ledger: Ledger, old_level: Standing, affordable_before: Fraction, out: Console) -> None:
     """Print what the change of an allotment took from the people's budget, and how much of that is left."""
-    after = ledger.population(before.name)
-    taken = f"{shown(100 * (after.given - before.given), 3)} %"
-    still = "nothing" if not (now := ledger.affordable(after)) else f"ε ≤ {shown(now, 3)}"
+    new_level = ledger.population(old_level.name)
+    taken = f"{shown(100 * (new_level.given - old_level.given), 3)} %"
+    left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {shown(affordable, 3)}"
     out.print(
         Text(
-            f"Taken from the budget of {printable(before.name)}: {taken}. "
-            f"Left there for others: ε ≤ {shown(left, 3)} before, {still} from now on."
+            f"Taken from the budget of {printable(old_level.name)}: {taken}. "
+            f"Left there for others: ε ≤ {shown(affordable_before, 3)} before, {left_text} from now on."
         )
     )
 
@@ -352,7 +356,7 @@ Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
 class Action:
     """An action of the custodian: in words, what it does, and what options it takes."""
 
-    words: str
+    summary: str
     do: Do
     takes: Callable[[argparse.ArgumentParser], None] | None = None  # None: it reads, and takes nothing
 
@@ -429,8 +433,8 @@ def _for_denying(parser: argparse.ArgumentParser) -> None:
     _take_reason(parser)
 
 
-def _take_expiry(parser: argparse.ArgumentParser, words: str) -> None:
-    parser.add_argument("--expires", metavar="DAY", help=f"{words}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
+def _take_expiry(parser: argparse.ArgumentParser, summary: str) -> None:
+    parser.add_argument("--expires", metavar="DAY", help=f"{summary}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
 
 
 def _take_budget(parser: argparse.ArgumentParser, *, required: bool, or_spent: bool = False) -> None:
@@ -492,11 +496,11 @@ SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True, title="subjects")
-    for subject, (words, known) in SUBJECTS.items():
-        subject_parser = subjects.add_parser(subject, help=words, description=words)
-        listed = subject_parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-        for name, action in known.items():
-            action_parser = listed.add_parser(name, help=action.words, description=action.words)
+    for subject, (summary, actions) in SUBJECTS.items():
+        subject_parser = subjects.add_parser(subject, help=summary, description=summary)
+        action_parsers = subject_parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+        for name, action in actions.items():
+            action_parser = action_parsers.add_parser(name, help=action.summary, description=action.summary)
             action_parser.add_argument(
                 "--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL"
             )

@@ -53,8 +53,8 @@ def positions(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> It
     for action in parser._actions:  # noqa: SLF001 (argparse has no other way to ask what a parser takes)
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (as above)
             nested = dict(action.choices)
-            words = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 (as above)
-            actions = {name: words.get(name, "") for name in nested}
+            help_texts = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 (as above)
+            actions = {name: help_texts.get(name, "") for name in nested}
         elif not action.option_strings and action.choices is not None:
             actions |= dict.fromkeys(map(str, action.choices), "")
         for option in action.option_strings:
@@ -69,12 +69,12 @@ def positions(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> It
 def bash(positions: list[Position]) -> str:
     """The script for bash: words that begin with a dash are options, others actions or the names of files."""
     paths = "|".join(f'"{position.prefix}"' for position in positions if position.path)
-    offered = "".join(
+    position_cases = "".join(
         f'        "{position.prefix}") actions="{" ".join(position.actions)}" '
         f'options="{" ".join(position.options)}" ;;\n'
         for position in positions
     )
-    chosen = "".join(
+    choice_cases = "".join(
         f'        "{position.prefix} {option}"*) choices="{" ".join(values)}" ;;\n'
         for position in positions
         for option, values in position.choices.items()
@@ -87,8 +87,8 @@ def bash(positions: list[Position]) -> str:
         '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do\n'
         f'        case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
         "    done\n"
-        f'    case "$said" in\n{offered}    esac\n'
-        f'    case "$said $previous" in\n{chosen}    esac\n'
+        f'    case "$said" in\n{position_cases}    esac\n'
+        f'    case "$said $previous" in\n{choice_cases}    esac\n'
         '    if [ -n "$choices" ]; then COMPREPLY=($(compgen -W "$choices" -- "$current"))\n'
         '    elif [ "${current:0:1}" = - ]; then COMPREPLY=($(compgen -W "$options" -- "$current"))\n'
         '    else COMPREPLY=($(compgen -W "$actions" -- "$current")); fi\n'
@@ -100,13 +100,13 @@ def bash(positions: list[Position]) -> str:
 def zsh(positions: list[Position]) -> str:
     """The script for zsh: as for bash, with the help of each word."""
     paths = "|".join(f'"{position.prefix}"' for position in positions if position.path)
-    offered = "".join(
+    position_cases = "".join(
         f'    "{position.prefix}")\n'
         f"      actions=({_described(position.actions)})\n"
         f"      options=({_described(position.options)}) ;;\n"
         for position in positions
     )
-    chosen = "".join(
+    choice_cases = "".join(
         f'    "{position.prefix} {option}") choices=({" ".join(values)}) ;;\n'
         for position in positions
         for option, values in position.choices.items()
@@ -119,8 +119,8 @@ def zsh(positions: list[Position]) -> str:
         '  for word in "${(@)words[2,CURRENT-1]}"; do\n'
         f'    case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
         "  done\n"
-        f'  case "$said" in\n{offered}  esac\n'
-        f'  case "$said $previous" in\n{chosen}  esac\n'
+        f'  case "$said" in\n{position_cases}  esac\n'
+        f'  case "$said $previous" in\n{choice_cases}  esac\n'
         "  if (( $#choices )); then compadd -a choices\n"
         '  elif [[ "$PREFIX" == -* ]]; then _describe option options\n'
         "  elif (( $#actions )); then _describe action actions || _files\n"
@@ -147,18 +147,18 @@ def fish(positions: list[Position]) -> str:
     ]
     for position in positions:
         condition = '__giveortake_said "{}"'.format("".join(f" {word}" for word in position.path))
-        when = f"complete -c giveortake -n {_quoted(condition)}"
-        for name, words in position.actions.items():
-            lines.append(f"{when} -f -a {name} -d {_quoted(words)}")
-        for name, words in position.options.items():
+        completion = f"complete -c giveortake -n {_quoted(condition)}"
+        for name, help_text in position.actions.items():
+            lines.append(f"{completion} -f -a {name} -d {_quoted(help_text)}")
+        for name, help_text in position.options.items():
             flag = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
             values = f" -x -a {_quoted(' '.join(position.choices[name]))}" if name in position.choices else ""
-            lines.append(f"{when} {flag}{values} -d {_quoted(words)}")
+            lines.append(f"{completion} {flag}{values} -d {_quoted(help_text)}")
     return "\n".join(lines) + "\n"
 
 
-def _described(words: dict[str, str]) -> str:
-    return " ".join(_quoted(f"{name}:{text}" if text else name) for name, text in words.items())
+def _described(help_texts: dict[str, str]) -> str:
+    return " ".join(_quoted(f"{name}:{text}" if text else name) for name, text in help_texts.items())
 
 
 def _quoted(text: str) -> str:

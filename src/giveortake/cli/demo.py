@@ -135,11 +135,13 @@ def _third(out: Console, session: Session) -> Answer:
 
 
 def _again_and_refused(out: Console, session: Session) -> None:
-    before = session.spent
-    first = session.sql(BY_REGION).answer(epsilon="0.25")
+    spent_before = session.spent
+    repeated = session.sql(BY_REGION).answer(epsilon="0.25")
     out.print("[bold]The first question once more[/]")
-    same = "costs nothing" if session.spent == before else "is charged"
-    out.print(f"  north: {first.row(region='north')['visits']:,} again. The same question at the same price {same}.\n")
+    charge = "costs nothing" if session.spent == spent_before else "is charged"
+    out.print(
+        f"  north: {repeated.row(region='north')['visits']:,} again. The same question at the same price {charge}.\n"
+    )
     out.print("[bold]A question that is refused[/]")
     out.print(Text(f"  {ROWS}", style="cyan"))
     try:

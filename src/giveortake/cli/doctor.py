@@ -77,8 +77,8 @@ def lost_columns(section: Configuration, paths: Iterable[str]) -> tuple[str, str
     settings, source = section.said, section.said["source"]
     domains, stored_columns = settings.get("domains", {}), _stored_columns(section, paths)
     for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
-        own = domains.get(table, {}) if isinstance(source, Mapping) else domains
-        columns = {*(own if isinstance(own, Mapping) else ()), *stored_columns.get(table, ())}
+        table_domains = domains.get(table, {}) if isinstance(source, Mapping) else domains
+        columns = {*(table_domains if isinstance(table_domains, Mapping) else ()), *stored_columns.get(table, ())}
         for file in files_of(files):
             lost = _missing_columns(file, settings["unit"].column, columns, settings.get("table"))
             if lost is not None:
@@ -114,12 +114,12 @@ def _missing_columns(file: str, person: str | None, expected: set[str], table: s
         columns = columns_of(Path(file), table)
     except GiveOrTakeError:  # a folder, a pattern or no header: asking the table says what is wrong
         return None
-    lost = [column for column in (*filter(None, [person]), *sorted(expected)) if column not in columns]
-    if not lost:
+    missing = [column for column in (*filter(None, [person]), *sorted(expected)) if column not in columns]
+    if not missing:
         return None
-    named = ", ".join(f"`{printable(column)}`" for column in dict.fromkeys(lost))
-    hint = f"{meant(lost[0], columns)}its columns are {', '.join(columns)}"
-    return f"{printable(file)} has no column {named}", printable(hint)
+    names = ", ".join(f"`{printable(column)}`" for column in dict.fromkeys(missing))
+    hint = f"{meant(missing[0], columns)}its columns are {', '.join(columns)}"
+    return f"{printable(file)} has no column {names}", printable(hint)
 
 
 def _refused_section(section: Configuration, ledger: Ledger) -> GiveOrTakeError | None:
@@ -216,15 +216,15 @@ def _package() -> Iterator[Finding]:
     folder = Path(gt.__file__).parent
     yield Finding("package", "giveortake", "well", f"{gt.__version__} in {folder}")
     yield Finding("package", "Python", "well", f"{platform.python_version()} on {platform.system()}")
-    for name, least, _ in _needed(None):
-        yield _installed("package", name, least, f'pip install --upgrade "{name}>={least}"')
+    for name, least_version, _ in _needed(None):
+        yield _installed("package", name, least_version, f'pip install --upgrade "{name}>={least_version}"')
 
 
 def _extras() -> Iterator[Finding]:
-    for name, words in _FOR.items():
-        parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
+    for name, purpose in _FOR.items():
+        parts = [_installed("extras", part, least_version, None) for part, least_version, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
-        text = f"{words}: {', '.join(f'{part.name} {part.told}' for part in missing or parts)}"
+        text = f"{purpose}: {', '.join(f'{part.name} {part.told}' for part in missing or parts)}"
         if missing:
             yield Finding("extras", name, "absent", text, extra(name))
         else:
@@ -241,13 +241,13 @@ def _needed(extra_name: str | None) -> list[tuple[str, str, str | None]]:
     return requirements
 
 
-def _installed(group: str, name: str, least: str, hint: str | None) -> Finding:
+def _installed(group: str, name: str, least_version: str, hint: str | None) -> Finding:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Finding(group, name, "ill", "is not installed", hint)
-    if _numbers(version) < _numbers(least):
-        return Finding(group, name, "ill", f"{version} is older than {least}", hint)
+    if _numbers(version) < _numbers(least_version):
+        return Finding(group, name, "ill", f"{version} is older than {least_version}", hint)
     return Finding(group, name, "well", version)
 
 
@@ -285,13 +285,13 @@ def _duckdb() -> Finding:
 
 
 def _postgres() -> Finding:
-    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("postgres")):
+    if any(_installed("", name, least_version, None).state != "well" for name, least_version, _ in _needed("postgres")):
         return Finding("engines", "postgres", "absent", "needs the extra", extra("postgres"))
     return Finding("engines", "postgres", "well", "ready for postgresql:// addresses; no server was asked")
 
 
 def _spark() -> Finding:
-    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("spark")):
+    if any(_installed("", name, least_version, None).state != "well" for name, least_version, _ in _needed("spark")):
         return Finding("engines", "spark", "absent", "needs the extra", extra("spark"))
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
@@ -304,10 +304,10 @@ def _spark() -> Finding:
 
 def _java_version(java: str) -> int | None:
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    match = re.search(r'version "(?:1\.)?(\d+)', process.stderr)
     return None if match is None else int(match[1])
 
 

@@ -255,16 +255,16 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
     for heading in (*(["given"] if given_away else []), "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for level in levels:
-        named = [Text(level.kind), Text(printable(level.name))]
-        named += [Text(printable(asks[level.number]))] if asks is not None else []
-        named += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
+        label_cells = [Text(level.kind), Text(printable(level.name))]
+        label_cells += [Text(printable(asks[level.number]))] if asks is not None else []
+        label_cells += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
         if level.own is None:
-            table.add_row(*named, "of its people", "")
+            table.add_row(*label_cells, "of its people", "")
             continue
         bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
         given_cells = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(*named, Text(promised(level.budget)), bar, *given_cells, left)
+        table.add_row(*label_cells, Text(promised(level.budget)), bar, *given_cells, left)
     whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
     spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
     table.caption = Text("\n".join(filter(None, (whom_all, spent))))
@@ -306,9 +306,9 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
 
 
 def _print_last(out: Console, history: list[Entry], count: int) -> None:
-    last = history[len(history) - min(count, len(history)) :]
-    out.print(f"\n[bold]The last {len(last)} entries[/]")
-    out.print(entries(last, out.width, relations(history)))
+    last_entries = history[len(history) - min(count, len(history)) :]
+    out.print(f"\n[bold]The last {len(last_entries)} entries[/]")
+    out.print(entries(last_entries, out.width, relations(history)))
 
 
 def relations(history: list[Entry]) -> dict[str, Neighbours]:
@@ -328,10 +328,10 @@ def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbour
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
     table.add_column("what", no_wrap=True)
-    fixed = 2 + sum(
+    fixed_width = 2 + sum(
         max([len(name), *(len(row[i]) + 2 for row in rows)]) for i, name in enumerate(("entry", "at", "kind"))
     )
-    room = max(20, width - fixed)
+    room = max(20, width - fixed_width)
     for row in rows:
         table.add_row(*row[:3], Text(row[3] if len(row[3]) <= room else f"{row[3][: room - 1]}…"))
     return table
@@ -413,7 +413,7 @@ def _exact(amount: object) -> object:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-    for name, words in (
+    for name, help_text in (
         ("verify", "derive everything again from the first entry, and say whether it holds"),
         ("show", "who may spend what, what is left, how it burned down, and the last entries"),
         ("export", "print every entry as a line of JSON with its hash"),
@@ -422,7 +422,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("move", "move the ledger to another path, disk or machine on purpose"),
         ("reindex", "derive checkpoints and indexes anew from the entries"),
     ):
-        action = actions.add_parser(name, help=words, description=words)
+        action = actions.add_parser(name, help=help_text, description=help_text)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
         action.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
         if name in {"verify", "show"}:

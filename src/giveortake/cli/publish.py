@@ -48,16 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if not releases:
             raise NotFound("nothing was released yet", hint="`giveortake query` releases an answer")
-        chosen = [_whole_id(release_id, releases) for release_id in arguments.release]
+        release_ids = [_whole_id(release_id, releases) for release_id in arguments.release]
         session, _ = session_options.open_session(arguments)
         with session:
             if arguments.to is not None:
-                publication = publish(session, arguments.to, release=chosen or None, schema=arguments.schema)
+                publication = publish(session, arguments.to, release=release_ids or None, schema=arguments.schema)
                 for line in str(publication).splitlines():
                     terminal().print(Text(printable(line)))
             if arguments.report is not None:
-                report(session, chosen[0], arguments.report)
-                terminal().print(Text(f"{printable(arguments.report)} is a page of release {chosen[0]}"))
+                report(session, release_ids[0], arguments.report)
+                terminal().print(Text(f"{printable(arguments.report)} is a page of release {release_ids[0]}"))
     return 0
 
 
@@ -79,9 +79,10 @@ def _releases(arguments: argparse.Namespace) -> list[ReleaseRecord]:
 def _listed(releases: list[ReleaseRecord]) -> Table:
     table = Table("release", "when", "who", "what", box=None, pad_edge=False)
     for release, _ in without_repeats(releases):
-        when = release.at[:16].replace("T", " ")
+        timestamp = release.at[:16].replace("T", " ")
         cells = (release.analyst or "custodian", " ".join((release.asked or "").split()))
-        table.add_row(release.id, when, *(Text(printable(text)) for text in cells))  # an analyst's words are no markup
+        texts = (Text(printable(text)) for text in cells)  # an analyst's words are no markup
+        table.add_row(release.id, timestamp, *texts)
     return table
 
 
@@ -95,8 +96,8 @@ def _whole_id(abbreviation: str, releases: list[ReleaseRecord]) -> str:
         release.id for release in releases if release.id.startswith(first) and release.id.endswith(last)
     ]
     if matches and abbreviation != matches[0] and len(first) + len(last) < _SHORTEST_ID:
-        why = f"is too short: say {_SHORTEST_ID} letters of the id or more"
-        raise InvalidParameter("--release", abbreviation, why, hint="--list shows the ids")
+        problem = f"is too short: say {_SHORTEST_ID} letters of the id or more"
+        raise InvalidParameter("--release", abbreviation, problem, hint="--list shows the ids")
     if len(matches) > 1:
         raise InvalidParameter(
             "--release", abbreviation, f"is said of {len(matches)} releases", hint="say more of the id"
@@ -108,22 +109,22 @@ def _whole_id(abbreviation: str, releases: list[ReleaseRecord]) -> str:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_file(parser, "the ledger of a file, ")
-    where = parser.add_argument_group("what, and where to")
-    where.add_argument(
+    group = parser.add_argument_group("what, and where to")
+    group.add_argument(
         "--to",
         metavar="PLACE",
         help="one table: FILE.parquet or FILE.csv; all: a folder/, FILE.duckdb, or postgresql://…/database",
     )
-    where.add_argument(
+    group.add_argument(
         "--release", action="append", default=[], metavar="ID", help="publish only this release; may be repeated"
     )
-    where.add_argument(
+    group.add_argument(
         "--list", action="store_true", help="show what was released, with ids; nothing is written for it"
     )
-    where.add_argument(
+    group.add_argument(
         "--schema", metavar="NAME", default="giveortake", help="the schema of a database; giveortake unless stated"
     )
-    where.add_argument(
+    group.add_argument(
         "--report", metavar="FILE.html", help="write one release as a page, which runs no script and loads nothing"
     )
     session_options.add_people(parser)

@@ -29,11 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
-    with in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as stack:
         with progress(f"loading {printable(arguments.file)}") as bar:
             weak = session_options.rehearse(arguments, text)
             session, ledger_path = session_options.open_session(arguments)
-            opened.enter_context(session)
+            stack.enter_context(session)
             bar.says("asking")
             answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
         _write(answer, kind, arguments)
@@ -105,17 +105,15 @@ def _text(answer: Answer, kind: str) -> str:
 
 def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) -> str:
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
-    standing, affordable = session.standing(), session.affordable
+    status, affordable = session.standing(), session.affordable
     used = (
-        ""
-        if standing.used is None
-        else f"{shown(100 * standing.used, 3)} % of the budget is used{allotted_share(standing)}"
+        "" if status.used is None else f"{shown(100 * status.used, 3)} % of the budget is used{allotted_share(status)}"
     )
-    left = "" if affordable is None else f", {largest_question(affordable)}"
+    affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
     storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"
     free = not noted and any("nothing was charged" in note for note in answer.notes)
     repeat_note = "asked before, and free; " if free else ""
-    return f"{repeat_note}{used}{left}; {storage}\n"
+    return f"{repeat_note}{used}{affordable_note}; {storage}\n"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

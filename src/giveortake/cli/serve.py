@@ -84,15 +84,15 @@ def _demo(arguments: argparse.Namespace, out: Console) -> int:
     from giveortake.server import demo  # noqa: PLC0415 (as above)
 
     with tempfile.TemporaryDirectory(prefix="giveortake-demo-") as folder:
-        ready = demo.prepared(Path(folder), **_overrides(arguments))
+        service = demo.prepared(Path(folder), **_overrides(arguments))
 
         def announce(address: str) -> None:
             out.print(f"[bold]{address}[/]  serves the bundled table `visits` until Ctrl-C; then all of it is gone")
             out.print("Open it in a browser and paste one of these tokens:")
-            for role, token in ((f"analyst {demo.ANALYST}", ready.analyst), ("custodian", ready.custodian)):
+            for role, token in ((f"analyst {demo.ANALYST}", service.analyst), ("custodian", service.custodian)):
                 out.print(f"  {role:<12} {token}", soft_wrap=True, markup=False)
 
-        _serve(ready.settings, announce)
+        _serve(service.settings, announce)
     return 0
 
 

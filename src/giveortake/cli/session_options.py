@@ -62,15 +62,15 @@ CUSTODIANS = (  # options that a TOML file states instead
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     """Make errors name options, where the library names Python's arguments."""
-    known = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
+    known_names = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
-        known += CUSTODIANS
+        known_names += CUSTODIANS
     try:
         yield
     except GiveOrTakeError as error:
         hint = on(error.hint, "command")
-        option_names = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
-        hint = None if hint is None else _about(error.message, _in_options(hint, known))
+        option_names = [name for name in known_names if getattr(arguments, name, None) or "is missing" in error.message]
+        hint = None if hint is None else _about(error.message, _in_options(hint, known_names))
         GiveOrTakeError.__init__(error, _in_options(error.message, option_names or ["epsilon"]), hint=hint)
         raise
 
@@ -85,9 +85,9 @@ def largest_question(affordable: Fraction) -> str:
     return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
 
 
-def allotted_share(standing: Standing) -> str:
+def allotted_share(status: Standing) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
-    return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
+    return f" ({shown(100 * status.given, 3)} % given to analysts)" if status.given else ""
 
 
 def weakness(budget: Guarantee) -> str | None:
@@ -106,7 +106,7 @@ def weakness(budget: Guarantee) -> str | None:
     return None
 
 
-def _in_options(text: str, known: Sequence[str]) -> str:
+def _in_options(text: str, known_names: Sequence[str]) -> str:
     """A message with Python's arguments written as options.
 
     >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
@@ -118,11 +118,11 @@ def _in_options(text: str, known: Sequence[str]) -> str:
     >>> _in_options("--domain name=a,b", CUSTODIANS)
     '--domain name=a,b'
     """
-    if "domain" in known and text.startswith("write bounds (0, 500)"):
+    if "domain" in known_names and text.startswith("write bounds (0, 500)"):
         return _DECLARED
-    names = "|".join(sorted(known, key=len, reverse=True))
+    names = "|".join(sorted(known_names, key=len, reverse=True))
     text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
-    if "domain" in known:
+    if "domain" in known_names:
         text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
         text = re.sub(r"^domains = ", "--domain = ", text)
         text = text.replace("unit=gt.ROW", "--unit row")
@@ -201,11 +201,11 @@ def stored_options(
 
 def _caps(ledger: ledgers.Ledger, table: str) -> Iterator[str]:
     """Yield the caps of the last question to a table, as options."""
-    for last in ledger.releases(dataset=table, limit=1, newest_first=True):
-        (first, *_) = (last.record or {}).get("questions") or [{}]
-        for name, cap in (first.get("caps") or {}).items():
+    for release in ledger.releases(dataset=table, limit=1, newest_first=True):
+        (first_question, *_) = (release.record or {}).get("questions") or [{}]
+        for name, cap in (first_question.get("caps") or {}).items():
             text = (
-                ",".join(f"{capped_table}={most}" for capped_table, most in cap.items())
+                ",".join(f"{capped_table}={rows}" for capped_table, rows in cap.items())
                 if isinstance(cap, dict)
                 else str(cap)
             )
@@ -258,12 +258,12 @@ def _require_analyst(arguments: argparse.Namespace, path: str) -> None:
     if arguments.analyst is None or _registered(path, mark_path(arguments)) in (None, {}):
         return
     with ledgers.open(path, mark=mark_path(arguments), create=False, read_only=True) as ledger:
-        known = sorted({level.name for level in ledger.levels() if level.kind == "analyst"})
-    if arguments.analyst not in known:
+        analysts = sorted({level.name for level in ledger.levels() if level.kind == "analyst"})
+    if arguments.analyst not in analysts:
         add = f"`giveortake admin analyst add {shlex.quote(arguments.analyst)} --ledger {shlex.quote(path)}`"
         raise NotFound(
             f"the ledger has no analyst {arguments.analyst!r}",
-            hint=f"there are {', '.join(known)}" if known else f"{add} lets them ask",
+            hint=f"there are {', '.join(analysts)}" if analysts else f"{add} lets them ask",
         )
 
 
@@ -276,27 +276,29 @@ def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, 
     """
     path, mark = ledger_path(arguments), mark_path(arguments)
     _require_analyst(arguments, path)
-    known = _registered(path, mark)
-    if known is None or _is_stored(arguments, known):
+    registered_tables = _registered(path, mark)
+    if registered_tables is None or _is_stored(arguments, registered_tables):
         with _open(arguments, path) as session:
             yield session, None
-    elif known and (expected_name(arguments) in known or _names_people(arguments)):
+    elif registered_tables and (expected_name(arguments) in registered_tables or _names_people(arguments)):
         with rehearsal(path, mark=mark) as ledger, _open(arguments, ledger) as session:
             yield session, None
     else:
         with _open(arguments, MEMORY) as session:
-            if session.name not in known:
-                yield session, _unknown_people(arguments) if known else None
+            if session.name not in registered_tables:
+                yield session, _unknown_people(arguments) if registered_tables else None
                 return
         with _open(arguments, path) as session:  # what a table is called is known for sure once it is open
             yield session, None
 
 
 def _unknown_people(arguments: argparse.Namespace) -> str:
-    says = 'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
+    population_setting = (
+        'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
+    )
     return (
         "the ledger has people already, and nobody said whether these are the same: what they have spent was not "
-        f"looked at; {says} says that they are"
+        f"looked at; {population_setting} says that they are"
     )
 
 
@@ -317,9 +319,9 @@ def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     try:
         return _protected(arguments, ledger)
     except LedgerMismatch as refusal:
-        before = _same_as_before(arguments) if "is in the ledger with" in refusal.message else None
-        if before is not None:
-            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{before}; {on(refusal.hint, 'command')}")
+        stated_before = _same_as_before(arguments) if "is in the ledger with" in refusal.message else None
+        if stated_before is not None:
+            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {on(refusal.hint, 'command')}")
         raise
 
 
@@ -426,10 +428,12 @@ def _registered(path: str, mark: str | None) -> dict[str, bool | None] | None:
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
-def _is_stored(arguments: argparse.Namespace, known: dict[str, bool | None]) -> bool:
+def _is_stored(arguments: argparse.Namespace, registered_tables: dict[str, bool | None]) -> bool:
     """Whether opening the table would register neither the table nor its domains."""
     name = expected_name(arguments)
-    return name in known and (known[name] or (known[name] is None and not _declares(arguments)))
+    return name in registered_tables and (
+        registered_tables[name] or (registered_tables[name] is None and not _declares(arguments))
+    )
 
 
 def _declares(arguments: argparse.Namespace) -> bool:
@@ -446,8 +450,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
     not hold yet as it is described is opened once without a trace, and the question quoted; one that is held so is
     asked directly. A sentence is returned if the budget of a new table is very large.
     """
-    known = _registered(ledger_path(arguments), mark_path(arguments))
-    if known is None or _is_stored(arguments, known):
+    registered_tables = _registered(ledger_path(arguments), mark_path(arguments))
+    if registered_tables is None or _is_stored(arguments, registered_tables):
         return None
     with rehearsed_session(arguments) as (session, _):
         query = session.sql(text)

@@ -54,11 +54,11 @@ class Cells(NamedTuple):
 
     texts: list[str]
     lines: list[int]
-    where: str
+    source: str
 
     def location(self, index: int) -> str:
         """The location of a cell, in words."""
-        return f"line {self.lines[index]}, {self.where}"
+        return f"line {self.lines[index]}, {self.source}"
 
 
 def read_survey(path: str) -> Any:
@@ -233,22 +233,28 @@ def has_page(survey: Oracle) -> bool:
 def _refuse_conflicts(arguments: argparse.Namespace) -> None:
     """Refuse options that contradict each other, or that would be ignored."""
     kind, truth, bounds = arguments.kind, arguments.truth, arguments.bounds
-    listed = [name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None]
+    category_options = [
+        name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None
+    ]
     of_categories = not arguments.poll and (kind is None or kind in _OF_CATEGORIES)
     letters = next((name for name in ("length", "alphabet") if getattr(arguments, name) is not None), None)
-    first = listed[0] if listed else "categories"
+    first = category_options[0] if category_options else "categories"
     problems = [
         ("truth", truth is not None and arguments.epsilon is not None, "and --epsilon say the same: pass one"),
         ("truth", truth is not None and not arguments.poll, "is only for a --poll"),
         ("kind", arguments.poll and kind is not None, "is not for a --poll, which is a kind of its own"),
-        (first, arguments.poll and listed, "is not for a --poll, whose answers are yes and no"),
-        (first, of_categories and not listed, "is missing: pass it, or --categories-file, --domain or --poll"),
+        (first, arguments.poll and category_options, "is not for a --poll, whose answers are yes and no"),
         (
             first,
-            of_categories and len(listed) > 1,
-            f"and {_option(listed[-1])} say the same: pass one" if listed else "",
+            of_categories and not category_options,
+            "is missing: pass it, or --categories-file, --domain or --poll",
         ),
-        (first, not of_categories and listed, f"is not for --kind {kind}, which has no categories"),
+        (
+            first,
+            of_categories and len(category_options) > 1,
+            f"and {_option(category_options[-1])} say the same: pass one" if category_options else "",
+        ),
+        (first, not of_categories and category_options, f"is not for --kind {kind}, which has no categories"),
         ("respondents", kind in _NOT_SHARES and arguments.respondents is not None, "is not for --kind " + str(kind)),
         ("bounds", kind == "mean" and bounds is None, "is missing: a mean needs bounds, such as --bounds 0,100"),
         ("bounds", kind != "mean" and bounds is not None, "is only for --kind mean"),

@@ -116,12 +116,15 @@ def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Tabl
                 "inputs", arguments.inputs, "is not a Python list", hint='--inputs "[0, 1]"'
             ) from None
     try:
-        wanted = [p for p in inspect.signature(mechanism).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        parameters = [p for p in inspect.signature(mechanism).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     except (TypeError, ValueError):
-        wanted = []
-    if len(wanted) == 1 and wanted[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        parameters = []
+    if len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
         raise InvalidParameter(
-            "mechanism", name, "takes no coins: it has one argument", hint=f"write def {name}({wanted[0].name}, flip)"
+            "mechanism",
+            name,
+            "takes no coins: it has one argument",
+            hint=f"write def {name}({parameters[0].name}, flip)",
         )
     mechanism = _reported(Path(arguments.mechanism.partition("::")[0]), mechanism)
     return verify.program(mechanism, inputs, neighbours=relation, depth=arguments.depth, paths=arguments.paths)

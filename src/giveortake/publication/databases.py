@@ -73,7 +73,7 @@ class Target(ABC):
         """Put comments on a table and its columns."""
 
 
-def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> None:
+def write(target: Target, tables: Sequence[PublishedTable], omissions: Sequence[LeftOut]) -> None:
     """Write tables and the catalogue into a schema. Published tables of the same name are replaced, others never."""
     existing = target.existing()
     for name in (CATALOGUE, *(published.name for published in tables)):
@@ -91,12 +91,14 @@ def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftO
             target.create(published.name, columns)
         target.fill(published.name, published.table)
         target.comment(published.name, f"{published.comment}\n{MARK}", published.comments)
-    listed, comments = catalogue(tables, left)
+    catalogue_table, comments = catalogue(tables, omissions)
     if CATALOGUE in existing:
-        target.forget([*(published.record.id for published in tables), *(omission.release_id for omission in left)])
+        target.forget(
+            [*(published.record.id for published in tables), *(omission.release_id for omission in omissions)]
+        )
     else:
-        target.create(CATALOGUE, target.types(listed))
-    target.fill(CATALOGUE, listed)
+        target.create(CATALOGUE, target.types(catalogue_table))
+    target.fill(CATALOGUE, catalogue_table)
     target.comment(CATALOGUE, f"{ABOUT}\n{MARK}", comments)
 
 
@@ -105,12 +107,12 @@ def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
     """Open a schema of a file, in one transaction. A file that holds anything but publications is refused."""
     import duckdb  # noqa: PLC0415 (heavy)
 
-    before = path.exists()
+    existed = path.exists()
     try:
         with open_database(file=path) as connection:
             connection.execute("BEGIN")
             target = _DuckDBSchema(connection, schema, str(path))
-            if before:
+            if existed:
                 _require_ours(connection, path)
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
             yield target
@@ -160,8 +162,8 @@ class _DuckDBSchema(Target):
         return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        listed = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
-        self._connection.execute(f"CREATE TABLE {self._named(name)} ({listed})")
+        column_list = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
+        self._connection.execute(f"CREATE TABLE {self._named(name)} ({column_list})")
 
     def empty(self, name: str) -> None:
         self._connection.execute(f"DELETE FROM {self._named(name)}")  # noqa: S608 (a quoted name)
@@ -181,9 +183,9 @@ class _DuckDBSchema(Target):
 
     def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
         self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(text)}")
-        for column, words in columns:
+        for column, column_comment in columns:
             self._connection.execute(
-                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(words)}"
+                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(column_comment)}"
             )
 
     def _named(self, name: str) -> str:
@@ -252,9 +254,9 @@ class _PostgresSchema(Target):
         return [(column.name, _type(column.kind, column)) for column in table.columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        listed = [self._formatted("{} " + kind, column) for column, kind in columns]  # kinds are our own
+        column_list = [self._formatted("{} " + kind, column) for column, kind in columns]  # kinds are our own
         self._connection.execute(
-            self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(listed))
+            self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(column_list))
         )
 
     def empty(self, name: str) -> None:
@@ -279,9 +281,9 @@ class _PostgresSchema(Target):
     def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
         literal = self._sql.Literal(text)
         self._connection.execute(self._sql.SQL("COMMENT ON TABLE {} IS {}").format(self._named(name), literal))
-        for column, words in columns:
+        for column, column_comment in columns:
             statement = self._sql.SQL("COMMENT ON COLUMN {}.{} IS {}").format(
-                self._named(name), self._sql.Identifier(column), self._sql.Literal(words)
+                self._named(name), self._sql.Identifier(column), self._sql.Literal(column_comment)
             )
             self._connection.execute(statement)
 

@@ -165,10 +165,10 @@ def _sections(table: PublishedTable, *, several: bool) -> Iterator[Markup]:
     answer = table.answer
     number = f" {(table.table_index or 0) + 1}" if several else ""
     yield _section(f"Question{number}", tag("pre", Markup("\n".join(map(text, table.query.split("\n"))))))
-    drawn = figure(answer)
+    chart = figure(answer)
     yield _section(
         f"Answer{number}",
-        *([] if drawn is None else [drawn]),
+        *([] if chart is None else [chart]),
         _table(answer),
     )
 

@@ -79,31 +79,31 @@ def publish(
     if not schema or len(schema.encode()) > LONGEST or not schema.isprintable():
         raise InvalidParameter("schema", schema, "cannot be the name of a schema", hint='schema="answers"')
     write_to = _writer(destination, schema)
-    tables, left = collected(session, release)
+    tables, omissions = collected(session, release)
     if not tables:
-        why = f": {left[0].why}" if left else ""
-        raise NotFound(f"there is nothing to publish{why}", hint="session.releases() lists what was paid for")
-    write_to(tables, left)
+        reason = f": {omissions[0].why}" if omissions else ""
+        raise NotFound(f"there is nothing to publish{reason}", hint="session.releases() lists what was paid for")
+    write_to(tables, omissions)
     listed = tuple((published.name, published.query) for published in tables)
-    return Publication(listed, tuple(left), catalogue=Path(destination).suffix.lower() not in _ONE_TABLE)
+    return Publication(listed, tuple(omissions), catalogue=Path(destination).suffix.lower() not in _ONE_TABLE)
 
 
 def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
     """The function that writes to a destination, chosen before anything is read."""
     if destination.startswith(_SERVERS):
-        return lambda tables, left: _into_postgres(destination, schema, tables, left)
+        return lambda tables, omissions: _into_postgres(destination, schema, tables, omissions)
     if is_address(destination):
         raise InvalidParameter("to", HIDDEN, "is an address of a kind that is not known", hint=_WHERE)
     path = Path(destination)
     if path.suffix.lower() in _DATABASES:
-        return lambda tables, left: _into_duckdb(path, schema, tables, left)
+        return lambda tables, omissions: _into_duckdb(path, schema, tables, omissions)
     if path.suffix.lower() in _ONE_TABLE:
-        return lambda tables, _left: _into_file(path, tables)
+        return lambda tables, _omissions: _into_file(path, tables)
     if path.suffix.lower() in _WORKBOOKS:
         csv = path.with_suffix(".csv")
         raise InvalidParameter("to", destination, "is a workbook, and none is written", hint=f"spreadsheets open {csv}")
     if path.is_dir() or destination.endswith(("/", os.sep)):
-        return lambda tables, left: _into_folder(path, tables, left)
+        return lambda tables, omissions: _into_folder(path, tables, omissions)
     if path.suffix.lower() in _PAGES:
         hint = Advice.spoken(
             dict.fromkeys(FACES, f'report(session, id, "{destination}")') | {"command": f"--report {destination}"}
@@ -112,14 +112,14 @@ def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], li
     raise InvalidParameter("to", destination, "has a name that does not say what to write", hint=_WHERE)
 
 
-def _into_postgres(address: str, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_postgres(address: str, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     with postgres_schema(address, schema) as target:
-        write(target, tables, left)
+        write(target, tables, omissions)
 
 
-def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     with duckdb_schema(path, schema) as target:
-        write(target, tables, left)
+        write(target, tables, omissions)
 
 
 def _into_file(path: Path, tables: list[PublishedTable]) -> None:
@@ -162,14 +162,14 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid4().hex}.draft")
 
 
-def _into_folder(folder: Path, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_folder(folder: Path, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError:
         raise InvalidParameter("to", str(folder), "cannot be made", hint="does the folder above it exist?") from None
-    listed, _ = catalogue(tables, left)
+    catalogue_table, _ = catalogue(tables, omissions)
     files = [(folder / f"{published.name}.parquet", published.table, published.metadata) for published in tables]
-    _replace([*files, (folder / f"{CATALOGUE}.parquet", listed, f'{{"about": "{ABOUT}"}}')])
+    _replace([*files, (folder / f"{CATALOGUE}.parquet", catalogue_table, f'{{"about": "{ABOUT}"}}')])
 
 
 def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:

@@ -153,10 +153,12 @@ def collected(
     A question that was asked again for free is the release that was paid for, and is listed once.
     """
     if release is not None:
-        wanted = [release] if isinstance(release, str) else list(dict.fromkeys(release))
-        return [table for release_id in wanted for table in _tables(session, session.release_record(release_id))], []
+        release_ids = [release] if isinstance(release, str) else list(dict.fromkeys(release))
+        return [
+            table for release_id in release_ids for table in _tables(session, session.release_record(release_id))
+        ], []
     tables: list[PublishedTable] = []
-    left: list[LeftOut] = []
+    omissions: list[LeftOut] = []
     seen_requests: set[str] = set()
     for record in _records(session):
         request = json.dumps(record.request, sort_keys=True)
@@ -166,8 +168,8 @@ def collected(
         try:
             tables += _tables(session, record)
         except GiveOrTakeError as error:
-            left.append(LeftOut(record.id, record.asked or "", error.message))
-    return tables, left
+            omissions.append(LeftOut(record.id, record.asked or "", error.message))
+    return tables, omissions
 
 
 def _records(session: Releasing) -> Iterator[ReleaseRecord]:
@@ -233,14 +235,14 @@ def _with_margin(column: Column, answer: Answer) -> list[tuple[Column, str]]:
     """A column, and for an estimate the ends of its intervals and its margin."""
     if column.low is None or column.high is None:
         return [(column, "a key" if column in answer.keys and column.kind != "float" else "made of the release")]
-    name, sure = column.name, sure_of(answer)
+    name, confidence = column.name, sure_of(answer)
     columns = [
         (
             Column(name, column.values, kind=column.kind),
             f"with noise: the number is between {name}{_LOW} and {name}{_HIGH}",
         ),
-        (Column(f"{name}{_LOW}", column.low, kind=column.kind), f"least {name} with {sure}"),
-        (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {sure}"),
+        (Column(f"{name}{_LOW}", column.low, kind=column.kind), f"least {name} with {confidence}"),
+        (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {confidence}"),
     ]
     if column.kind in NUMBERS:
         margins = [None if margin is None else float(margin) for margin in column.margins]  # type: ignore[arg-type]  # (numbers)
@@ -272,7 +274,9 @@ def moment(at: str) -> dt.datetime:
     return timestamp if timestamp.tzinfo is None else timestamp.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def catalogue(tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> tuple[Answer, tuple[tuple[str, str], ...]]:
+def catalogue(
+    tables: Sequence[PublishedTable], omissions: Sequence[LeftOut]
+) -> tuple[Answer, tuple[tuple[str, str], ...]]:
     """The table of all releases, published or not and why, and the comments on its columns."""
     rows: list[tuple[Any, ...]] = [
         (
@@ -293,7 +297,9 @@ def catalogue(tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> tupl
         )
         for table in tables
     ]
-    rows += [(None, omission.release_id, *(None,) * 2, omission.asked, *(None,) * 8, omission.why) for omission in left]
+    rows += [
+        (None, omission.release_id, *(None,) * 2, omission.asked, *(None,) * 8, omission.why) for omission in omissions
+    ]
     columns = [
         Column(name, [row[index] for row in rows], kind=kind)  # type: ignore[arg-type]  # (kinds of answers)
         for index, (name, kind, _) in enumerate(_CATALOGUE)

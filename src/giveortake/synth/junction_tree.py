@@ -118,9 +118,9 @@ class JunctionTree:
             parents[chosen] = nearest.pop(chosen)[1]
             order.append(chosen)
             for clique, (shared, _) in nearest.items():
-                now = len(members[chosen] & members[clique])
-                if now > shared:
-                    nearest[clique] = (now, chosen)
+                overlap = len(members[chosen] & members[clique])
+                if overlap > shared:
+                    nearest[clique] = (overlap, chosen)
         separators = tuple(
             tuple(sorted(members[clique] & members[parents[clique]])) if parents[clique] >= 0 else ()
             for clique in range(count)
@@ -271,8 +271,8 @@ class Calibrated:
         if not above:
             return joint
         axes = tuple(axis for axis, column in enumerate(retained) if column not in above)
-        under = joint.sum(axis=axes, keepdims=True)
-        conditional: Floats = np.divide(joint, under, out=np.zeros_like(joint), where=under > 0)
+        marginal = joint.sum(axis=axes, keepdims=True)
+        conditional: Floats = np.divide(joint, marginal, out=np.zeros_like(joint), where=marginal > 0)
         return conditional
 
 

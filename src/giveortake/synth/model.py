@@ -112,7 +112,9 @@ class ModelColumn:
         drawn = self._within(inside, entropy)
         if not missing.any():
             return drawn
-        return [None if gone else value for value, gone in zip(drawn.tolist(), missing.tolist(), strict=True)]
+        return [
+            None if is_missing else value for value, is_missing in zip(drawn.tolist(), missing.tolist(), strict=True)
+        ]
 
     def _of_categories(self, indices: Indices) -> Any:
         listed = [_table_value(category) for category in self.categories or ()]

@@ -193,11 +193,11 @@ class _Weights:
         columns = tuple(self._column_index(name) for name in step.names)
         self._measured.append(Measured(columns, step.counts, float(step.sigma)))
         counts = np.maximum(step.counts, float(step.sigma))
-        wanted, had = counts / counts.sum(), self._marginal(columns)
+        target, current = counts / counts.sum(), self._marginal(columns)
         if len(self._measured) > 1:
-            self._squares.append(float(np.abs(step.counts / self._total - had).sum()) ** 2)
+            self._squares.append(float(np.abs(step.counts / self._total - current).sum()) ** 2)
         self._noise += 2 * step.counts.size * float(step.sigma)
-        ratio = np.divide(wanted, had, out=np.zeros_like(wanted), where=had > 0)
+        ratio = np.divide(target, current, out=np.zeros_like(target), where=current > 0)
         self._shares = self._shares * ratio.reshape(
             [size if column_index in columns else 1 for column_index, size in enumerate(self._sizes)]
         )

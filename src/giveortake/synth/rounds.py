@@ -156,7 +156,7 @@ class Rounds:
     # -- rounds -------------------------------------------------------------------------------------------------
 
     def _run_rounds(self) -> None:
-        self._take_up()
+        self._resume()
         done = sum(isinstance(step, Choice) for step in self.run.steps)
         while self.run.left > self._step * _DUST:
             self.report_progress(done, max(self.planned, done + 1))
@@ -165,11 +165,11 @@ class Rounds:
             done += 1
         self.report_progress(done, done)
 
-    def _take_up(self) -> None:
+    def _resume(self) -> None:
         """Resume: set the size of a round, measure what was selected but not yet measured, and fit the model."""
         pairs = [pair for pair in self.run.charges() if not self._is_single(pair[0])]
-        named = {column.name for column in self.columns}
-        costs = [cost for step, cost in pairs if set(step.names) <= named]
+        names = {column.name for column in self.columns}
+        costs = [cost for step, cost in pairs if set(step.names) <= names]
         self._step = sum(costs[-2:], Fraction(0)) if len(costs) >= 2 else self.run.left / self.planned
         last = self.run.steps[-1]
         if isinstance(last, Choice):

@@ -271,10 +271,10 @@ class Synthesis:
             "zeros": [zero_to_json(zero) for zero in zeros],
             **(algorithm or {}),
         }
-        words = f"a synthetic table of {', '.join(names)}"
+        description = f"a synthetic table of {', '.join(names)}"
         listed = [column.name for column in declared if column is not None and column.categories is not None]
         rows = declared_rows(relation, Attributes.of(relation, listed))
-        request = RunRequest.of(session, name, rho, content, words, stated=promise, rows=rows)
+        request = RunRequest.of(session, name, rho, content, description, stated=promise, rows=rows)
         synthesis = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
         synthesis._require_possible()
         return synthesis
@@ -355,7 +355,7 @@ class Synthesis:
         }
         of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
         pairs = len(sizes) * (len(sizes) - 1) // 2
-        outlook = self.request.outlook()
+        admission = self.request.outlook()
         return SynthesisQuote(
             self.request.rho,
             self.promise,
@@ -365,10 +365,10 @@ class Synthesis:
             len(tables),
             pairs - len(tables) if self.wanted is None else 0,
             self.request.contestants_ended(),
-            outlook.admitted or outlook.paid,
+            admission.admitted or admission.paid,
             self.counted,
-            paid=outlook.paid,
-            approval=outlook.waits and not outlook.paid,
+            paid=admission.paid,
+            approval=admission.waits and not admission.paid,
         )
 
     @property

@@ -81,10 +81,12 @@ class Report:
         )
         tables = []
         for table in wanted:
-            own = [measurement for measurement in synthetic.measured if measurement.columns == table]
-            sigma = sum(measurement.sigma**-2 for measurement in own) ** -0.5 if own else None
+            measurements = [measurement for measurement in synthetic.measured if measurement.columns == table]
+            sigma = sum(measurement.sigma**-2 for measurement in measurements) ** -0.5 if measurements else None
             tables.append(
-                ReportedTable(tuple(names[column_index] for column_index in table), len(own), sigma, predicted[table])
+                ReportedTable(
+                    tuple(names[column_index] for column_index in table), len(measurements), sigma, predicted[table]
+                )
             )
         converged = (
             "converged" if synthetic.fitted.converged else f"stopped at {synthetic.fitted.distance:.3f} deviations"
