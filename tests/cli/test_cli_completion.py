@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from giveortake import cli
-from giveortake.cli.completion import places
+from giveortake.cli.completion import positions
 
 TRY = 'source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _giveortake; echo "${COMPREPLY[*]}"'
 
@@ -25,8 +25,8 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_everything_that_can_be_said_is_in_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = script(shell, capsys)
-    for place in places(cli.parser_of_all()):
-        for word in (*place.actions, *place.options):
+    for position in positions(cli.parser_of_all()):
+        for word in (*position.actions, *position.options):
             assert (word.lstrip("-") if shell == "fish" else word) in text
     if found := shutil.which(shell):
         assert subprocess.run([found, "-n"], input=text, text=True, capture_output=True, check=True).stderr == ""

@@ -127,7 +127,7 @@ def test_what_was_measured_twice_is_averaged_by_how_exact_it_is() -> None:
 def test_a_search_never_ends_higher_than_it_began() -> None:
     found = minimum(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]), tolerance=1e-9, steps=50)
     assert found.converged
-    assert np.abs(found.place).max() < 1e-6
+    assert np.abs(found.point).max() < 1e-6
     early = minimum(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]), tolerance=0, steps=50, least_gain=1e9)
     assert (early.steps, early.converged) == (1, False)
     flat = minimum(lambda x: (0.0, x + 1), np.ones(2), tolerance=0, steps=50)

@@ -29,7 +29,7 @@ def _made(groups: list[tuple[int, ...]], *, zeros: bool = False) -> tuple[Calibr
     whole = np.zeros(SIZES)
     for group, factor in factors.items():
         whole = whole + factor.reshape([SIZES[each] if each in group else 1 for each in range(len(SIZES))])
-    calibrated, logarithm = JunctionTree.of(SIZES, groups).calibrate(factors)
+    calibrated, logarithm = JunctionTree.from_groups(SIZES, groups).calibrate(factors)
     return calibrated, logarithm, np.exp(whole)
 
 
@@ -46,7 +46,7 @@ def test_every_marginal_is_that_of_the_whole_distribution() -> None:
 
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 def test_every_group_lies_in_a_clique_and_columns_are_in_all_cliques_between(groups: list[tuple[int, ...]]) -> None:
-    tree = JunctionTree.of(SIZES, groups)
+    tree = JunctionTree.from_groups(SIZES, groups)
     assert all(tree.home(group) is not None for group in groups)
     assert tree.cells == sum(cells_of(clique, SIZES) for clique in tree.cliques)
     for column in range(len(SIZES)):
@@ -56,12 +56,12 @@ def test_every_group_lies_in_a_clique_and_columns_are_in_all_cliques_between(gro
 
 
 def test_what_cannot_be_has_no_sum() -> None:
-    tree = JunctionTree.of([2, 2], [(0,), (1,)])
+    tree = JunctionTree.from_groups([2, 2], [(0,), (1,)])
     factors: dict[tuple[int, ...], Any] = {(0,): np.full(2, -math.inf), (1,): np.zeros(2)}
     assert tree.calibrate(factors)[1] == -math.inf
 
 
 def test_columns_that_nothing_relates_are_not_put_together() -> None:
-    made = Triangulation.of([10, 20, 30], [(0, 1)])
+    made = Triangulation.from_groups([10, 20, 30], [(0, 1)])
     assert made.cliques == ((0, 1), (2,))
     assert made.cells == 230

@@ -20,7 +20,7 @@ ROWS = 6000
 def _chain() -> Calibrated:
     generator = np.random.default_rng(2)
     factors = {(0, 1): generator.normal(size=(4, 5)), (1, 2): generator.normal(size=(5, 6)), (3,): np.zeros(3)}
-    return JunctionTree.of(SIZES, factors).calibrate(factors)[0]
+    return JunctionTree.from_groups(SIZES, factors).calibrate(factors)[0]
 
 
 def _distances(model: Calibrated, table: Any) -> dict[tuple[int, int], float]:
@@ -56,7 +56,7 @@ def test_rows_that_are_ranked_in_their_own_order_are_caught(monkeypatch: pytest.
 
 def test_cells_of_no_chance_are_never_drawn() -> None:
     factors = {(0, 1): np.where(np.eye(4, 5, dtype=bool), -np.inf, 0.0), (1, 2): np.zeros((5, 6)), (3,): np.zeros(3)}
-    model = JunctionTree.of(SIZES, factors).calibrate(factors)[0]
+    model = JunctionTree.from_groups(SIZES, factors).calibrate(factors)[0]
     drawn = systematic_sample(model, 2000)
     assert not (drawn[:, 0] == drawn[:, 1]).any()
 

@@ -48,47 +48,47 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 2 refused (the reason is on stderr), 130 interrupted."""
-    given = list(sys.argv[1:] if argv is None else argv)
+    command_line = list(sys.argv[1:] if argv is None else argv)
     shell.prepare()
     started = shell.now()
     arguments: argparse.Namespace | None = None
     with shell.noticed() as stop:
         try:
-            arguments = _read(given)
+            arguments = _read(command_line)
             code = 0 if arguments is None else COMMANDS[arguments.command].run(arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:
             return _interrupted(arguments, started)
         except GiveOrTakeError as error:
-            if stop.asked:  # an error into which an engine turned Ctrl-C
+            if stop.requested:  # an error into which an engine turned Ctrl-C
                 return _interrupted(arguments, started)
-            shell.report(f"error: {_told(error, given)}\n")
+            shell.report(f"error: {_error_text(error, command_line)}\n")
             return _REFUSED
         except OSError as error:
             return _unwritten(arguments, error)
     return code
 
 
-def _told(error: GiveOrTakeError, given: Sequence[str]) -> str:
+def _error_text(error: GiveOrTakeError, command_line: Sequence[str]) -> str:
     """An error with its hint, in the words of the command line: a parameter given as an option is named as one."""
     message = error.message
     if isinstance(error, InvalidParameter) and message == error.named(error.name):
         option = f"--{error.name.replace('_', '-')}"
-        if any(each.partition("=")[0] == option for each in given):
+        if any(argument.partition("=")[0] == option for argument in command_line):
             message = error.named(option)
     hint = on(error.hint, "command")
     return message if hint is None else f"{message}\n\n  hint: {hint}"
 
 
 def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:
-    told = ""
-    if arguments is not None and (tell := COMMANDS[arguments.command].interrupted) is not None:
+    message = ""
+    if arguments is not None and (describe := COMMANDS[arguments.command].interrupted) is not None:
         try:
-            told = tell(arguments, started)
+            message = describe(arguments, started)
         except KeyboardInterrupt:  # once more
-            told = "`giveortake ledger show` tells whether something was charged"
-    if told:
-        shell.report(f"interrupted: {told}\n")
+            message = "`giveortake ledger show` tells whether something was charged"
+    if message:
+        shell.report(f"interrupted: {message}\n")
     return _INTERRUPTED
 
 
@@ -97,29 +97,29 @@ def _unwritten(arguments: argparse.Namespace | None, error: OSError) -> int:
         shell.report(f"error: {error.filename}: {error.strerror}\n")
         return _REFUSED
     shell.give_up_output()
-    tell = None if arguments is None else COMMANDS[arguments.command].unwritten
-    hint = None if arguments is None or tell is None else tell(arguments)
+    describe = None if arguments is None else COMMANDS[arguments.command].unwritten
+    hint = None if arguments is None or describe is None else describe(arguments)
     if isinstance(error, BrokenPipeError) and hint is None:  # the reader, `head` for example, has seen enough
         return _UNREAD
     shell.report(f"error: {GiveOrTakeError(f'the output cannot be written: {error.strerror}', hint=hint)}\n")
     return _UNREAD if isinstance(error, BrokenPipeError) else _REFUSED
 
 
-def _read(given: list[str]) -> argparse.Namespace | None:
+def _read(command_line: list[str]) -> argparse.Namespace | None:
     """The arguments of a command; None if there are none, and help was printed instead."""
-    if given and given[0] in COMMANDS:
-        return _parser([given[0]]).parse_args(given)
+    if command_line and command_line[0] in COMMANDS:
+        return _parser([command_line[0]]).parse_args(command_line)
     parser = parser_of_all()
-    if not given or given == ["help"]:
+    if not command_line or command_line == ["help"]:
         parser.print_help()
         return None
-    if given[0] == "help" and len(given) > 1:
-        return _read([*given[1:], "--help"])
-    if given == ["version"]:
-        given = ["--version"]
-    if not given[0].startswith("-"):
-        raise _unknown_command(given[0])
-    return parser.parse_args(given)
+    if command_line[0] == "help" and len(command_line) > 1:
+        return _read([*command_line[1:], "--help"])
+    if command_line == ["version"]:
+        command_line = ["--version"]
+    if not command_line[0].startswith("-"):
+        raise _unknown_command(command_line[0])
+    return parser.parse_args(command_line)
 
 
 def parser_of_all() -> argparse.ArgumentParser:
@@ -135,24 +135,24 @@ def _unknown_command(name: str) -> InvalidParameter:
 class _Parser(argparse.ArgumentParser):
     """An argparse parser with errors in our form. Options cannot be abbreviated: a slip might spend."""
 
-    def __init__(self, **said: Any) -> None:
-        super().__init__(**{**said, "allow_abbrev": False})
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "allow_abbrev": False})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments in the command that got them, so that the hint is its own help."""
-        found, unknown = super().parse_known_args(args, namespace)
+        arguments, unknown = super().parse_known_args(args, namespace)
         if unknown:
             raise self._refusal(f"unrecognized arguments: {' '.join(unknown)}", self._guess(unknown))
-        return found, unknown
+        return arguments, unknown
 
     def _guess(self, unknown: list[str]) -> str:
         """How a hint begins, by what was not understood: a question without quotes, or an option that is misspelt."""
-        if {"FROM", "SELECT"} & {each.upper() for each in unknown}:
+        if {"FROM", "SELECT"} & {word.upper() for word in unknown}:
             return 'put the question in quotes: "SELECT COUNT(*) FROM trips"; '
-        said, options = unknown[0].partition("=")[0], self._option_string_actions
-        if len(said) < _SHORTEST:
+        option_name, options = unknown[0].partition("=")[0], self._option_string_actions
+        if len(option_name) < _SHORTEST:
             return ""
-        return meant(next((each for each in options if each.startswith(said)), said), options)
+        return meant(next((option for option in options if option.startswith(option_name)), option_name), options)
 
     def error(self, message: str) -> NoReturn:
         raise self._refusal(message)
@@ -163,16 +163,18 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of these commands; one that is called needs no other."""
-    listed = {name: COMMANDS[name] for name in names}
+    commands_by_name = {name: COMMANDS[name] for name in names}
     parser = _Parser(
         prog="giveortake",
         description="Differential privacy: every answer is a number give or take an honest margin.",
-        epilog="\n".join(["examples:", *(f"  {line}" for command in listed.values() for line in command.examples)]),
+        epilog="\n".join(
+            ["examples:", *(f"  {line}" for command in commands_by_name.values() for line in command.examples)]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"giveortake {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
-    for name, command in listed.items():
+    for name, command in commands_by_name.items():
         subparser = commands.add_parser(
             name,
             help=command.summary,

@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 def list_tokens(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
     """Print every token, whom it lets in and until when. No secret is shown: none is stored."""
-    found = ledger.tokens()
+    tokens = ledger.tokens()
     grid = Table(pad_edge=False, box=None)
     for heading in ("token", "role", "analyst", "until", "state", "issued by"):
         grid.add_column(heading, overflow="fold")
-    for each in found:
-        names = (Text(printable(name or "")) for name in (each.analyst, each.by))
+    for token in tokens:
+        names = (Text(printable(name or "")) for name in (token.analyst, token.by))
         analyst, by = names
-        grid.add_row(each.id, each.role, analyst, _minute(each.expires), _state(each), by)
-    out.print(grid if found else "no token was issued")
+        grid.add_row(token.id, token.role, analyst, _minute(token.expires), _state(token), by)
+    out.print(grid if tokens else "no token was issued")
 
 
 def _state(token: TokenRecord) -> str:
@@ -60,12 +60,14 @@ def _state(token: TokenRecord) -> str:
 def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """Issue a token, and print it this once."""
     role: Role = "custodian" if arguments.analyst is None else "analyst"
-    name, text = ledger.issue_token(role=role, analyst=arguments.analyst, expires=arguments.expires, by=arguments.by)
-    until = next(each.expires for each in ledger.tokens() if each.id == name)
-    whom = "a custodian" if arguments.analyst is None else printable(arguments.analyst)
-    out.print(text, soft_wrap=True, markup=False)
-    told = f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."
-    shell.report(f"{told}\n")  # beside the token, so that `TOKEN=$(…)` holds nothing else
+    token_id, secret = ledger.issue_token(
+        role=role, analyst=arguments.analyst, expires=arguments.expires, by=arguments.by
+    )
+    until = next(token.expires for token in ledger.tokens() if token.id == token_id)
+    holder = "a custodian" if arguments.analyst is None else printable(arguments.analyst)
+    out.print(secret, soft_wrap=True, markup=False)
+    message = f"It lets {holder} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."
+    shell.report(f"{message}\n")  # beside the token, so that `TOKEN=$(…)` holds nothing else
 
 
 def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
@@ -79,20 +81,23 @@ def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) ->
 
 def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
     """Print the large spends that wait, what they ask and cost and who asks; then what was decided before."""
-    found = ledger.approvals()
-    if not found:
+    approvals = ledger.approvals()
+    if not approvals:
         out.print("no large spends were asked for")
-    for each in sorted(found, key=lambda each: each.state != "waiting"):
-        whom = "the custodian" if each.analyst is None else printable(each.analyst)
-        out.print(Text(f"{each.request}  {each.state}: {whom} asks {printable(each.dataset)}, {_price(ledger, each)}"))
-        for line in _lines(each):
+    for approval in sorted(approvals, key=lambda approval: approval.state != "waiting"):
+        analyst = "the custodian" if approval.analyst is None else printable(approval.analyst)
+        price = _price(ledger, approval)
+        out.print(Text(f"{approval.request}  {approval.state}: {analyst} asks {printable(approval.dataset)}, {price}"))
+        for line in _lines(approval):
             out.print(Text(f"  {line}"))
 
 
 def _lines(approval: Approval) -> list[str]:
-    said = approval.record if isinstance(approval.record, dict) else {}
-    asked = [question["sql"] for question in said.get("questions", ()) if "sql" in question] or [approval.asked or ""]
-    lines = [printable(text) for text in asked if text]
+    record = approval.record if isinstance(approval.record, dict) else {}
+    queries = [question["sql"] for question in record.get("questions", ()) if "sql" in question] or [
+        approval.asked or ""
+    ]
+    lines = [printable(text) for text in queries if text]
     if approval.reason is not None:
         by = "" if approval.by is None else f", by {printable(approval.by)}"
         until = "" if approval.expires is None else f", until {_minute(approval.expires)}"
@@ -130,11 +135,11 @@ def _minute(moment: str) -> str:
 
 def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
     """Print the analysts, what they may spend, and what is left of it."""
-    found = [level for level in ledger.levels() if level.kind == "analyst"]
-    if not found:
+    levels = [level for level in ledger.levels() if level.kind == "analyst"]
+    if not levels:
         out.print("the ledger has no analysts: only its custodian asks")
         return
-    out.print(standings(ledger, found, {each.number: ", ".join(_asked_by(ledger, each)) for each in found}))
+    out.print(standings(ledger, levels, {level.number: ", ".join(_datasets_of(ledger, level)) for level in levels}))
     revoked = _revoked(ledger)
     if revoked:
         out.print(Text(f"revoked: {', '.join(map(printable, revoked))}"))
@@ -181,39 +186,43 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     _require_one_subject(arguments)
     level = _one_level(ledger, arguments)
     people = _people_above(ledger, level)
-    left = None if people is None else ledger.affordable(people)
+    affordable_before = None if people is None else ledger.affordable(people)
     is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
     budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
     changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
-    before = "none" if level.budget is None else promised(level.budget)
-    out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
+    old_budget = "none" if level.budget is None else promised(level.budget)
+    out.print(
+        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promised(changed.budget)} from now on")
+    )
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
-        kept = f"--budget {arguments.budget},{shown(level.budget.delta)}"
-        out.print(Text(f"It has no δ any more, so keys can no longer be found; {kept} keeps the δ."))
+        option = f"--budget {arguments.budget},{shown(level.budget.delta)}"
+        out.print(Text(f"It has no δ any more, so keys can no longer be found; {option} keeps the δ."))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
-    if people is not None and left is not None:
-        _print_taken(ledger, people, left, out)
+    if people is not None and affordable_before is not None:
+        _print_taken(ledger, people, affordable_before, out)
 
 
 def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
     """The population that an allotment is taken from; None for what is no allotment."""
     if level.kind != "analyst":
         return None
-    first = _asked_by(ledger, level)[0]
-    table = next(each for each in ledger.levels() if (each.kind, each.name) == ("data set", first))
-    people = ledger.population(_made_by(ledger, table).content["population"])
+    dataset_name = _datasets_of(ledger, level)[0]
+    dataset = next(
+        candidate for candidate in ledger.levels() if (candidate.kind, candidate.name) == ("data set", dataset_name)
+    )
+    people = ledger.population(_creating_entry(ledger, dataset).content["population"])
     return people if people.allotted else None
 
 
-def _print_taken(ledger: Ledger, before: Standing, left: Fraction, out: Console) -> None:
+def _print_taken(ledger: Ledger, old_level: Standing, affordable_before: Fraction, out: Console) -> None:
     """Print what the change of an allotment took from the people's budget, and how much of that is left."""
-    after = ledger.population(before.name)
-    taken = f"{shown(100 * (after.given - before.given), 3)} %"
-    still = "nothing" if not (now := ledger.affordable(after)) else f"ε ≤ {shown(now, 3)}"
+    new_level = ledger.population(old_level.name)
+    taken = f"{shown(100 * (new_level.given - old_level.given), 3)} %"
+    left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {shown(affordable, 3)}"
     out.print(
         Text(
-            f"Taken from the budget of {printable(before.name)}: {taken}. "
-            f"Left there for others: ε ≤ {shown(left, 3)} before, {still} from now on."
+            f"Taken from the budget of {printable(old_level.name)}: {taken}. "
+            f"Left there for others: ε ≤ {shown(affordable_before, 3)} before, {left_text} from now on."
         )
     )
 
@@ -239,15 +248,15 @@ def _declared(domains: Any) -> str:
     """The columns that have bounds, categories or a greatest length, by name."""
     if not isinstance(domains, dict):
         return "nothing yet"
-    columns = [(f"{table}." if len(domains) > 1 else "", held) for table, held in domains.items()]
-    said = [
+    tables = [(f"{table}." if len(domains) > 1 else "", columns) for table, columns in domains.items()]
+    names = [
         f"{table}{column}"
-        for table, held in columns
-        if isinstance(held, dict)
-        for column, domain in held.items()
+        for table, columns in tables
+        if isinstance(columns, dict)
+        for column, domain in columns.items()
         if isinstance(domain, dict) and {"low", "high", "categories", "longest"} & domain.keys()
     ]
-    return printable(", ".join(said)) or "no bounds, no categories"
+    return printable(", ".join(names)) or "no bounds, no categories"
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
@@ -274,27 +283,27 @@ def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
     """The levels of an analyst, a population or a data set that the arguments name."""
     dataset = getattr(arguments, "dataset", None)
     if arguments.analyst is not None:
-        found = [each for each in ledger.levels() if (each.kind, each.name) == ("analyst", arguments.analyst)]
-        if found and dataset is not None:
-            return _for_dataset(ledger, found, dataset)
+        levels = [level for level in ledger.levels() if (level.kind, level.name) == ("analyst", arguments.analyst)]
+        if levels and dataset is not None:
+            return _for_dataset(ledger, levels, dataset)
         kind, name = "analyst", arguments.analyst
     else:
         kind, name = ("data set", dataset) if arguments.population is None else ("population", arguments.population)
-        found = [each for each in ledger.levels() if (each.kind, each.name) == (kind, name)]
-    if not found:
-        there = sorted({each.name for each in ledger.levels() if each.kind == kind})
-        raise NotFound(f"the ledger has no {kind} {name!r}", hint=f"there are: {', '.join(there) or 'none'}")
-    return found
+        levels = [level for level in ledger.levels() if (level.kind, level.name) == (kind, name)]
+    if not levels:
+        known_names = sorted({level.name for level in ledger.levels() if level.kind == kind})
+        raise NotFound(f"the ledger has no {kind} {name!r}", hint=f"there are: {', '.join(known_names) or 'none'}")
+    return levels
 
 
 def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[Standing]:
     """The budgets of an analyst that are for a data set."""
-    asked = {each.number: _asked_by(ledger, each) for each in levels}
-    found = [each for each in levels if dataset in asked[each.number]]
-    if not found:
-        there = sorted({name for names in asked.values() for name in names})
-        raise NotFound(f"{levels[0].name!r} has no budget for {dataset!r}", hint=f"there are: {', '.join(there)}")
-    return found
+    datasets = {level.number: _datasets_of(ledger, level) for level in levels}
+    matches = [level for level in levels if dataset in datasets[level.number]]
+    if not matches:
+        known_names = sorted({name for names in datasets.values() for name in names})
+        raise NotFound(f"{levels[0].name!r} has no budget for {dataset!r}", hint=f"there are: {', '.join(known_names)}")
+    return matches
 
 
 def _require_one_subject(arguments: argparse.Namespace) -> None:
@@ -309,31 +318,31 @@ _SUBJECT = "pass one of --population, --dataset and --analyst; if an analyst has
 
 
 def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
-    found = _levels(ledger, arguments)
-    if len(found) > 1:
+    levels = _levels(ledger, arguments)
+    if len(levels) > 1:
         raise NotFound(
-            f"{found[0].name!r} has {len(found)} budgets, for different data sets",
+            f"{levels[0].name!r} has {len(levels)} budgets, for different data sets",
             hint="pass --dataset NAME",
         )
-    return found[0]
+    return levels[0]
 
 
-def _asked_by(ledger: Ledger, level: Standing) -> list[str]:
+def _datasets_of(ledger: Ledger, level: Standing) -> list[str]:
     """The data sets that an analyst's budget is for."""
-    return list(_made_by(ledger, level).content["datasets"])
+    return list(_creating_entry(ledger, level).content["datasets"])
 
 
-def _made_by(ledger: Ledger, level: Standing) -> Entry:
+def _creating_entry(ledger: Ledger, level: Standing) -> Entry:
     """The entry that made a level, whose number is the level's."""
     return ledger.entries(after=level.number - 1, limit=1)[0]
 
 
 def _revoked(ledger: Ledger) -> list[str]:
-    found: dict[str, bool] = {}
+    revocations: dict[str, bool] = {}
     for entry in ledger.history():
         if entry.kind in {"revoked", "readmitted"}:
-            found[entry.content["analyst"]] = entry.kind == "revoked"
-    return [name for name, is_revoked in found.items() if is_revoked]
+            revocations[entry.content["analyst"]] = entry.kind == "revoked"
+    return [name for name, is_revoked in revocations.items() if is_revoked]
 
 
 Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
@@ -344,7 +353,7 @@ Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
 class Action:
     """An action of the custodian: in words, what it does, and what options it takes."""
 
-    words: str
+    summary: str
     do: Do
     takes: Callable[[argparse.ArgumentParser], None] | None = None  # None: it reads, and takes nothing
 
@@ -382,9 +391,9 @@ def _for_one_analyst(parser: argparse.ArgumentParser) -> None:
 
 
 def _for_changing(parser: argparse.ArgumentParser) -> None:
-    whose = parser.add_mutually_exclusive_group()
-    whose.add_argument("--population", metavar="NAME", help="the budget of these people")
-    whose.add_argument("--analyst", metavar="NAME", help="the allotment or cap of this analyst")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--population", metavar="NAME", help="the budget of these people")
+    group.add_argument("--analyst", metavar="NAME", help="the allotment or cap of this analyst")
     parser.add_argument(
         "--dataset", metavar="NAME", help="the cap of this data set; with --analyst, which of their budgets"
     )
@@ -393,9 +402,11 @@ def _for_changing(parser: argparse.ArgumentParser) -> None:
 
 
 def _for_resetting(parser: argparse.ArgumentParser) -> None:
-    who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--analyst", metavar="NAME", help="whose questions failed")
-    who.add_argument("--population", metavar="NAME", help="the people about whom the custodian's own questions failed")
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--analyst", metavar="NAME", help="whose questions failed")
+    group.add_argument(
+        "--population", metavar="NAME", help="the people about whom the custodian's own questions failed"
+    )
     _take_reason(parser)
 
 
@@ -419,8 +430,8 @@ def _for_denying(parser: argparse.ArgumentParser) -> None:
     _take_reason(parser)
 
 
-def _take_expiry(parser: argparse.ArgumentParser, words: str) -> None:
-    parser.add_argument("--expires", metavar="DAY", help=f"{words}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
+def _take_expiry(parser: argparse.ArgumentParser, summary: str) -> None:
+    parser.add_argument("--expires", metavar="DAY", help=f"{summary}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
 
 
 def _take_budget(parser: argparse.ArgumentParser, *, required: bool, or_spent: bool = False) -> None:
@@ -482,16 +493,18 @@ SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True, title="subjects")
-    for subject, (words, known) in SUBJECTS.items():
-        about = subjects.add_parser(subject, help=words, description=words)
-        listed = about.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-        for name, action in known.items():
-            one = listed.add_parser(name, help=action.words, description=action.words)
-            one.add_argument("--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-            one.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
+    for subject, (summary, actions) in SUBJECTS.items():
+        subject_parser = subjects.add_parser(subject, help=summary, description=summary)
+        action_parsers = subject_parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+        for name, action in actions.items():
+            action_parser = action_parsers.add_parser(name, help=action.summary, description=action.summary)
+            action_parser.add_argument(
+                "--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL"
+            )
+            action_parser.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
             if action.takes is not None:
-                action.takes(one)
-                one.add_argument(
+                action.takes(action_parser)
+                action_parser.add_argument(
                     "--by",
                     default=_login(),
                     metavar="NAME",

@@ -28,14 +28,14 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _chosen(arguments.groups)
     out, effort = terminal(), _QUICK if arguments.quick else 1.0
     started = time.monotonic()
-    found: list[tuple[Check, Outcome]] = []
-    with progress("", total=len(chosen)) as shown:
+    outcomes: list[tuple[Check, Outcome]] = []
+    with progress("", total=len(chosen)) as bar:
         for check in chosen:
-            shown.says(f"{check.group}: {check.name}")
-            found.append((check, check.run(effort, ALPHA / len(chosen))))
-            shown.advance()
-    _report(out, found, verbose=arguments.all)
-    return _conclude(out, found, time.monotonic() - started)
+            bar.says(f"{check.group}: {check.name}")
+            outcomes.append((check, check.run(effort, ALPHA / len(chosen))))
+            bar.advance()
+    _report(out, outcomes, verbose=arguments.all)
+    return _conclude(out, outcomes, time.monotonic() - started)
 
 
 def _chosen(groups: list[str]) -> list[Check]:
@@ -47,9 +47,9 @@ def _chosen(groups: list[str]) -> list[Check]:
     return [check for check in everything if not groups or check.group in groups]
 
 
-def _report(out: Console, found: list[tuple[Check, Outcome]], *, verbose: bool) -> None:
-    for group in dict.fromkeys(check.group for check, _ in found):
-        members = [(check, outcome) for check, outcome in found if check.group == group]
+def _report(out: Console, outcomes: list[tuple[Check, Outcome]], *, verbose: bool) -> None:
+    for group in dict.fromkeys(check.group for check, _ in outcomes):
+        members = [(check, outcome) for check, outcome in outcomes if check.group == group]
         sound = sum(outcome.sound for _, outcome in members)
         out.print(f"[bold]{group}[/]  {sound} of {len(members)} without a finding")
         grid = Table.grid(padding=(0, 2))
@@ -64,10 +64,10 @@ def _report(out: Console, found: list[tuple[Check, Outcome]], *, verbose: bool) 
         out.print()
 
 
-def _conclude(out: Console, found: list[tuple[Check, Outcome]], seconds: float) -> int:
-    suspects = [check.name for check, outcome in found if not outcome.sound]
+def _conclude(out: Console, outcomes: list[tuple[Check, Outcome]], seconds: float) -> int:
+    suspects = [check.name for check, outcome in outcomes if not outcome.sound]
     out.print(
-        f"{len(found)} checks in {seconds:.0f} s. If everything is as promised, an audit like this one suspects "
+        f"{len(outcomes)} checks in {seconds:.0f} s. If everything is as promised, an audit like this one suspects "
         f"something with probability at most {figure(ALPHA)}. It looks from outside, at samples: "
         "[bold]finding nothing is no proof[/]."
     )

@@ -22,7 +22,7 @@ _INSTALL = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A point on the command line: the command and action typed so far, and what may follow, each with its help."""
 
     path: tuple[str, ...]
@@ -31,7 +31,7 @@ class Place:
     choices: dict[str, tuple[str, ...]]  # of an option that takes one of a few values
 
     @property
-    def said(self) -> str:
+    def prefix(self) -> str:
         """The command and action as they are typed."""
         return " ".join(self.path)
 
@@ -40,43 +40,44 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the script for a shell."""
     from giveortake.cli import parser_of_all  # noqa: PLC0415 (it imports the commands, of which this is one)
 
-    sys.stdout.write(_SCRIPTS[arguments.shell](list(places(parser_of_all()))))
+    sys.stdout.write(_SCRIPTS[arguments.shell](list(positions(parser_of_all()))))
     return 0
 
 
-def places(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Place]:
+def positions(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Position]:
     """Every point of a command line at which something can be completed, the outermost first."""
     nested: dict[str, argparse.ArgumentParser] = {}
     actions: dict[str, str] = {}
     options: dict[str, str] = {}
     choices: dict[str, tuple[str, ...]] = {}
-    for each in parser._actions:  # noqa: SLF001 (argparse has no other way to ask what a parser takes)
-        if isinstance(each, argparse._SubParsersAction):  # noqa: SLF001 (as above)
-            nested = dict(each.choices)
-            words = {choice.dest: choice.help or "" for choice in each._choices_actions}  # noqa: SLF001 (as above)
-            actions = {name: words.get(name, "") for name in nested}
-        elif not each.option_strings and each.choices is not None:
-            actions |= dict.fromkeys(map(str, each.choices), "")
-        for option in each.option_strings:
-            options[option] = (each.help or "").replace("%%", "%")
-            if each.choices is not None:
-                choices[option] = tuple(map(str, each.choices))
-    yield Place(path, actions, options, choices)
+    for action in parser._actions:  # noqa: SLF001 (argparse has no other way to ask what a parser takes)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (as above)
+            nested = dict(action.choices)
+            help_texts = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 (as above)
+            actions = {name: help_texts.get(name, "") for name in nested}
+        elif not action.option_strings and action.choices is not None:
+            actions |= dict.fromkeys(map(str, action.choices), "")
+        for option in action.option_strings:
+            options[option] = (action.help or "").replace("%%", "%")
+            if action.choices is not None:
+                choices[option] = tuple(map(str, action.choices))
+    yield Position(path, actions, options, choices)
     for name, inner in nested.items():
-        yield from places(inner, (*path, name))
+        yield from positions(inner, (*path, name))
 
 
-def bash(found: list[Place]) -> str:
+def bash(positions: list[Position]) -> str:
     """The script for bash: words that begin with a dash are options, others actions or the names of files."""
-    paths = "|".join(f'"{place.said}"' for place in found if place.path)
-    offered = "".join(
-        f'        "{place.said}") actions="{" ".join(place.actions)}" options="{" ".join(place.options)}" ;;\n'
-        for place in found
+    paths = "|".join(f'"{position.prefix}"' for position in positions if position.path)
+    position_cases = "".join(
+        f'        "{position.prefix}") actions="{" ".join(position.actions)}" '
+        f'options="{" ".join(position.options)}" ;;\n'
+        for position in positions
     )
-    chosen = "".join(
-        f'        "{place.said} {option}"*) choices="{" ".join(values)}" ;;\n'
-        for place in found
-        for option, values in place.choices.items()
+    choice_cases = "".join(
+        f'        "{position.prefix} {option}"*) choices="{" ".join(values)}" ;;\n'
+        for position in positions
+        for option, values in position.choices.items()
     )
     return (
         f"# bash completion: {_INSTALL['bash']}\n"
@@ -86,8 +87,8 @@ def bash(found: list[Place]) -> str:
         '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do\n'
         f'        case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
         "    done\n"
-        f'    case "$said" in\n{offered}    esac\n'
-        f'    case "$said $previous" in\n{chosen}    esac\n'
+        f'    case "$said" in\n{position_cases}    esac\n'
+        f'    case "$said $previous" in\n{choice_cases}    esac\n'
         '    if [ -n "$choices" ]; then COMPREPLY=($(compgen -W "$choices" -- "$current"))\n'
         '    elif [ "${current:0:1}" = - ]; then COMPREPLY=($(compgen -W "$options" -- "$current"))\n'
         '    else COMPREPLY=($(compgen -W "$actions" -- "$current")); fi\n'
@@ -96,19 +97,19 @@ def bash(found: list[Place]) -> str:
     )
 
 
-def zsh(found: list[Place]) -> str:
+def zsh(positions: list[Position]) -> str:
     """The script for zsh: as for bash, with the help of each word."""
-    paths = "|".join(f'"{place.said}"' for place in found if place.path)
-    offered = "".join(
-        f'    "{place.said}")\n'
-        f"      actions=({_described(place.actions)})\n"
-        f"      options=({_described(place.options)}) ;;\n"
-        for place in found
+    paths = "|".join(f'"{position.prefix}"' for position in positions if position.path)
+    position_cases = "".join(
+        f'    "{position.prefix}")\n'
+        f"      actions=({_described(position.actions)})\n"
+        f"      options=({_described(position.options)}) ;;\n"
+        for position in positions
     )
-    chosen = "".join(
-        f'    "{place.said} {option}") choices=({" ".join(values)}) ;;\n'
-        for place in found
-        for option, values in place.choices.items()
+    choice_cases = "".join(
+        f'    "{position.prefix} {option}") choices=({" ".join(values)}) ;;\n'
+        for position in positions
+        for option, values in position.choices.items()
     )
     return (
         f"#compdef giveortake\n# zsh completion: {_INSTALL['zsh']}\n"
@@ -118,8 +119,8 @@ def zsh(found: list[Place]) -> str:
         '  for word in "${(@)words[2,CURRENT-1]}"; do\n'
         f'    case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
         "  done\n"
-        f'  case "$said" in\n{offered}  esac\n'
-        f'  case "$said $previous" in\n{chosen}  esac\n'
+        f'  case "$said" in\n{position_cases}  esac\n'
+        f'  case "$said $previous" in\n{choice_cases}  esac\n'
         "  if (( $#choices )); then compadd -a choices\n"
         '  elif [[ "$PREFIX" == -* ]]; then _describe option options\n'
         "  elif (( $#actions )); then _describe action actions || _files\n"
@@ -129,7 +130,7 @@ def zsh(found: list[Place]) -> str:
     )
 
 
-def fish(found: list[Place]) -> str:
+def fish(positions: list[Position]) -> str:
     """The script for fish: one line for each word, with the condition under which it is offered."""
     lines = [
         f"# fish completion: {_INSTALL['fish']}",
@@ -137,27 +138,27 @@ def fish(found: list[Place]) -> str:
         "    set -l said",
         "    for word in (commandline -opc)[2..-1]",
         '        switch "$said $word"',
-        f"            case {' '.join(_quoted(f' {place.said}') for place in found if place.path)}",
+        f"            case {' '.join(_quoted(f' {position.prefix}') for position in positions if position.path)}",
         '                set said "$said $word"',
         "        end",
         "    end",
         '    test "$said" = "$argv[1]"',
         "end",
     ]
-    for place in found:
-        condition = '__giveortake_said "{}"'.format("".join(f" {word}" for word in place.path))
-        when = f"complete -c giveortake -n {_quoted(condition)}"
-        for name, words in place.actions.items():
-            lines.append(f"{when} -f -a {name} -d {_quoted(words)}")
-        for name, words in place.options.items():
+    for position in positions:
+        condition = '__giveortake_said "{}"'.format("".join(f" {word}" for word in position.path))
+        completion = f"complete -c giveortake -n {_quoted(condition)}"
+        for name, help_text in position.actions.items():
+            lines.append(f"{completion} -f -a {name} -d {_quoted(help_text)}")
+        for name, help_text in position.options.items():
             flag = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
-            values = f" -x -a {_quoted(' '.join(place.choices[name]))}" if name in place.choices else ""
-            lines.append(f"{when} {flag}{values} -d {_quoted(words)}")
+            values = f" -x -a {_quoted(' '.join(position.choices[name]))}" if name in position.choices else ""
+            lines.append(f"{completion} {flag}{values} -d {_quoted(help_text)}")
     return "\n".join(lines) + "\n"
 
 
-def _described(words: dict[str, str]) -> str:
-    return " ".join(_quoted(f"{name}:{text}" if text else name) for name, text in words.items())
+def _described(help_texts: dict[str, str]) -> str:
+    return " ".join(_quoted(f"{name}:{text}" if text else name) for name, text in help_texts.items())
 
 
 def _quoted(text: str) -> str:
@@ -169,7 +170,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-_SCRIPTS: dict[str, Callable[[list[Place]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+_SCRIPTS: dict[str, Callable[[list[Position]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

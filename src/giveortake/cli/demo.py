@@ -61,7 +61,7 @@ def run(_arguments: argparse.Namespace) -> int:
         _introduce(out, session)
         answers = {"regions": _first(out, session), "reasons": _second(out, session), "costs": _third(out, session)}
         _again_and_refused(out, session)
-        _book(out, session, answers)
+        _show_ledger(out, session, answers)
     out.print("[bold]Try next[/]  in Python; `giveortake query --help` is the same for the command line\n")
     out.print(Text(NEXT_STEPS.rstrip()), style="cyan", soft_wrap=True)
     return 0
@@ -92,7 +92,7 @@ def _introduce(out: Console, session: Session) -> None:
 
 
 def _first(out: Console, session: Session) -> Answer:
-    query = _asked(out, session, 1, "How many visits in each region?", BY_REGION)
+    query = _show_query(out, session, 1, "How many visits in each region?", BY_REGION)
     quote = query.quote(epsilon="0.25")
     margin = quote.margins["visits"]
     out.print(
@@ -109,7 +109,7 @@ def _first(out: Console, session: Session) -> Answer:
 
 
 def _second(out: Console, session: Session) -> Answer:
-    query = _asked(out, session, 2, "Why did they come?", BY_REASON)
+    query = _show_query(out, session, 2, "Why did they come?", BY_REASON)
     answer = query.answer(epsilon="1")
     _draw(out, answer, "reason", "n")
     out.print(
@@ -122,7 +122,7 @@ def _second(out: Console, session: Session) -> Answer:
 
 
 def _third(out: Console, session: Session) -> Answer:
-    query = _asked(out, session, 3, "What does a visit cost on average, and how many people came?", COSTS)
+    query = _show_query(out, session, 3, "What does a visit cost on average, and how many people came?", COSTS)
     answer = query.answer(epsilon="0.5")
     row = answer.rows()[0]
     grid = Table.grid(padding=(0, 2))
@@ -135,11 +135,13 @@ def _third(out: Console, session: Session) -> Answer:
 
 
 def _again_and_refused(out: Console, session: Session) -> None:
-    before = session.spent
-    first = session.sql(BY_REGION).answer(epsilon="0.25")
+    spent_before = session.spent
+    repeated = session.sql(BY_REGION).answer(epsilon="0.25")
     out.print("[bold]The first question once more[/]")
-    same = "costs nothing" if session.spent == before else "is charged"
-    out.print(f"  north: {first.row(region='north')['visits']:,} again. The same question at the same price {same}.\n")
+    charge = "costs nothing" if session.spent == spent_before else "is charged"
+    out.print(
+        f"  north: {repeated.row(region='north')['visits']:,} again. The same question at the same price {charge}.\n"
+    )
     out.print("[bold]A question that is refused[/]")
     out.print(Text(f"  {ROWS}", style="cyan"))
     try:
@@ -148,7 +150,7 @@ def _again_and_refused(out: Console, session: Session) -> None:
         out.print(f"  {refusal.message}; nothing was charged\n  hint: {refusal.hint}\n", markup=False)
 
 
-def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
+def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> None:
     history, used, left = session.history(), session.standing().share, session.affordable
     assert used is not None and left is not None  # noqa: S101, PT018 (the session has a budget)
     grid = Table.grid(padding=(0, 2))
@@ -158,8 +160,8 @@ def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
     grid.add_row(
         "", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left"
     )
-    kept = sum(entry.kind == "settled" for entry in history)
-    out.print(f"[bold]The ledger[/]  {len(history)} entries; {kept} answers are kept, and were charged")
+    settled = sum(entry.kind == "settled" for entry in history)
+    out.print(f"[bold]The ledger[/]  {len(history)} entries; {settled} answers are kept, and were charged")
     out.print(grid)
     out.print(
         "When the budget is used up, the table is silent. Here the ledger was in memory; with "
@@ -167,7 +169,7 @@ def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
     )
 
 
-def _asked(out: Console, session: Session, number: int, title: str, text: str) -> Query:
+def _show_query(out: Console, session: Session, number: int, title: str, text: str) -> Query:
     out.print(f"[bold]{number}  {title}[/]")
     out.print(Text(f"  {text}", style="cyan"), soft_wrap=True)
     return session.sql(text)
@@ -178,7 +180,7 @@ def _draw(out: Console, answer: Answer, key: str, value: str) -> None:
     grid.add_column()
     grid.add_column(justify="right")
     column = answer[value]
-    counts = [int(str(each)) for each in column.values]
+    counts = [int(str(number)) for number in column.values]
     greatest = max([1, *counts])
     for name, count, margin in zip(answer[key].values, counts, column.margins, strict=True):
         bar = Text("█" * round(_BAR * max(0, count) / greatest), style="cyan")

@@ -55,109 +55,109 @@ if TYPE_CHECKING:
 _NO_CONTENT = "0" * 64  # a fingerprint that no table has: its content is not looked at
 
 
-def refusal(section: Configuration, place: str) -> GiveOrTakeError | None:
-    """Why the ledger at a place would refuse a section: other people, another budget, or other domains.
+def refusal(section: Configuration, path: str) -> GiveOrTakeError | None:
+    """Why the ledger at a path would refuse a section: other people, another budget, or other domains.
 
     None if it would not, or if that is unknown: there is no ledger yet, it is in a server, or it cannot be read, which
     is reported elsewhere. Columns that the ledger does not know, and types of columns, only the table shows.
     """
-    if is_address(place) or not Path(place).is_file():
+    if is_address(path) or not Path(path).is_file():
         return None
-    with suppress(GiveOrTakeError, OSError), rehearsal(place, mark=section.mark) as book:
-        return _refused_section(section, book)
+    with suppress(GiveOrTakeError, OSError), rehearsal(path, mark=section.mark) as ledger:
+        return _refused_section(section, ledger)
     return None
 
 
-def lost_columns(section: Configuration, places: Iterable[str]) -> tuple[str, str] | None:
+def lost_columns(section: Configuration, paths: Iterable[str]) -> tuple[str, str] | None:
     """The columns of a section or its ledger that its files lack, and what may be meant; None if they lack none."""
-    said, source = section.said, section.said["source"]
-    domains, held = said.get("domains", {}), _held(section, places)
+    settings, source = section.said, section.said["source"]
+    domains, stored_columns = settings.get("domains", {}), _stored_columns(section, paths)
     for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
-        own = domains.get(table, {}) if isinstance(source, Mapping) else domains
-        spoken_of = {*(own if isinstance(own, Mapping) else ()), *held.get(table, ())}
+        table_domains = domains.get(table, {}) if isinstance(source, Mapping) else domains
+        columns = {*(table_domains if isinstance(table_domains, Mapping) else ()), *stored_columns.get(table, ())}
         for file in files_of(files):
-            found = _lost(file, said["unit"].column, spoken_of, said.get("table"))
-            if found is not None:
-                return found
+            lost = _missing_columns(file, settings["unit"].column, columns, settings.get("table"))
+            if lost is not None:
+                return lost
     return None
 
 
-def _held(section: Configuration, places: Iterable[str]) -> Mapping[str, Any]:
+def _stored_columns(section: Configuration, paths: Iterable[str]) -> Mapping[str, Any]:
     """The columns of a section's tables in the ledger; none if it does not know them, or cannot be read."""
-    for place in places:
-        if not is_address(place) and Path(place).is_file():
+    for path in paths:
+        if not is_address(path) and Path(path).is_file():
             with (
                 suppress(GiveOrTakeError, OSError),
-                ledgers.open(place, mark=section.mark, create=False, read_only=True) as book,
+                ledgers.open(path, mark=section.mark, create=False, read_only=True) as ledger,
             ):
-                return book.domains(section.name) or {}
+                return ledger.domains(section.name) or {}
     return {}
 
 
-def columns_lost_since(file: str, book: Ledger) -> tuple[str, str] | None:
+def columns_lost_since(file: str, ledger: Ledger) -> tuple[str, str] | None:
     """The columns of a table in its ledger, which holds no other table, that its file lacks."""
-    held = [level for level in book.levels() if level.kind == "data set"]
-    if len(held) != 1 or table_name(file, None, None) != held[0].name:
+    datasets = [level for level in ledger.levels() if level.kind == "data set"]
+    if len(datasets) != 1 or table_name(file, None, None) != datasets[0].name:
         return None
-    columns = (book.domains(held[0].name) or {}).get(held[0].name, {})
-    return _lost(file, held[0].unit.column, set(columns), None)
+    columns = (ledger.domains(datasets[0].name) or {}).get(datasets[0].name, {})
+    return _missing_columns(file, datasets[0].unit.column, set(columns), None)
 
 
-def _lost(file: str, person: str | None, spoken_of: set[str], table: str | None) -> tuple[str, str] | None:
+def _missing_columns(file: str, person: str | None, expected: set[str], table: str | None) -> tuple[str, str] | None:
     from giveortake.engines.duckdb.tables import columns_of  # noqa: PLC0415 (brings DuckDB)
 
     try:
-        there = columns_of(Path(file), table)
+        columns = columns_of(Path(file), table)
     except GiveOrTakeError:  # a folder, a pattern or no header: asking the table says what is wrong
         return None
-    lost = [each for each in (*filter(None, [person]), *sorted(spoken_of)) if each not in there]
-    if not lost:
+    missing = [column for column in (*filter(None, [person]), *sorted(expected)) if column not in columns]
+    if not missing:
         return None
-    named = ", ".join(f"`{printable(each)}`" for each in dict.fromkeys(lost))
-    hint = f"{meant(lost[0], there)}its columns are {', '.join(there)}"
-    return f"{printable(file)} has no column {named}", printable(hint)
+    names = ", ".join(f"`{printable(column)}`" for column in dict.fromkeys(missing))
+    hint = f"{meant(missing[0], columns)}its columns are {', '.join(columns)}"
+    return f"{printable(file)} has no column {names}", printable(hint)
 
 
-def _refused_section(section: Configuration, book: Ledger) -> GiveOrTakeError | None:
-    said, whom = section.said, section.said["unit"]
+def _refused_section(section: Configuration, ledger: Ledger) -> GiveOrTakeError | None:
+    settings, unit = section.said, section.said["unit"]
     try:
-        book.register(
+        ledger.register(
             section.name,
-            budget=replace(said["budget"], unit=whom, neighbours=said.get("neighbours", "add-remove")),
-            unit=whom,
-            domains=_as_said(section, book),
+            budget=replace(settings["budget"], unit=unit, neighbours=settings.get("neighbours", "add-remove")),
+            unit=unit,
+            domains=_domains_of_section(section, ledger),
             fingerprint=_NO_CONTENT,
-            first=f"{'rows' if whom == ROW else 'people'} of {section.name}",
-            population=said.get("population"),
-            new_population=said.get("new_population"),
-            owner_confirms=said.get("owner_confirms"),
-            declared=bool(said.get("domains")),
+            first=f"{'rows' if unit == ROW else 'people'} of {section.name}",
+            population=settings.get("population"),
+            new_population=settings.get("new_population"),
+            owner_confirms=settings.get("owner_confirms"),
+            declared=bool(settings.get("domains")),
         )
     except GiveOrTakeError as error:
         return error
     return None
 
 
-def _as_said(section: Configuration, book: Ledger) -> dict[str, Any]:
+def _domains_of_section(section: Configuration, ledger: Ledger) -> dict[str, Any]:
     """The domains in the ledger, with what the section declares in place of what was declared before."""
-    if section.name not in {level.name for level in book.levels() if level.kind == "data set"}:
+    if section.name not in {level.name for level in ledger.levels() if level.kind == "data set"}:
         return {}
-    said, several = section.said.get("domains", {}), isinstance(section.said["source"], Mapping)
+    domains, several = section.said.get("domains", {}), isinstance(section.said["source"], Mapping)
     person = section.said["unit"].column
     return {
         table: {
-            column: kept if column == person else _column(column, kept, own_domains(said, table, several))
-            for column, kept in columns.items()
+            column: stored if column == person else _column_domain(column, stored, own_domains(domains, table, several))
+            for column, stored in columns.items()
         }
-        for table, columns in (book.domains(section.name) or {}).items()
+        for table, columns in (ledger.domains(section.name) or {}).items()
     }
 
 
-def _column(column: str, kept: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _column_domain(column: str, stored: Mapping[str, Any], domains: Mapping[str, Any]) -> dict[str, Any]:
     """The domain of a column, by the type in the ledger and by what is declared now."""
-    step = Fraction(kept["step"]) if "step" in kept else None
-    physical = Domain(Kind(kept["kind"]), nullable=kept["nullable"], step=step)
-    return (declared(column, said[column], physical) if column in said else physical).to_dict()
+    step = Fraction(stored["step"]) if "step" in stored else None
+    physical = Domain(Kind(stored["kind"]), nullable=stored["nullable"], step=step)
+    return (declared(column, domains[column], physical) if column in domains else physical).to_dict()
 
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*?(?:>=([0-9.]+))?[^;]*(?:;.*extra == ['\"]([a-z]+)['\"])?$")
@@ -185,23 +185,23 @@ class Finding:
     hint: str | None = None
 
 
-def findings(places: list[str]) -> Iterator[Finding]:
-    """Yield all findings, in the order in which one thing needs another; `places` are ledgers and TOML files."""
+def findings(paths: list[str]) -> Iterator[Finding]:
+    """Yield all findings, in the order in which one thing needs another; `paths` are ledgers and TOML files."""
     yield from _package()
     yield from _extras()
     yield from _engines()
     yield from _state()
     seen: set[str] = set()  # a ledger that a TOML file names is looked at once
-    for place in places or _here():
-        is_configuration = Path(place).suffix.lower() == ".toml"
-        found = list(_configuration(place)) if is_configuration else [_ledger(place, None)]
-        yield from (each for each in found if each.group != "ledgers" or _once(each.name, seen))
+    for path in paths or _here():
+        is_configuration = Path(path).suffix.lower() == ".toml"
+        path_findings = list(_configuration(path)) if is_configuration else [_ledger(path, None)]
+        yield from (finding for finding in path_findings if finding.group != "ledgers" or _once(finding.name, seen))
 
 
 def _once(name: str, seen: set[str]) -> bool:
-    place = name if is_address(name) else os.path.realpath(name)
-    is_new = place not in seen
-    seen.add(place)
+    path = name if is_address(name) else os.path.realpath(name)
+    is_new = path not in seen
+    seen.add(path)
     return is_new
 
 
@@ -212,38 +212,38 @@ def _package() -> Iterator[Finding]:
     folder = Path(gt.__file__).parent
     yield Finding("package", "giveortake", "well", f"{gt.__version__} in {folder}")
     yield Finding("package", "Python", "well", f"{platform.python_version()} on {platform.system()}")
-    for name, least, _ in _needed(None):
-        yield _installed("package", name, least, f'pip install --upgrade "{name}>={least}"')
+    for name, least_version, _ in _needed(None):
+        yield _installed("package", name, least_version, f'pip install --upgrade "{name}>={least_version}"')
 
 
 def _extras() -> Iterator[Finding]:
-    for name, words in _FOR.items():
-        parts = [_installed("extras", part, least, None) for part, least, _ in _needed(name)]
+    for name, purpose in _FOR.items():
+        parts = [_installed("extras", part, least_version, None) for part, least_version, _ in _needed(name)]
         missing = [part for part in parts if part.state != "well"]
-        told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
+        text = f"{purpose}: {', '.join(f'{part.name} {part.told}' for part in missing or parts)}"
         if missing:
-            yield Finding("extras", name, "absent", told, extra(name))
+            yield Finding("extras", name, "absent", text, extra(name))
         else:
-            yield Finding("extras", name, "well", told)
+            yield Finding("extras", name, "well", text)
 
 
-def _needed(of: str | None) -> list[tuple[str, str, str | None]]:
+def _needed(extra_name: str | None) -> list[tuple[str, str, str | None]]:
     """The requirements of the package, or of one of its extras: name, least version, extra."""
-    found = []
+    requirements = []
     for line in metadata.requires("giveortake") or ():
         match = _REQUIREMENT.match(line)
-        if match is not None and match[3] == of:
-            found.append((match[1].partition("[")[0], match[2] or "0", match[3]))
-    return found
+        if match is not None and match[3] == extra_name:
+            requirements.append((match[1].partition("[")[0], match[2] or "0", match[3]))
+    return requirements
 
 
-def _installed(group: str, name: str, least: str, hint: str | None) -> Finding:
+def _installed(group: str, name: str, least_version: str, hint: str | None) -> Finding:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Finding(group, name, "ill", "is not installed", hint)
-    if _numbers(version) < _numbers(least):
-        return Finding(group, name, "ill", f"{version} is older than {least}", hint)
+    if _numbers(version) < _numbers(least_version):
+        return Finding(group, name, "ill", f"{version} is older than {least_version}", hint)
     return Finding(group, name, "well", version)
 
 
@@ -263,7 +263,7 @@ def _engines() -> Iterator[Finding]:
     yield _duckdb()
     yield _postgres()
     yield _spark()
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry_point: entry_point.name):
         yield Finding("engines", entry.name, "well", f"registered by {entry.module}")
 
 
@@ -281,29 +281,29 @@ def _duckdb() -> Finding:
 
 
 def _postgres() -> Finding:
-    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("postgres")):
+    if any(_installed("", name, least_version, None).state != "well" for name, least_version, _ in _needed("postgres")):
         return Finding("engines", "postgres", "absent", "needs the extra", extra("postgres"))
     return Finding("engines", "postgres", "well", "ready for postgresql:// addresses; no server was asked")
 
 
 def _spark() -> Finding:
-    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("spark")):
+    if any(_installed("", name, least_version, None).state != "well" for name, least_version, _ in _needed("spark")):
         return Finding("engines", "spark", "absent", "needs the extra", extra("spark"))
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    found = None if java is None else _java_version(java)
-    if found is None or found < _OLDEST_JAVA:
-        told = "no Java was found" if found is None else f"Java {found} is older than {_OLDEST_JAVA}"
-        return Finding("engines", "spark", "ill", told, f"install Java {_OLDEST_JAVA} or newer, or set JAVA_HOME")
-    return Finding("engines", "spark", "well", f"ready, with Java {found}; no session was started")
+    version = None if java is None else _java_version(java)
+    if version is None or version < _OLDEST_JAVA:
+        message = "no Java was found" if version is None else f"Java {version} is older than {_OLDEST_JAVA}"
+        return Finding("engines", "spark", "ill", message, f"install Java {_OLDEST_JAVA} or newer, or set JAVA_HOME")
+    return Finding("engines", "spark", "well", f"ready, with Java {version}; no session was started")
 
 
 def _java_version(java: str) -> int | None:
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    match = re.search(r'version "(?:1\.)?(\d+)', process.stderr)
     return None if match is None else int(match[1])
 
 
@@ -326,34 +326,34 @@ def _state() -> Iterator[Finding]:
     yield from _marks(State(folder))
 
 
-def _found(state: State) -> Iterator[str]:
+def _located_ledgers(state: State) -> Iterator[str]:
     """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
-    for place in state.places():
+    for path in state.places():
         with suppress(GiveOrTakeError):
-            seen = state.read(place)
+            seen = state.read(path)
             if seen is not None and seen.moved_to is None and Path(seen.path).exists():
                 yield seen.ledger
 
 
 def _marks(state: State) -> Iterator[Finding]:
     """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
-    told: dict[str, list[Finding]] = defaultdict(list)
-    whole, found = 0, set(_found(state))
-    for place in state.places():
+    by_state: dict[str, list[Finding]] = defaultdict(list)
+    whole, located = 0, set(_located_ledgers(state))
+    for path in state.places():
         try:
-            seen = state.read(place)
+            seen = state.read(path)
             point = None if seen is None else state.mark(seen.ledger).read()
         except GiveOrTakeError as error:
-            told["ill"].append(_refused("state", place.name[:12], error))
+            by_state["ill"].append(_refused("state", path.name[:12], error))
             continue
         if seen is None:  # moved away in this moment
             continue
         name = printable(seen.path)
         if point is None:
-            told["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
-        elif point.number and seen.moved_to is None and not Path(seen.path).exists() and seen.ledger not in found:
-            words = f"the ledger is gone; its mark remembers {point.number} entries"
-            told["absent"].append(Finding("state", name, "absent", words, _RESTORE))
+            by_state["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
+        elif point.number and seen.moved_to is None and not Path(seen.path).exists() and seen.ledger not in located:
+            message = f"the ledger is gone; its mark remembers {point.number} entries"
+            by_state["absent"].append(Finding("state", name, "absent", message, _RESTORE))
         else:
             whole += 1
     yield Finding(
@@ -363,10 +363,10 @@ def _marks(state: State) -> Iterator[Finding]:
         f"{whole} known and where {'they were' if whole != 1 else 'it was'}, with the ledger{'s' * (whole != 1)}",
     )
     for kind in ("ill", "absent"):
-        yield from told[kind][:_SHOWN]
-        if len(told[kind]) > _SHOWN:
-            more = len(told[kind]) - _SHOWN
-            yield Finding("state", "…", told[kind][0].state, f"{more} more of the same", told[kind][0].hint)
+        yield from by_state[kind][:_SHOWN]
+        if len(by_state[kind]) > _SHOWN:
+            omitted = len(by_state[kind]) - _SHOWN
+            yield Finding("state", "…", by_state[kind][0].state, f"{omitted} more of the same", by_state[kind][0].hint)
 
 
 _RESTORE = "`giveortake ledger restore --help` says how it is restored"
@@ -378,42 +378,44 @@ def _here() -> list[str]:
     return [str(file) for file in files if file.is_file()]
 
 
-def _configuration(place: str) -> Iterator[Finding]:
+def _configuration(path: str) -> Iterator[Finding]:
     """Check a TOML file: it can be read, its files are there, and its ledgers are whole and agree with it."""
     try:
-        sections = configurations(place)
+        sections = configurations(path)
     except GiveOrTakeError as error:
-        yield _refused("configuration", printable(place), error)
+        yield _refused("configuration", printable(path), error)
         return
     ledgers: dict[tuple[str, str | None], None] = {}
     for name, section in sections.items():
         lost = [file for file in files_of(section.said["source"]) if not os.access(file, os.R_OK)]
-        where = f"[{printable(name)}] of {printable(place)}"
+        label = f"[{printable(name)}] of {printable(path)}"
         if lost:
-            yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
-        elif (columns := lost_columns(section, _ledgers_of(section, place))) is not None:
-            yield Finding("configuration", where, "ill", *columns)
+            yield Finding("configuration", label, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
+        elif (columns := lost_columns(section, _ledgers_of(section, path))) is not None:
+            yield Finding("configuration", label, "ill", *columns)
         else:
             dates = "; dates are read as 2024-12-31, others count as missing" if _reads_dates(section) else ""
-            yield Finding("configuration", where, "well", f"protects {section.said['unit']}{dates}")
+            yield Finding("configuration", label, "well", f"protects {section.said['unit']}{dates}")
             if (weak := weakness(section.said["budget"])) is not None:
-                yield Finding("configuration", f"{where}: budget", "absent", weak)
+                yield Finding("configuration", f"{label}: budget", "absent", weak)
             if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
-                told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
-                yield Finding("configuration", f"{where}: caps", "absent", told, "rows_per_person = 10")
-        for ledger in _ledgers_of(section, place):
+                message = (
+                    "says nothing about rows_per_person, so every question has to state how much of a person counts"
+                )
+                yield Finding("configuration", f"{label}: caps", "absent", message, "rows_per_person = 10")
+        for ledger in _ledgers_of(section, path):
             ledgers[ledger, section.mark] = None
             refused = None if lost else refusal(section, ledger)
             if refused is not None:
-                yield Finding("configuration", f"{where}: ledger", "ill", refused.message, _hint_in_file(refused))
+                yield Finding("configuration", f"{label}: ledger", "ill", refused.message, _hint_in_file(refused))
     for ledger, mark in ledgers:
         yield _ledger(ledger, mark)
 
 
 def _reads_dates(section: Configuration) -> bool:
     """Whether dates are declared of a table in a CSV file."""
-    said = section.said.get("domains", {}).values()
-    ends = [end for each in said if isinstance(each, Mapping) for end in each.get("bounds", ())]
+    domains = section.said.get("domains", {}).values()
+    ends = [end for domain in domains if isinstance(domain, Mapping) for end in domain.get("bounds", ())]
     cells = [file for file in files_of(section.said["source"]) if Path(file).suffix.lower() in _CELLS]
     return bool(cells) and any(isinstance(end, dt.date) for end in ends)
 
@@ -425,26 +427,26 @@ def _hint_in_file(refused: GiveOrTakeError) -> str | None:
     return hint if command is None or "--" in command else command
 
 
-def _ledgers_of(section: Configuration, place: str) -> list[str]:
+def _ledgers_of(section: Configuration, path: str) -> list[str]:
     """The ledger of a section: where it says, else beside the TOML file, as for the command line."""
     if section.ledger is None:
-        return [usual_ledger(place)]
+        return [usual_ledger(path)]
     return [] if section.ledger == MEMORY else [section.ledger]
 
 
-def _ledger(place: str, mark: str | None) -> Finding:
+def _ledger(path: str, mark: str | None) -> Finding:
     """Check a ledger: derive it anew from its first entry, and compare it with its mark."""
-    name = printable(str(safe_text(place)))
-    if not is_address(place) and not Path(place).exists():
+    name = printable(str(safe_text(path)))
+    if not is_address(path) and not Path(path).exists():
         try:
-            gt.ledger.open(place, mark=mark, create=False, read_only=True).close()
+            gt.ledger.open(path, mark=mark, create=False, read_only=True).close()
         except NotFound:
             return Finding("ledgers", name, "absent", "not begun yet; the first question, or the service, begins it")
         except (GiveOrTakeError, OSError) as error:
             return _refused("ledgers", name, error)
-    table = place.removesuffix(".ledger") if place.endswith(".ledger") else ""
+    table = path.removesuffix(".ledger") if path.endswith(".ledger") else ""
     try:
-        with gt.ledger.open(place, mark=mark, create=False, read_only=True) as ledger:
+        with gt.ledger.open(path, mark=mark, create=False, read_only=True) as ledger:
             report = ledger.verify()
             columns = columns_lost_since(table, ledger) if Path(table).is_file() else None
     except (GiveOrTakeError, OSError, ImportError) as error:
@@ -452,8 +454,8 @@ def _ledger(place: str, mark: str | None) -> Finding:
     if columns is not None:
         return Finding("ledgers", name, "ill", f"whole, but {columns[0]}, which it has there", columns[1])
     answers = f"{report.answers} answer{'s' * (report.answers != 1)}"
-    told = f"whole: {report.entries} entries, {answers}, {report.levels} levels, and its mark agrees"
-    return Finding("ledgers", name, "well", told)
+    message = f"whole: {report.entries} entries, {answers}, {report.levels} levels, and its mark agrees"
+    return Finding("ledgers", name, "well", message)
 
 
 def _refused(group: str, name: str, error: Exception) -> Finding:
@@ -467,34 +469,38 @@ _SIGNS = {"well": ("✓", "green"), "absent": ("–", "yellow"), "ill": ("✗", 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check everything and print the findings; exit code 1 if something is ill. What is merely absent is no fault."""
-    found = list(findings(arguments.places))
-    ill = any(each.state == "ill" for each in found)
+    all_findings = list(findings(arguments.paths))
+    ill = any(finding.state == "ill" for finding in all_findings)
     if arguments.json:
-        told = {"version": gt.__version__, "healthy": not ill, "findings": [asdict(each) for each in found]}
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+        document = {
+            "version": gt.__version__,
+            "healthy": not ill,
+            "findings": [asdict(finding) for finding in all_findings],
+        }
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
-        _print(found)
+        _print(all_findings)
     return int(ill)
 
 
-def _print(found: list[Finding]) -> None:
+def _print(findings: list[Finding]) -> None:
     out = terminal()
-    for group in dict.fromkeys(each.group for each in found):
+    for group in dict.fromkeys(finding.group for finding in findings):
         grid = Table.grid(padding=(0, 2))
         grid.add_column()
         grid.add_column(overflow="fold", max_width=32)
         grid.add_column(overflow="fold")
-        for each in found:
-            if each.group == group:
-                told = Text(each.told)
-                if each.hint is not None and each.state != "well":
-                    told.append(f"\n{each.hint}", style="dim")
-                sign, style = _SIGNS[each.state]
-                grid.add_row(Text(sign, style=style), Text(each.name), told)
+        for finding in findings:
+            if finding.group == group:
+                text = Text(finding.told)
+                if finding.hint is not None and finding.state != "well":
+                    text.append(f"\n{finding.hint}", style="dim")
+                sign, style = _SIGNS[finding.state]
+                grid.add_row(Text(sign, style=style), Text(finding.name), text)
         out.print(f"[bold]{group}[/]")
         out.print(grid)
         out.print()
-    states = Counter(each.state for each in found)
+    states = Counter(finding.state for finding in findings)
     problems = f"{states['ill']} problem{'s' * (states['ill'] != 1)}"
     counted = f"{states['well']} ok, {states['absent']} not installed or not present, {problems}"
     out.print(Text(counted, style="bold red" if states["ill"] else "bold green"))
@@ -502,7 +508,7 @@ def _print(found: list[Finding]) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("places", nargs="*", metavar="TOML|LEDGER", help="those of this folder, unless some are named")
+    parser.add_argument("paths", nargs="*", metavar="TOML|LEDGER", help="those of this folder, unless some are named")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

@@ -53,22 +53,22 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
     terms: dict[str, Any] = {"neighbours": arguments.neighbours}
     if arguments.unit is not None:
         terms["unit"] = gt.unit(arguments.unit)
-    given = [name for name in ("epsilon", "rho", "mu") if getattr(arguments, name) is not None]
-    if len(given) != 1:
-        options = " and ".join(f"--{name}" for name in given)
-        problem = f"{options} were given together" if given else "no promise is named"
+    parameters = [name for name in ("epsilon", "rho", "mu") if getattr(arguments, name) is not None]
+    if len(parameters) != 1:
+        options = " and ".join(f"--{name}" for name in parameters)
+        problem = f"{options} were given together" if parameters else "no promise is named"
         raise GiveOrTakeError(problem, hint=f"name one promise: {_PROMISES}")
     if arguments.epsilon is None and arguments.delta is not None:
         raise InvalidParameter("delta", arguments.delta, "goes with --epsilon only")
-    value = str(getattr(arguments, given[0])).strip()
+    value = str(getattr(arguments, parameters[0])).strip()
     if value.startswith(("ln", "log")):
         raise InvalidParameter(
-            given[0],
+            parameters[0],
             value,
             "is not a rational number, and a promise is stated in rational numbers",
             hint='round it up, such as 1.0987 for "ln 3"',
         )
-    match given[0]:
+    match parameters[0]:
         case "rho":
             return gt.ZCDP(arguments.rho, **terms)
         case "mu":
@@ -80,7 +80,7 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
 
 def _print_beliefs(out: Console, promise: Guarantee) -> None:
     epsilon = promise.epsilon if isinstance(promise, gt.PureDP | gt.ApproxDP) else None
-    rows = [gt.PureDP(each) for each in sorted({*_EPSILONS, epsilon or Fraction(1)})]
+    rows = [gt.PureDP(row_epsilon) for row_epsilon in sorted({*_EPSILONS, epsilon or Fraction(1)})]
     table = Table("believed before", *(f"{shown(100 * prior)} %" for prior in PRIORS), box=None, pad_edge=False)
     if epsilon is None or isinstance(promise, gt.ApproxDP):
         table.add_row("[bold]this promise[/]", *(_interval(promise, prior) for prior in PRIORS))
@@ -96,10 +96,10 @@ def _print_beliefs(out: Console, promise: Guarantee) -> None:
 
 
 def _interval(promise: Guarantee, prior: Fraction) -> str:
-    found: Any = None
+    interval: Any = None
     with suppress(GiveOrTakeError):
-        found = beliefs(promise, prior)
-    return "anything" if found is None else f"{percent_down(found[0])[:-2]}–{percent_up(found[1])}"
+        interval = beliefs(promise, prior)
+    return "anything" if interval is None else f"{percent_down(interval[0])[:-2]}–{percent_up(interval[1])}"
 
 
 def _print_guesses(out: Console, promise: Guarantee, group: int) -> None:
@@ -127,8 +127,8 @@ def _print_composition(out: Console, promise: Guarantee) -> None:
         cells = []
         for method in _METHODS:
             try:
-                found = gt.compose([charge] * times, delta=total, method=method)
-                cells.append(shown_up(found.epsilon, 4))  # type: ignore[attr-defined]  # (at a δ, it has an ε)
+                composed = gt.compose([charge] * times, delta=total, method=method)
+                cells.append(shown_up(composed.epsilon, 4))  # type: ignore[attr-defined]  # (at a δ, it has an ε)
             except GiveOrTakeError:
                 cells.append("–")
         table.add_row(f"{times:,}", shown_up(total, 2), *cells)

@@ -85,7 +85,7 @@ def draft(
         f"\n# Blanks belong to these names, and questions write them in quotes: {', '.join(padded)}" if padded else ""
     )
     lines = "\n".join(f"# {quoted(column)} = {FILL_IN}{_form(kind)}" for column, kind in columns.items())
-    said = "" if table is None else f"table = {quoted(table)}\n"
+    table_line = "" if table is None else f"table = {quoted(table)}\n"
     return f"""\
 # A draft of `giveortake init`, made of the names and types of the columns alone: no row was looked at.
 # Fill in what is marked {FILL_IN}; then check the file with this free command:
@@ -98,7 +98,7 @@ def draft(
 
 [{name}]
 source = {quoted(source)}
-{said}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
+{table_line}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
 unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
 # the columns: {listed}{blanks}
 budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found

@@ -47,21 +47,25 @@ if TYPE_CHECKING:
 def require_ledger(path: str, command: str) -> None:
     """Refuse a TOML file, and name its ledger; refuse a missing file, and name a ledger beside it."""
     if Path(path).suffix.lower() != ".toml":
-        _require_there(path)
+        _require_existing(path)
         return
-    places = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
-    told = " or ".join(str(safe_text(place)) for place in sorted(places))
-    raise InvalidParameter("ledger", path, f"is a TOML file; its ledger is {told}", hint=f"{command} {told}")
+    ledger_paths = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
+    alternatives = " or ".join(str(safe_text(ledger_path)) for ledger_path in sorted(ledger_paths))
+    raise InvalidParameter(
+        "ledger", path, f"is a TOML file; its ledger is {alternatives}", hint=f"{command} {alternatives}"
+    )
 
 
-def _require_there(path: str) -> None:
+def _require_existing(path: str) -> None:
     """Refuse a missing file if a ledger beside it was probably meant; else opening the ledger refuses it."""
-    place = Path(path)
-    if is_address(path) or place.exists() or not place.parent.is_dir():
+    file = Path(path)
+    if is_address(path) or file.exists() or not file.parent.is_dir():
         return
-    beside = sorted(str(each) for each in place.parent.glob("*.ledger") if each.name.startswith(f"{place.stem}."))
-    if beside:
-        raise NotFound(f"there is no ledger at {path}", hint=f"did you mean {' or '.join(beside)}?")
+    candidates = sorted(
+        str(candidate) for candidate in file.parent.glob("*.ledger") if candidate.name.startswith(f"{file.stem}.")
+    )
+    if candidates:
+        raise NotFound(f"there is no ledger at {path}", hint=f"did you mean {' or '.join(candidates)}?")
 
 
 def table_of(ledger: str) -> tuple[str, str | None]:
@@ -69,19 +73,22 @@ def table_of(ledger: str) -> tuple[str, str | None]:
 
     Reading a ledger's releases needs the declarations about the table, which are there.
     """
-    place = Path(ledger)
-    found = [
+    path = Path(ledger)
+    sections = [
         (str(configuration), section.name)
-        for configuration in sorted(place.absolute().parent.glob("*.toml"))
+        for configuration in sorted(path.absolute().parent.glob("*.toml"))
         for section in _sections(configuration)
-        if Path(section.ledger or usual_ledger(str(configuration))).resolve() == place.resolve()
+        if Path(section.ledger or usual_ledger(str(configuration))).resolve() == path.resolve()
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        told = ", ".join(f"[{section}] of {Path(file).name}" for file, section in found)
+    if len(sections) == 1:
+        return sections[0]
+    if sections:
+        listing = ", ".join(f"[{section}] of {Path(file).name}" for file, section in sections)
         raise InvalidParameter(
-            "file", ledger, f"is the ledger of several tables: {told}", hint="name the TOML file, and --table SECTION"
+            "file",
+            ledger,
+            f"is the ledger of several tables: {listing}",
+            hint="name the TOML file, and --table SECTION",
         )
     table = ledger.removesuffix(".ledger")
     if not Path(table).exists():
@@ -246,16 +253,16 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
     for heading in (*(["given"] if given_away else []), "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for level in levels:
-        named = [Text(level.kind), Text(printable(level.name))]
-        named += [Text(printable(asks[level.number]))] if asks is not None else []
-        named += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
+        label_cells = [Text(level.kind), Text(printable(level.name))]
+        label_cells += [Text(printable(asks[level.number]))] if asks is not None else []
+        label_cells += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
         if level.own is None:
-            table.add_row(*named, "of its people", "")
+            table.add_row(*label_cells, "of its people", "")
             continue
         bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
-        given = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
+        given_cells = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(*named, Text(promised(level.budget)), bar, *given, left)
+        table.add_row(*label_cells, Text(promised(level.budget)), bar, *given_cells, left)
     whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
     spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
     table.caption = Text("\n".join(filter(None, (whom_all, spent))))
@@ -263,20 +270,25 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
     return table
 
 
-def print_failures(out: Console, found: list[Allowance]) -> None:
+def print_failures(out: Console, allowances: list[Allowance]) -> None:
     """Print how many questions of each asker failed and may fail, and what that can reveal besides answers."""
     grid = Table.grid(padding=(0, 2))
-    for each in found:
-        asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
-        counted = f"{each.failed} of {each.allowed} allowed failures used"
-        counted += f" ({each.defects} by a defect)" if each.defects else ""
-        tells = f"failures could reveal at most {float(each.bits):.1f} bits in addition to ε"
-        grid.add_row(Text(f"  {asker}"), f"{counted}; {tells}")
+    for allowance in allowances:
+        asker = f"{printable(allowance.name)} ({'analyst' if allowance.kind == 'analyst' else 'custodian'})"
+        counted = f"{allowance.failed} of {allowance.allowed} allowed failures used"
+        counted += f" ({allowance.defects} by a defect)" if allowance.defects else ""
+        leakage = f"failures could reveal at most {float(allowance.bits):.1f} bits in addition to ε"
+        grid.add_row(Text(f"  {asker}"), f"{counted}; {leakage}")
     out.print("[bold]Questions that failed[/]  for lack of memory, time or disk, or by a defect")
     out.print(grid)
-    failed, executions = sum(each.failed for each in found), sum(each.executions for each in found)
-    so_far = f"{failed:,} among {executions:,} executions of all questions: at most {float(revealed(found)):.1f} bits"
-    out.print(f"  so far, {so_far}", soft_wrap=True)
+    failed, executions = (
+        sum(allowance.failed for allowance in allowances),
+        sum(allowance.executions for allowance in allowances),
+    )
+    total = (
+        f"{failed:,} among {executions:,} executions of all questions: at most {float(revealed(allowances)):.1f} bits"
+    )
+    out.print(f"  so far, {total}", soft_wrap=True)
 
 
 def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
@@ -292,9 +304,9 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
 
 
 def _print_last(out: Console, history: list[Entry], count: int) -> None:
-    last = history[len(history) - min(count, len(history)) :]
-    out.print(f"\n[bold]The last {len(last)} entries[/]")
-    out.print(entries(last, out.width, relations(history)))
+    last_entries = history[len(history) - min(count, len(history)) :]
+    out.print(f"\n[bold]The last {len(last_entries)} entries[/]")
+    out.print(entries(last_entries, out.width, relations(history)))
 
 
 def relations(history: list[Entry]) -> dict[str, Neighbours]:
@@ -306,18 +318,18 @@ def relations(history: list[Entry]) -> dict[str, Neighbours]:
 def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbours]) -> Table:
     """Entries, one line each, cut to the width."""
 
-    def told(entry: Entry) -> str:
+    def described(entry: Entry) -> str:
         return summary(entry, neighbours.get(entry.content.get("dataset", ""), "add-remove"))
 
-    rows = [(str(entry.number), minute(entry.at), entry.kind, printable(told(entry))) for entry in history]
+    rows = [(str(entry.number), minute(entry.at), entry.kind, printable(described(entry))) for entry in history]
     table = Table(pad_edge=False, box=None)
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
     table.add_column("what", no_wrap=True)
-    fixed = 2 + sum(
+    fixed_width = 2 + sum(
         max([len(name), *(len(row[i]) + 2 for row in rows)]) for i, name in enumerate(("entry", "at", "kind"))
     )
-    room = max(20, width - fixed)
+    room = max(20, width - fixed_width)
     for row in rows:
         table.add_row(*row[:3], Text(row[3] if len(row[3]) <= room else f"{row[3][: room - 1]}…"))
     return table
@@ -366,25 +378,25 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "own": _exact(level.own),
                 "closed": level.closed,
                 "analysts": "allotted" if level.allotted else "pooled",
-                "allotments": [repr(each) for each in level.allotments],
+                "allotments": [repr(allotment) for allotment in level.allotments],
                 "burn_down": [[number, _exact(share)] for number, share in used.get(level.number, [])],
             }
             for level in levels
         ],
         "failures": [
             {
-                "kind": each.kind,
-                "name": each.name,
-                "failed": each.failed,
-                "k": each.allowed,
-                "N": each.questions + each.steps,
-                "steps": each.steps,
-                "bits": str(each.bits),
-                "defects": each.defects,
-                "executions": each.executions,
-                "revealed": str(each.revealed),
+                "kind": allowance.kind,
+                "name": allowance.name,
+                "failed": allowance.failed,
+                "k": allowance.allowed,
+                "N": allowance.questions + allowance.steps,
+                "steps": allowance.steps,
+                "bits": str(allowance.bits),
+                "defects": allowance.defects,
+                "executions": allowance.executions,
+                "revealed": str(allowance.revealed),
             }
-            for each in ledger.failures()
+            for allowance in ledger.failures()
         ],
     }
 
@@ -399,7 +411,7 @@ def _exact(amount: object) -> object:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-    for name, words in (
+    for name, help_text in (
         ("verify", "derive everything again from the first entry, and say whether it holds"),
         ("show", "who may spend what, what is left, how it burned down, and the last entries"),
         ("export", "print every entry as a line of JSON with its hash"),
@@ -408,7 +420,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("move", "move the ledger to another path, disk or machine on purpose"),
         ("reindex", "derive checkpoints and indexes anew from the entries"),
     ):
-        action = actions.add_parser(name, help=words, description=words)
+        action = actions.add_parser(name, help=help_text, description=help_text)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
         action.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
         if name in {"verify", "show"}:

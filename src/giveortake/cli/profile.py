@@ -34,13 +34,13 @@ _SHOWN = 8  # lines of a table
 def run(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
     terms = {name: getattr(arguments, name) for name in ("epsilon", "by", "columns", "most_rows")}
-    with in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as stack:
         if arguments.quote:
-            rehearsed, _ = opened.enter_context(session_options.rehearsed_session(arguments))
+            rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
             terminal().print(Text(printable(rehearsed.preview_profile(**terms))))
             return 0
         session, _ = session_options.open_session(arguments)
-        opened.enter_context(session)
+        stack.enter_context(session)
         profile = session.profile(**terms, key=arguments.key)
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
@@ -88,12 +88,12 @@ def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain
 def _left_out(profile: Profile, advised: int) -> Table:
     """A table of some caps and the share of rows that each leaves out; the advised cap is marked."""
     lines = [int(line["cap"]) for line in profile.lines()]
-    every = max(1, len(lines) // _SHOWN)
+    step = max(1, len(lines) // _SHOWN)
     table = Table("", pad_edge=False, box=None)
     for title in ("rows of a person", "left out, about", "at least", "at most"):
         table.add_column(title, justify="right")
-    for place, cap in enumerate(lines):
-        if place % every == 0 or cap == advised:
+    for index, cap in enumerate(lines):
+        if index % step == 0 or cap == advised:
             share = profile.left_out(rows_per_person=cap)
             parts = [share.estimate, share.low, None if share.high is None or share.high >= 1 else share.high]
             mark = "→" if cap == advised else ""
@@ -116,8 +116,8 @@ def _as_json(profile: Profile) -> dict[str, Any]:
 
 
 def _share(profile: Profile, cap: int) -> dict[str, Any]:
-    found = profile.left_out(rows_per_person=cap)
-    return {"low": found.low, "high": found.high, "estimate": found.estimate, "likely": found.likely}
+    share = profile.left_out(rows_per_person=cap)
+    return {"low": share.low, "high": share.high, "estimate": share.estimate, "likely": share.likely}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

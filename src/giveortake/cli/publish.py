@@ -41,87 +41,90 @@ def run(arguments: argparse.Namespace) -> int:
             "--report", arguments.report, "is a page of one release: name it", hint="--release ID; --list shows the ids"
         )
     with in_options(arguments):
-        known = _releases(arguments)
+        releases = _releases(arguments)
         if arguments.list:
-            terminal().print(_listed(known) if known else "nothing was released yet")
+            terminal().print(_listed(releases) if releases else "nothing was released yet")
         if arguments.to is None and arguments.report is None:
             return 0
-        if not known:
+        if not releases:
             raise NotFound("nothing was released yet", hint="`giveortake query` releases an answer")
-        chosen = [_whole_id(each, known) for each in arguments.release]
+        release_ids = [_whole_id(release_id, releases) for release_id in arguments.release]
         session, _ = session_options.open_session(arguments)
         with session:
             if arguments.to is not None:
-                found = publish(session, arguments.to, release=chosen or None, schema=arguments.schema)
-                for line in str(found).splitlines():
+                publication = publish(session, arguments.to, release=release_ids or None, schema=arguments.schema)
+                for line in str(publication).splitlines():
                     terminal().print(Text(printable(line)))
             if arguments.report is not None:
-                report(session, chosen[0], arguments.report)
-                terminal().print(Text(f"{printable(arguments.report)} is a page of release {chosen[0]}"))
+                report(session, release_ids[0], arguments.report)
+                terminal().print(Text(f"{printable(arguments.report)} is a page of release {release_ids[0]}"))
     return 0
 
 
 def _releases(arguments: argparse.Namespace) -> list[ReleaseRecord]:
     """All releases of the table, the oldest first; the ledger is only read, and none is begun."""
-    place = session_options.ledger_place(arguments)
-    found: list[ReleaseRecord] = []
-    if place == MEMORY or not (is_address(place) or Path(place).exists()):
-        return found
+    path = session_options.ledger_path(arguments)
+    releases: list[ReleaseRecord] = []
+    if path == MEMORY or not (is_address(path) or Path(path).exists()):
+        return releases
     name = session_options.expected_name(arguments)
-    with ledgers.open(place, mark=session_options.mark_place(arguments), create=False, read_only=True) as book:
-        while page := book.releases(
-            analyst=arguments.analyst, dataset=name, after=found[-1].id if found else None, limit=100
+    with ledgers.open(path, mark=session_options.mark_path(arguments), create=False, read_only=True) as ledger:
+        while page := ledger.releases(
+            analyst=arguments.analyst, dataset=name, after=releases[-1].id if releases else None, limit=100
         ):
-            found += page
-    return found
+            releases += page
+    return releases
 
 
-def _listed(known: list[ReleaseRecord]) -> Table:
-    shown = Table("release", "when", "who", "what", box=None, pad_edge=False)
-    for each, _ in without_repeats(known):
-        when = each.at[:16].replace("T", " ")
-        said = (each.analyst or "custodian", " ".join((each.asked or "").split()))
-        shown.add_row(each.id, when, *(Text(printable(text)) for text in said))  # an analyst's words are no markup
-    return shown
+def _listed(releases: list[ReleaseRecord]) -> Table:
+    table = Table("release", "when", "who", "what", box=None, pad_edge=False)
+    for release, _ in without_repeats(releases):
+        timestamp = release.at[:16].replace("T", " ")
+        cells = (release.analyst or "custodian", " ".join((release.asked or "").split()))
+        texts = (Text(printable(text)) for text in cells)  # an analyst's words are no markup
+        table.add_row(release.id, timestamp, *texts)
+    return table
 
 
-def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
+def _whole_id(abbreviation: str, releases: list[ReleaseRecord]) -> str:
     """The one id that begins like this, or begins and ends like this: `8be3·2e79`, as pages show it.
 
     Published tables have the first twelve digits in their names.
     """
-    first, _, last = said.partition("·")
-    found = [each.id for each in known if said == each.id] or [
-        each.id for each in known if each.id.startswith(first) and each.id.endswith(last)
+    first, _, last = abbreviation.partition("·")
+    matches = [release.id for release in releases if abbreviation == release.id] or [
+        release.id for release in releases if release.id.startswith(first) and release.id.endswith(last)
     ]
-    if found and said != found[0] and len(first) + len(last) < _SHORTEST_ID:
-        why = f"is too short: say {_SHORTEST_ID} letters of the id or more"
-        raise InvalidParameter("--release", said, why, hint="--list shows the ids")
-    if len(found) > 1:
-        raise InvalidParameter("--release", said, f"is said of {len(found)} releases", hint="say more of the id")
-    if not found:
-        raise NotFound(f"there is no release {said!r}", hint="--list shows the ids")
-    return found[0]
+    if matches and abbreviation != matches[0] and len(first) + len(last) < _SHORTEST_ID:
+        problem = f"is too short: say {_SHORTEST_ID} letters of the id or more"
+        raise InvalidParameter("--release", abbreviation, problem, hint="--list shows the ids")
+    if len(matches) > 1:
+        raise InvalidParameter(
+            "--release", abbreviation, f"is said of {len(matches)} releases", hint="say more of the id"
+        )
+    if not matches:
+        raise NotFound(f"there is no release {abbreviation!r}", hint="--list shows the ids")
+    return matches[0]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_file(parser, "the ledger of a file, ")
-    where = parser.add_argument_group("what, and where to")
-    where.add_argument(
+    group = parser.add_argument_group("what, and where to")
+    group.add_argument(
         "--to",
         metavar="PLACE",
         help="one table: FILE.parquet or FILE.csv; all: a folder/, FILE.duckdb, or postgresql://…/database",
     )
-    where.add_argument(
+    group.add_argument(
         "--release", action="append", default=[], metavar="ID", help="publish only this release; may be repeated"
     )
-    where.add_argument(
+    group.add_argument(
         "--list", action="store_true", help="show what was released, with ids; nothing is written for it"
     )
-    where.add_argument(
+    group.add_argument(
         "--schema", metavar="NAME", default="giveortake", help="the schema of a database; giveortake unless stated"
     )
-    where.add_argument(
+    group.add_argument(
         "--report", metavar="FILE.html", help="write one release as a page, which runs no script and loads nothing"
     )
     session_options.add_people(parser)

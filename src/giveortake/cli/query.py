@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import given, in_options, rest
+from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
@@ -29,16 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
-    with in_options(arguments), ExitStack() as opened:
-        with progress(f"loading {printable(arguments.file)}") as shown_progress:
+    with in_options(arguments), ExitStack() as stack:
+        with progress(f"loading {printable(arguments.file)}") as bar:
             weak = session_options.rehearse(arguments, text)
-            session, book = session_options.open_session(arguments)
-            opened.enter_context(session)
-            shown_progress.says("asking")
+            session, ledger_path = session_options.open_session(arguments)
+            stack.enter_context(session)
+            bar.says("asking")
             answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
         _write(answer, kind, arguments)
         report("" if weak is None else f"warning: {weak}\n")
-        report(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
+        report(_bill(session, answer, ledger_path, noted=kind == "table" and arguments.output is None))
     return 0
 
 
@@ -80,13 +80,13 @@ def _write(answer: Answer, kind: str, arguments: argparse.Namespace) -> None:
     except (OSError, InvalidParameter) as error:
         problem = error.strerror if isinstance(error, OSError) else None
         raise InvalidParameter(
-            "--output", output, f"cannot be written{f': {problem}' if problem else ''}", hint=_kept(arguments)
+            "--output", output, f"cannot be written{f': {problem}' if problem else ''}", hint=_recovery_hint(arguments)
         ) from None
 
 
-def _kept(arguments: argparse.Namespace) -> str:
+def _recovery_hint(arguments: argparse.Namespace) -> str:
     """A hint on where to find an answer that could not be written."""
-    if session_options.ledger_place(arguments) == MEMORY:
+    if session_options.ledger_path(arguments) == MEMORY:
         return "the ledger was in memory, so the answer is lost; --ledger PATH keeps it"
     return "the answer is in the ledger: ask the same again, for free, and write it elsewhere"
 
@@ -103,15 +103,17 @@ def _text(answer: Answer, kind: str) -> str:
     return str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
 
 
-def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
+def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) -> str:
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
-    standing, affordable = session.standing(), session.affordable
-    used = "" if standing.used is None else f"{shown(100 * standing.used, 3)} % of the budget is used{given(standing)}"
-    left = "" if affordable is None else f", {rest(affordable)}"
-    kept = "kept nowhere: the ledger was in memory" if book == MEMORY else f"kept in {book}"
+    status, affordable = session.standing(), session.affordable
+    used = (
+        "" if status.used is None else f"{shown(100 * status.used, 3)} % of the budget is used{allotted_share(status)}"
+    )
+    affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
+    storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"
     free = not noted and any("nothing was charged" in note for note in answer.notes)
-    again = "asked before, and free; " if free else ""
-    return f"{again}{used}{left}; {kept}\n"
+    repeat_note = "asked before, and free; " if free else ""
+    return f"{repeat_note}{used}{affordable_note}; {storage}\n"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,5 +140,5 @@ COMMAND = Command(
     add_arguments=_add_arguments,
     run=run,
     interrupted=charged_since,
-    unwritten=_kept,
+    unwritten=_recovery_hint,
 )

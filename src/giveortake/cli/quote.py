@@ -14,7 +14,7 @@ from rich.text import Text
 from giveortake.answers.terms import percent
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import given, in_options, rest
+from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import shown
 from giveortake.progress import progress
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Print the quote; it begins no ledger, and registers no table."""
     text = session_options.question(arguments)
-    with in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as stack:
         with progress(f"loading {printable(arguments.file)}"):
-            session, unknown = opened.enter_context(session_options.rehearsed_session(arguments))
+            session, unknown = stack.enter_context(session_options.rehearsed_session(arguments))
             quote = session.sql(text).quote(**session_options.spend_terms(arguments))
             quote = quote if unknown is None else replace(quote, remarks=(*quote.remarks, unknown))
         if arguments.format == "json":
@@ -66,8 +66,8 @@ def show(out: Console, session: Session, quote: Quote) -> None:
 def _caps(lines: tuple[CapLine, ...]) -> Table:
     """Other caps to compare: their noise, what they leave out, and the error of both; the least is marked."""
     table = Table("", "caps", pad_edge=False, box=None)
-    where = "in a group" if lines[0].grouped else "in all"
-    for title in ("noise, rows", "left out, about", f"error, rows {where}"):
+    scope = "in a group" if lines[0].grouped else "in all"
+    for title in ("noise, rows", "left out, about", f"error, rows {scope}"):
         table.add_column(title, justify="right")
     least = min(line.error for line in lines)
     for line in lines:
@@ -78,12 +78,12 @@ def _caps(lines: tuple[CapLine, ...]) -> Table:
 
 def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
-    standing, affordable = session.rest()
-    if standing.used is not None:
-        left = "" if affordable is None else f"; {rest(affordable)}"
-        facts.append(("used so far", f"{shown(100 * standing.used, 3)} %{given(standing)}{left}"))
-    told = None if quote.left_out is None else replace(quote.left_out, lines=())
-    return [*facts, *quote_facts(replace(quote, left_out=told))]
+    status, affordable = session.rest()
+    if status.used is not None:
+        affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
+        facts.append(("used so far", f"{shown(100 * status.used, 3)} %{allotted_share(status)}{affordable_note}"))
+    left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
+    return [*facts, *quote_facts(replace(quote, left_out=left_out))]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

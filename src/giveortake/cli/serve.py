@@ -32,19 +32,19 @@ def run(arguments: argparse.Namespace) -> int:
         raise GiveOrTakeError("either a TOML file or --demo is served", hint="giveortake serve --demo")
     if arguments.demo:
         return _demo(arguments, out)
-    found = settings.Settings.read(arguments.file, **_instead(arguments))
+    service = settings.Settings.read(arguments.file, **_overrides(arguments))
 
     def announce(address: str) -> None:
-        out.print(f"serving {', '.join(found.datasets)} at {address}", markup=False)  # last on its line, for programs
-        out.print(f"tokens: giveortake admin token issue --ledger {found.ledger}", soft_wrap=True, markup=False)
-        if not is_local(found.host):
+        out.print(f"serving {', '.join(service.datasets)} at {address}", markup=False)  # last on its line, for programs
+        out.print(f"tokens: giveortake admin token issue --ledger {service.ledger}", soft_wrap=True, markup=False)
+        if not is_local(service.host):
             out.print("[yellow]over plain HTTP others can read tokens on the way, and browsers keep none:[/]")
             out.print("put a proxy with TLS before it", markup=False)
 
     for section in configurations(arguments.file).values():
         if (weak := weakness(section.said["budget"])) is not None:
             report(f"warning: {section.name}: {weak}\n")
-    _serve(found, announce)
+    _serve(service, announce)
     return 0
 
 
@@ -84,21 +84,21 @@ def _demo(arguments: argparse.Namespace, out: Console) -> int:
     from giveortake.server import demo  # noqa: PLC0415 (as above)
 
     with tempfile.TemporaryDirectory(prefix="giveortake-demo-") as folder:
-        ready = demo.prepared(Path(folder), **_instead(arguments))
+        service = demo.prepared(Path(folder), **_overrides(arguments))
 
         def announce(address: str) -> None:
             out.print(f"[bold]{address}[/]  serves the bundled table `visits` until Ctrl-C; then all of it is gone")
             out.print("Open it in a browser and paste one of these tokens:")
-            for role, token in ((f"analyst {demo.ANALYST}", ready.analyst), ("custodian", ready.custodian)):
+            for role, token in ((f"analyst {demo.ANALYST}", service.analyst), ("custodian", service.custodian)):
                 out.print(f"  {role:<12} {token}", soft_wrap=True, markup=False)
 
-        _serve(ready.settings, announce)
+        _serve(service.settings, announce)
     return 0
 
 
-def _instead(arguments: argparse.Namespace) -> dict[str, Any]:
-    said = {"host": arguments.host, "port": arguments.port}
-    return {name: value for name, value in said.items() if value is not None}
+def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    options = {"host": arguments.host, "port": arguments.port}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

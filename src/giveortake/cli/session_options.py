@@ -60,32 +60,32 @@ CUSTODIANS = (  # options that a TOML file states instead
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     """Make errors name options, where the library names Python's arguments."""
-    known = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
+    known_names = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
-        known += CUSTODIANS
+        known_names += CUSTODIANS
     try:
         yield
     except GiveOrTakeError as error:
         hint = on(error.hint, "command")
-        given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
-        hint = None if hint is None else _about(error.message, _in_options(hint, known))
-        GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
+        option_names = [name for name in known_names if getattr(arguments, name, None) or "is missing" in error.message]
+        hint = None if hint is None else _about(error.message, _in_options(hint, known_names))
+        GiveOrTakeError.__init__(error, _in_options(error.message, option_names or ["epsilon"]), hint=hint)
         raise
 
 
-def rest(affordable: Fraction) -> str:
+def largest_question(affordable: Fraction) -> str:
     """A sentence on the largest question that is left.
 
     >>> from fractions import Fraction
-    >>> print(rest(Fraction(1, 10)), rest(Fraction(0)), sep=", ")
+    >>> print(largest_question(Fraction(1, 10)), largest_question(Fraction(0)), sep=", ")
     a question of up to ε = 0.1 is left, nothing is left
     """
     return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
 
 
-def given(standing: Standing) -> str:
+def allotted_share(status: Standing) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
-    return f" ({shown(100 * standing.given, 3)} % given to analysts)" if standing.given else ""
+    return f" ({shown(100 * status.given, 3)} % given to analysts)" if status.given else ""
 
 
 def weakness(budget: Guarantee) -> str | None:
@@ -99,12 +99,12 @@ def weakness(budget: Guarantee) -> str | None:
             f"δ = {shown(budget.delta)} allows all about a person to be revealed with that probability: 1e-6 is usual"
         )
     if isinstance(budget, PureDP | ApproxDP) and budget.epsilon > _LARGE_EPSILON:
-        told = shown(budget.epsilon)
-        return f"ε = {told} is so large that it protects hardly anybody: `giveortake explain --epsilon {told}`"
+        epsilon = shown(budget.epsilon)
+        return f"ε = {epsilon} is so large that it protects hardly anybody: `giveortake explain --epsilon {epsilon}`"
     return None
 
 
-def _in_options(text: str, known: Sequence[str]) -> str:
+def _in_options(text: str, known_names: Sequence[str]) -> str:
     """A message with Python's arguments written as options.
 
     >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
@@ -116,11 +116,11 @@ def _in_options(text: str, known: Sequence[str]) -> str:
     >>> _in_options("--domain name=a,b", CUSTODIANS)
     '--domain name=a,b'
     """
-    if "domain" in known and text.startswith("write bounds (0, 500)"):
+    if "domain" in known_names and text.startswith("write bounds (0, 500)"):
         return _DECLARED
-    names = "|".join(sorted(known, key=len, reverse=True))
+    names = "|".join(sorted(known_names, key=len, reverse=True))
     text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
-    if "domain" in known:
+    if "domain" in known_names:
         text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
         text = re.sub(r"^domains = ", "--domain = ", text)
         text = text.replace("unit=gt.ROW", "--unit row")
@@ -128,16 +128,16 @@ def _in_options(text: str, known: Sequence[str]) -> str:
         text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
         text = text.replace("let the custodian declare its domain", f"declare its domain, {_DECLARED}")
         text = re.sub(
-            r"datetime\.date\((\d+), (\d+), (\d+)\)", lambda found: str(dt.date(*map(int, found.groups()))), text
+            r"datetime\.date\((\d+), (\d+), (\d+)\)", lambda match: str(dt.date(*map(int, match.groups()))), text
         )
         text = text.replace("of the grouping columns", "of the grouping columns (--domain region=north,south)")
         text = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: \1:\2", text)
-    text = re.sub(rf"^({names}) is missing", lambda found: f"{_option(found[1])} is missing", text)
-    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
+    text = re.sub(rf"^({names}) is missing", lambda match: f"{_option(match[1])} is missing", text)
+    text = re.sub(rf"^({names}) = ", lambda match: f"{_option(match[1])} = ", text)
 
-    def as_option(found: re.Match[str]) -> str:
-        value = found["quoted"] if found["quoted"] is not None else found["bare"]
-        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
+    def as_option(match: re.Match[str]) -> str:
+        value = match["quoted"] if match["quoted"] is not None else match["bare"]
+        return f"{_option(match['name'])} {_quoted(value)}".rstrip()
 
     no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
     text = re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
@@ -168,40 +168,46 @@ _DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
 _MOST_KEYS = 200  # of a column that a hint lists
 
 
-def said_before(
-    place: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
+def stored_options(
+    path: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
 ) -> str | None:
     """The options that describe a known table; None if it is unknown. `reads` parses the domain in an option."""
-    if place == MEMORY or "://" in place or not Path(place).exists():
+    if path == MEMORY or "://" in path or not Path(path).exists():
         return None
-    with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
-        levels = {(level.kind, level.name): level for level in book.levels()}
+    with suppress(GiveOrTakeError), ledgers.open(path, mark=mark, create=False, read_only=True) as ledger:
+        levels = {(level.kind, level.name): level for level in ledger.levels()}
         if ("data set", table) not in levels:
             return None
-        with book.chain.looking() as draft:
-            people = levels["population", draft.book.dataset(table).population]
-        whom = levels["data set", table].unit
-        unit = "row" if whom == ROW else str(whom.column)
+        with ledger.chain.looking() as transaction:
+            people = levels["population", transaction.book.dataset(table).population]
+        privacy_unit = levels["data set", table].unit
+        unit = "row" if privacy_unit == ROW else str(privacy_unit.column)
         options = [f"--unit {shlex.quote(unit)}"]
         if (budget := _stored_budget(people.budget)) is not None:
             options.append(f"--budget {budget}")
         if people.budget is not None and people.budget.neighbours != "add-remove":
             options.append(f"--neighbours {people.budget.neighbours}")
-        domains: Mapping[str, Any] = (book.domains(table) or {}).get(table, {})
+        domains: Mapping[str, Any] = (ledger.domains(table) or {}).get(table, {})
         options += [
-            each for column, said in domains.items() if column != unit and (each := _stored_domain(column, said, reads))
+            option
+            for column, domain in domains.items()
+            if column != unit and (option := _stored_domain(column, domain, reads))
         ]
-        return " ".join([*options, *(_caps(book, table) if with_caps else ())])
+        return " ".join([*options, *(_caps(ledger, table) if with_caps else ())])
     return None
 
 
-def _caps(book: ledgers.Ledger, table: str) -> Iterator[str]:
+def _caps(ledger: ledgers.Ledger, table: str) -> Iterator[str]:
     """Yield the caps of the last question to a table, as options."""
-    for last in book.releases(dataset=table, limit=1, newest_first=True):
-        (first, *_) = (last.record or {}).get("questions") or [{}]
-        for name, cap in (first.get("caps") or {}).items():
-            said = ",".join(f"{each}={most}" for each, most in cap.items()) if isinstance(cap, dict) else str(cap)
-            yield f"--{name.replace('_', '-')} {shlex.quote(said)}"
+    for release in ledger.releases(dataset=table, limit=1, newest_first=True):
+        (first_question, *_) = (release.record or {}).get("questions") or [{}]
+        for name, cap in (first_question.get("caps") or {}).items():
+            text = (
+                ",".join(f"{capped_table}={rows}" for capped_table, rows in cap.items())
+                if isinstance(cap, dict)
+                else str(cap)
+            )
+            yield f"--{name.replace('_', '-')} {shlex.quote(text)}"
 
 
 def _stored_budget(budget: Guarantee | None) -> str | None:
@@ -217,45 +223,45 @@ def _stored_budget(budget: Guarantee | None) -> str | None:
     return None
 
 
-def _stored_domain(column: str, said: Mapping[str, Any], reads: Callable[[str], object]) -> str | None:
+def _stored_domain(column: str, domain: Mapping[str, Any], reads: Callable[[str], object]) -> str | None:
     """The --domain option of a column; None if nothing was declared, or no option can say it."""
-    if "categories" in said:
-        keys = [each for each in said["categories"] if each is not None]
+    if "categories" in domain:
+        keys = [key for key in domain["categories"] if key is not None]
         if len(keys) > _MOST_KEYS:
             return f"--domain {shlex.quote(column)}=…"
-        for text in (",".join(map(str, keys)), ",".join(f'"{each}"' for each in keys)):
+        for text in (",".join(map(str, keys)), ",".join(f'"{key}"' for key in keys)):
             with suppress(GiveOrTakeError):  # it would be understood otherwise
                 if reads(f"{column}={text}") == (column, keys):
                     return f"--domain {shlex.quote(f'{column}={text}')}"
         return f"--domain {shlex.quote(column)}=…"
-    if "low" not in said or "high" not in said:
+    if "low" not in domain or "high" not in domain:
         return None
-    ends = [Fraction(said["low"]), Fraction(said["high"])]
-    if said["kind"] == "date":
-        written = [dt.date.fromordinal(int(end)).isoformat() for end in ends]
+    ends = [Fraction(domain["low"]), Fraction(domain["high"])]
+    if domain["kind"] == "date":
+        bounds = [dt.date.fromordinal(int(end)).isoformat() for end in ends]
     else:
-        written = [short if Fraction(short := shown(end, 15)) == end else str(end) for end in ends]
-    return f"--domain {shlex.quote(f'{column}={written[0]}:{written[1]}')}"
+        bounds = [short if Fraction(short := shown(end, 15)) == end else str(end) for end in ends]
+    return f"--domain {shlex.quote(f'{column}={bounds[0]}:{bounds[1]}')}"
 
 
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:
-    """Open the session that the arguments describe; return it, and where its ledger is."""
-    place = ledger_place(arguments)
-    _require_analyst(arguments, place)
-    return _open(arguments, place), place
+    """Open the session that the arguments describe; return it, and the path of its ledger."""
+    path = ledger_path(arguments)
+    _require_analyst(arguments, path)
+    return _open(arguments, path), path
 
 
-def _require_analyst(arguments: argparse.Namespace, place: str) -> None:
+def _require_analyst(arguments: argparse.Namespace, path: str) -> None:
     """Refuse an analyst whom the ledger does not know, and name those whom it does: a custodian types the command."""
-    if arguments.analyst is None or _registered(place, mark_place(arguments)) in (None, {}):
+    if arguments.analyst is None or _registered(path, mark_path(arguments)) in (None, {}):
         return
-    with ledgers.open(place, mark=mark_place(arguments), create=False, read_only=True) as book:
-        known = sorted({level.name for level in book.levels() if level.kind == "analyst"})
-    if arguments.analyst not in known:
-        add = f"`giveortake admin analyst add {shlex.quote(arguments.analyst)} --ledger {shlex.quote(place)}`"
+    with ledgers.open(path, mark=mark_path(arguments), create=False, read_only=True) as ledger:
+        analysts = sorted({level.name for level in ledger.levels() if level.kind == "analyst"})
+    if arguments.analyst not in analysts:
+        add = f"`giveortake admin analyst add {shlex.quote(arguments.analyst)} --ledger {shlex.quote(path)}`"
         raise NotFound(
             f"the ledger has no analyst {arguments.analyst!r}",
-            hint=f"there are {', '.join(known)}" if known else f"{add} lets them ask",
+            hint=f"there are {', '.join(analysts)}" if analysts else f"{add} lets them ask",
         )
 
 
@@ -266,64 +272,66 @@ def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, 
     It is for quotes: nothing that it would answer may be shown. A table that its ledger does not hold yet as it is
     described is opened on a copy of the ledger in memory, so that what its people have spent counts.
     """
-    place, mark = ledger_place(arguments), mark_place(arguments)
-    _require_analyst(arguments, place)
-    known = _registered(place, mark)
-    if known is None or _is_held(arguments, known):
-        with _open(arguments, place) as session:
+    path, mark = ledger_path(arguments), mark_path(arguments)
+    _require_analyst(arguments, path)
+    registered_tables = _registered(path, mark)
+    if registered_tables is None or _is_stored(arguments, registered_tables):
+        with _open(arguments, path) as session:
             yield session, None
-    elif known and (expected_name(arguments) in known or _names_people(arguments)):
-        with rehearsal(place, mark=mark) as book, _open(arguments, book) as session:
+    elif registered_tables and (expected_name(arguments) in registered_tables or _names_people(arguments)):
+        with rehearsal(path, mark=mark) as ledger, _open(arguments, ledger) as session:
             yield session, None
     else:
         with _open(arguments, MEMORY) as session:
-            if session.name not in known:
-                yield session, _unknown_people(arguments) if known else None
+            if session.name not in registered_tables:
+                yield session, _unknown_people(arguments) if registered_tables else None
                 return
-        with _open(arguments, place) as session:  # what a table is called is known for sure once it is open
+        with _open(arguments, path) as session:  # what a table is called is known for sure once it is open
             yield session, None
 
 
 def _unknown_people(arguments: argparse.Namespace) -> str:
-    says = 'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
+    population_setting = (
+        'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
+    )
     return (
         "the ledger has people already, and nobody said whether these are the same: what they have spent was not "
-        f"looked at; {says} says that they are"
+        f"looked at; {population_setting} says that they are"
     )
 
 
 def _names_people(arguments: argparse.Namespace) -> bool:
     """Whether the arguments or the TOML file name the population of the table."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        said = chosen(configurations(arguments.file), arguments.table, "--table").said
-        return "population" in said or "new_population" in said
+        settings = chosen(configurations(arguments.file), arguments.table, "--table").said
+        return "population" in settings or "new_population" in settings
     return bool(arguments.population or arguments.new_population)
 
 
-def _open(arguments: argparse.Namespace, book: str | Ledger) -> Session:
+def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     if Path(arguments.file).suffix.lower() == ".toml":
-        return _from_toml(arguments, book)
+        return _from_toml(arguments, ledger)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
-            raise GiveOrTakeError(f"--{name} is missing", hint=_as_before(arguments) or _MISSING[name])
+            raise GiveOrTakeError(f"--{name} is missing", hint=_same_as_before(arguments) or _MISSING[name])
     try:
-        return _protected(arguments, book)
+        return _protected(arguments, ledger)
     except LedgerMismatch as refusal:
-        before = _as_before(arguments) if "is in the ledger with" in refusal.message else None
-        if before is not None:
-            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{before}; {on(refusal.hint, 'command')}")
+        stated_before = _same_as_before(arguments) if "is in the ledger with" in refusal.message else None
+        if stated_before is not None:
+            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {on(refusal.hint, 'command')}")
         raise
 
 
-def _as_before(arguments: argparse.Namespace) -> str | None:
+def _same_as_before(arguments: argparse.Namespace) -> str | None:
     """A hint with the options that the ledger has already; None if it does not know the table."""
     asks = "rows_per_person" in arguments and all(getattr(arguments, name) is None for name in CAP_TERMS)
-    place, mark = ledger_place(arguments), mark_place(arguments)
-    said = said_before(place, mark, expected_name(arguments), _domain, with_caps=asks)
-    return None if said is None else f"say the same as before: {said}"
+    path, mark = ledger_path(arguments), mark_path(arguments)
+    options = stored_options(path, mark, expected_name(arguments), _domain, with_caps=asks)
+    return None if options is None else f"say the same as before: {options}"
 
 
-def _protected(arguments: argparse.Namespace, book: str | Ledger) -> Session:
+def _protected(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     return sessions.protect(
         arguments.file,
         unit=arguments.unit,
@@ -333,8 +341,8 @@ def _protected(arguments: argparse.Namespace, book: str | Ledger) -> Session:
         neighbours=arguments.neighbours or "add-remove",
         name=arguments.name,
         table=arguments.table,
-        ledger=book,
-        mark=None if book == MEMORY or isinstance(book, Ledger) else arguments.mark,
+        ledger=ledger,
+        mark=None if ledger == MEMORY or isinstance(ledger, Ledger) else arguments.mark,
         population=arguments.population,
         new_population=arguments.new_population,
         analyst=arguments.analyst,
@@ -354,7 +362,7 @@ def _cache(arguments: argparse.Namespace) -> Path | None:
     return None
 
 
-def _from_toml(arguments: argparse.Namespace, book: str | Ledger) -> Session:
+def _from_toml(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     for name in CUSTODIANS:
         if getattr(arguments, name):
             raise InvalidParameter(
@@ -363,65 +371,67 @@ def _from_toml(arguments: argparse.Namespace, book: str | Ledger) -> Session:
                 f"is already set in {arguments.file}",
                 hint="leave it out, or change the file",
             )
-    said = chosen(configurations(arguments.file), arguments.table, "--table")
-    if arguments.ledger and said.ledger is not None:
+    section = chosen(configurations(arguments.file), arguments.table, "--table")
+    if arguments.ledger and section.ledger is not None:
         raise InvalidParameter(
             "--ledger", arguments.ledger, f"is already set in {arguments.file}", hint="leave it out, or change the file"
         )
-    instead: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    if isinstance(book, Ledger):
-        instead["mark"] = None
-    return said.open(ledger=book, cache=_cache(arguments), **instead)
+    overrides: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
+    if isinstance(ledger, Ledger):
+        overrides["mark"] = None
+    return section.open(ledger=ledger, cache=_cache(arguments), **overrides)
 
 
-def ledger_place(arguments: argparse.Namespace) -> str:
-    """The ledger's place: what the TOML file or the option says, else a file beside the table."""
-    said: str | None = arguments.ledger
+def ledger_path(arguments: argparse.Namespace) -> str:
+    """The path of the ledger: what the TOML file or the option says, else a file beside the table."""
+    path: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         section = chosen(configurations(arguments.file), arguments.table)
-        if said is None:
+        if path is None:
             section.require_one_budget()
-        said = section.ledger or said
+        path = section.ledger or path
     elif is_address(arguments.file):
-        return said or usual_ledger(expected_name(arguments))
-    elif said is None:
+        return path or usual_ledger(expected_name(arguments))
+    elif path is None:
         require_no_other_configuration(arguments.file)
-    elif said != MEMORY and os.path.realpath(said) == os.path.realpath(arguments.file):
+    elif path != MEMORY and os.path.realpath(path) == os.path.realpath(arguments.file):
         usual = usual_ledger(arguments.file)
-        there = "is there already" if Path(usual).exists() else "is begun by the first question"
+        status = "is there already" if Path(usual).exists() else "is begun by the first question"
         raise InvalidParameter(
-            "--ledger", said, "is the table itself", hint=f"leave it out: {usual}, the usual ledger, {there}"
+            "--ledger", path, "is the table itself", hint=f"leave it out: {usual}, the usual ledger, {status}"
         )
-    return said or usual_ledger(arguments.file)
+    return path or usual_ledger(arguments.file)
 
 
-def mark_place(arguments: argparse.Namespace) -> str | None:
+def mark_path(arguments: argparse.Namespace) -> str | None:
     """Where the ledger's mark is, if the TOML file or the option says so."""
-    said: str | None = arguments.mark
+    path: str | None = arguments.mark
     if Path(arguments.file).suffix.lower() == ".toml":
-        return chosen(configurations(arguments.file), arguments.table).mark or said
-    return said
+        return chosen(configurations(arguments.file), arguments.table).mark or path
+    return path
 
 
-def _registered(place: str, mark: str | None) -> dict[str, bool | None] | None:
+def _registered(path: str, mark: str | None) -> dict[str, bool | None] | None:
     """The tables in a ledger file, with whether their domains are frozen (None if they have none); None if unknown."""
-    if place == MEMORY or "://" in place:
+    if path == MEMORY or "://" in path:
         return None
-    if not Path(place).exists():
+    if not Path(path).exists():
         return {}
-    with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
+    with suppress(GiveOrTakeError), ledgers.open(path, mark=mark, create=False, read_only=True) as ledger:
         return {
-            level.name: None if book.domains(level.name) is None else not book.is_open(level.name)
-            for level in book.levels()
+            level.name: None if ledger.domains(level.name) is None else not ledger.is_open(level.name)
+            for level in ledger.levels()
             if level.kind == "data set"
         }
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
-def _is_held(arguments: argparse.Namespace, known: dict[str, bool | None]) -> bool:
+def _is_stored(arguments: argparse.Namespace, registered_tables: dict[str, bool | None]) -> bool:
     """Whether opening the table would register neither the table nor its domains."""
     name = expected_name(arguments)
-    return name in known and (known[name] or (known[name] is None and not _declares(arguments)))
+    return name in registered_tables and (
+        registered_tables[name] or (registered_tables[name] is None and not _declares(arguments))
+    )
 
 
 def _declares(arguments: argparse.Namespace) -> bool:
@@ -438,8 +448,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
     not hold yet as it is described is opened once without a trace, and the question quoted; one that is held so is
     asked directly. A sentence is returned if the budget of a new table is very large.
     """
-    known = _registered(ledger_place(arguments), mark_place(arguments))
-    if known is None or _is_held(arguments, known):
+    registered_tables = _registered(ledger_path(arguments), mark_path(arguments))
+    if registered_tables is None or _is_stored(arguments, registered_tables):
         return None
     with rehearsed_session(arguments) as (session, _):
         query = session.sql(text)
@@ -483,11 +493,11 @@ def question(arguments: argparse.Namespace) -> str:
 
 def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
     """The spend and the caps as arguments of `query.answer`; numbers stay exact."""
-    said = {name: getattr(arguments, name) for name in (*TERMS, *CAP_TERMS) if getattr(arguments, name) is not None}
-    if "=" in said.get("rows_per_person", ""):
-        parts = said["rows_per_person"].split(",")
-        said["rows_per_person"] = dict(_pair("--rows-per-person", each, "flights=600,planes=1") for each in parts)
-    return said
+    terms = {name: getattr(arguments, name) for name in (*TERMS, *CAP_TERMS) if getattr(arguments, name) is not None}
+    if "=" in terms.get("rows_per_person", ""):
+        parts = terms["rows_per_person"].split(",")
+        terms["rows_per_person"] = dict(_pair("--rows-per-person", part, "flights=600,planes=1") for part in parts)
+    return terms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -525,10 +535,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_people(parser)
 
 
-def add_file(parser: argparse.ArgumentParser, more: str = "") -> None:
+def add_file(parser: argparse.ArgumentParser, other_sources: str = "") -> None:
     """Add the argument that names the table."""
-    told = f"CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, {more}or a TOML configuration"
-    parser.add_argument("file", metavar="FILE", help=told)
+    help_text = f"CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, {other_sources}or a TOML configuration"
+    parser.add_argument("file", metavar="FILE", help=help_text)
 
 
 def add_people(parser: argparse.ArgumentParser) -> None:
@@ -568,9 +578,9 @@ def add_people(parser: argparse.ArgumentParser) -> None:
 
 def promise(text: str, delta: str | None) -> Guarantee:
     """The budget that --budget and --budget-delta state."""
-    said = _budget(text, delta)
+    terms = _budget(text, delta)
     try:
-        return budget_said(said)
+        return budget_said(terms)
     except InvalidParameter as error:
         name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
         raise InvalidParameter(name, value, f"is not a budget: {error.message}", hint=_MISSING["budget"]) from None
@@ -585,14 +595,14 @@ def _budget(text: str, delta: str | None) -> dict[str, str]:
     parts = [part.partition("=") for part in text.split(",")]
     named = all(sign for _, sign, _ in parts)
     names = [name.strip() for name, _, _ in parts] if named else ["epsilon", "delta"][: len(parts)]
-    said = {name: (value if sign else whole).strip() for name, (whole, sign, value) in zip(names, parts, strict=False)}
-    if (len(said) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(said) not in _BUDGETS:
+    terms = {name: (value if sign else whole).strip() for name, (whole, sign, value) in zip(names, parts, strict=False)}
+    if (len(terms) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(terms) not in _BUDGETS:
         raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
     if delta is None:
-        return said
-    if "delta" in said or "epsilon" not in said:
+        return terms
+    if "delta" in terms or "epsilon" not in terms:
         raise InvalidParameter("--budget-delta", delta, "goes with one ε in --budget", hint=_MISSING["budget"])
-    return {**said, "delta": delta}
+    return {**terms, "delta": delta}
 
 
 def _pair(option: str, text: str, example: str) -> tuple[str, str]:
@@ -608,15 +618,15 @@ def _domain(text: str) -> tuple[str, Any]:
     >>> _domain("amount=0:500"), _domain("region=north,south"), _domain('code="1","2"')
     (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
     """
-    column, said = _pair("--domain", text, "amount=0:500")
-    if any(part.strip()[:1] in _BRACKETS or part.strip()[-1:] in _BRACKETS for part in said.split(",")):
+    column, domain = _pair("--domain", text, "amount=0:500")
+    if any(part.strip()[:1] in _BRACKETS or part.strip()[-1:] in _BRACKETS for part in domain.split(",")):
         raise InvalidParameter(
             "--domain",
             text,
             "has brackets, which options do not need",
             hint=f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'",
         )
-    ends = said.split(":")
+    ends = domain.split(":")
     if len(ends) == 2:
         for read in (_number, dt.date.fromisoformat):
             with suppress(InvalidParameter, ValueError):
@@ -627,15 +637,15 @@ def _domain(text: str) -> tuple[str, Any]:
             "has bounds that are neither numbers nor dates",
             hint=f"--domain {column}=0:500, or --domain {column}=2024-01-01:2024-12-31; one --domain for each column",
         )
-    span = span_of(said)
+    span = span_of(domain)
     if span is not None:
         raise InvalidParameter(
             "--domain",
             text,
             "could be bounds or one category",
-            hint=f"did you mean {column}={':'.join(span)}? one category stands in quotes: '{column}=\"{said}\"'",
+            hint=f"did you mean {column}={':'.join(span)}? one category stands in quotes: '{column}=\"{domain}\"'",
         )
-    return column, _keys([part.strip() for part in said.split(",")])
+    return column, _keys([part.strip() for part in domain.split(",")])
 
 
 def _keys(parts: Sequence[str]) -> list[Any]:

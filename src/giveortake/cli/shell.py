@@ -127,29 +127,29 @@ class Commands(MutableMapping[str, "Command"]):
     """A mapping of commands; each is the `COMMAND` of the module of its name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._found: dict[str, Command | None] = dict.fromkeys(names)
+        self._commands: dict[str, Command | None] = dict.fromkeys(names)
 
     def __getitem__(self, name: str) -> Command:
-        found = self._found[name]
-        if found is None:
+        command = self._commands[name]
+        if command is None:
             loaded: Command = import_module(f"giveortake.cli.{name}").COMMAND
-            found = self._found[name] = loaded
-        return found
+            command = self._commands[name] = loaded
+        return command
 
     def __setitem__(self, name: str, command: Command) -> None:
-        self._found[name] = command
+        self._commands[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._found[name]
+        del self._commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._found
+        return name in self._commands
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._commands)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._commands)
 
 
 @final
@@ -157,7 +157,7 @@ class Commands(MutableMapping[str, "Command"]):
 class Stop:
     """Whether somebody asked to stop."""
 
-    asked: bool = False
+    requested: bool = False
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def noticed() -> Iterator[Stop]:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        stop.asked = True
+        stop.requested = True
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, handle)
@@ -199,14 +199,14 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
     from giveortake.session.ledger_discovery import MEMORY  # noqa: PLC0415 (as above)
 
     try:
-        place = session_options.ledger_place(arguments)
-        if place == MEMORY:
+        path = session_options.ledger_path(arguments)
+        if path == MEMORY:
             return "what was charged was kept in memory only, and is forgotten"
-        if "://" not in place and not Path(place).exists():
+        if "://" not in path and not Path(path).exists():
             return _NOTHING
-        mark = session_options.mark_place(arguments)
-        with ledgers.open(place, mark=mark, create=False) as book:  # to write: a charge may not have been marked yet
-            entries = book.history()
+        mark = session_options.mark_path(arguments)
+        with ledgers.open(path, mark=mark, create=False) as ledger:  # to write: a charge may not have been marked yet
+            entries = ledger.history()
     except GiveOrTakeError:
         return "whether it was charged is not known: the ledger cannot be read now; `giveortake ledger show` tells"
     name = session_options.expected_name(arguments)
@@ -215,7 +215,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
         return _NOTHING
     cost = price(charge.content["event"], relations(entries)[name])
     return (
-        f"the question was charged, {cost} (entry {charge.number} of {place}); the charge stands, and asking the same "
+        f"the question was charged, {cost} (entry {charge.number} of {path}); the charge stands, and asking the same "
         "again is free"
     )
 

@@ -50,11 +50,11 @@ class Cells(NamedTuple):
 
     texts: list[str]
     lines: list[int]
-    where: str
+    source: str
 
-    def place(self, index: int) -> str:
-        """The place of a cell, in words."""
-        return f"line {self.lines[index]}, {self.where}"
+    def location(self, index: int) -> str:
+        """The location of a cell, in words."""
+        return f"line {self.lines[index]}, {self.source}"
 
 
 def read_survey(path: str) -> Any:
@@ -97,17 +97,17 @@ def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
             cut = any(";" in cell for cell in header)
             hint = "the columns seem to be separated by ;" if cut else f"its columns are {', '.join(header)}"
             raise NotFound(f"{path} has no column {name!r}", hint=hint if header else "it is empty")
-    found = [Cells([], [], f"column {name!r} of {path}") for name in names]
+    columns = [Cells([], [], f"column {name!r} of {path}") for name in names]
     for row in reader:
         if not row:
             continue
-        for name, cells in zip(names, found, strict=True):
-            place = header.index(name)
-            cells.texts.append(row[place] if place < len(row) else "")
+        for name, cells in zip(names, columns, strict=True):
+            column_index = header.index(name)
+            cells.texts.append(row[column_index] if column_index < len(row) else "")
             cells.lines.append(reader.line_num)
-    if not found[0].texts:
+    if not columns[0].texts:
         raise InvalidParameter("file", path, "has a header and no lines below it")
-    return found
+    return columns
 
 
 def read_reports(survey: Oracle, paths: Sequence[str]) -> Reports:
@@ -179,26 +179,26 @@ def planned(arguments: argparse.Namespace) -> tuple[Oracle, list[Any]]:
     epsilon, name = arguments.epsilon or "1", arguments.name
     survey: Oracle
     if arguments.poll:
-        given = {"truth": arguments.truth} if arguments.truth is not None else {"epsilon": epsilon}
-        poll = Poll(**given, name=name)
-        told = f"Tell the truth with probability {_fraction(poll.truth)}, else flip a fair coin. {poll.promise}."
-        return poll, [told, _any_share(poll, n)]
+        parameters = {"truth": arguments.truth} if arguments.truth is not None else {"epsilon": epsilon}
+        poll = Poll(**parameters, name=name)
+        sentence = f"Tell the truth with probability {_fraction(poll.truth)}, else flip a fair coin. {poll.promise}."
+        return poll, [sentence, _any_share(poll, n)]
     if arguments.kind is None:
-        found = plan(_categories(arguments), epsilon, n, name=name)
-        return found.survey, [found.options, found.why]
+        survey_plan = plan(_categories(arguments), epsilon, n, name=name)
+        return survey_plan.survey, [survey_plan.options, survey_plan.why]
     if arguments.kind in _OF_CATEGORIES:
         survey = _OF_CATEGORIES[arguments.kind](_categories(arguments), epsilon, name=name)
     elif arguments.kind == "mean":
         survey = Mean(_bounds(arguments.bounds), epsilon, name=name)
     else:
         options = {key: getattr(arguments, key) for key in ("length", "alphabet")}
-        given = {key: value for key, value in options.items() if value is not None}
-        survey = _OF_TEXTS[arguments.kind](epsilon, **given, name=name)
-    told = f"{survey.kind}: {survey.promise}."
-    return survey, [told, _any_share(survey, n)] if isinstance(survey, FrequencyOracle) else [told]
+        parameters = {key: value for key, value in options.items() if value is not None}
+        survey = _OF_TEXTS[arguments.kind](epsilon, **parameters, name=name)
+    sentence = f"{survey.kind}: {survey.promise}."
+    return survey, [sentence, _any_share(survey, n)] if isinstance(survey, FrequencyOracle) else [sentence]
 
 
-def asked_of(survey: Oracle, margin: str) -> str:
+def sample_size_sentence(survey: Oracle, margin: str) -> str:
     """A sentence on how many respondents a margin takes."""
     reach = rational("margin", margin)
     width = survey.bounds[1] - survey.bounds[0] if isinstance(survey, Mean) else 1
@@ -208,10 +208,12 @@ def asked_of(survey: Oracle, margin: str) -> str:
     exact = isinstance(survey, Poll | FrequencyOracle) or (isinstance(survey, Mean) and survey.outcomes == 2)
     if not exact:  # what the interval adds depends on the reports
         return f"{size:,} respondents: an interval reaches about {margin} to either side."
-    what = "numbers" if isinstance(survey, Mean) else "shares"
-    told = f"{size:,} respondents: no interval reaches further than {margin} to either side, whatever the {what} are"
+    quantities = "numbers" if isinstance(survey, Mean) else "shares"
+    sentence = (
+        f"{size:,} respondents: no interval reaches further than {margin} to either side, whatever the {quantities} are"
+    )
     beyond = isinstance(survey, FrequencyOracle) and survey.support[0] < Fraction(1, 2)  # there intervals are wider
-    return told + (" and as long as none is estimated above 1." if beyond else ".")
+    return sentence + (" and as long as none is estimated above 1." if beyond else ".")
 
 
 def _any_share(survey: Supports, n: int) -> str:
@@ -227,29 +229,35 @@ def has_page(survey: Oracle) -> bool:
 def _refuse_conflicts(arguments: argparse.Namespace) -> None:
     """Refuse options that contradict each other, or that would be ignored."""
     kind, truth, bounds = arguments.kind, arguments.truth, arguments.bounds
-    listed = [name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None]
+    category_options = [
+        name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None
+    ]
     of_categories = not arguments.poll and (kind is None or kind in _OF_CATEGORIES)
     letters = next((name for name in ("length", "alphabet") if getattr(arguments, name) is not None), None)
-    first = listed[0] if listed else "categories"
+    first = category_options[0] if category_options else "categories"
     problems = [
         ("truth", truth is not None and arguments.epsilon is not None, "and --epsilon say the same: pass one"),
         ("truth", truth is not None and not arguments.poll, "is only for a --poll"),
         ("kind", arguments.poll and kind is not None, "is not for a --poll, which is a kind of its own"),
-        (first, arguments.poll and listed, "is not for a --poll, whose answers are yes and no"),
-        (first, of_categories and not listed, "is missing: pass it, or --categories-file, --domain or --poll"),
+        (first, arguments.poll and category_options, "is not for a --poll, whose answers are yes and no"),
         (
             first,
-            of_categories and len(listed) > 1,
-            f"and {_option(listed[-1])} say the same: pass one" if listed else "",
+            of_categories and not category_options,
+            "is missing: pass it, or --categories-file, --domain or --poll",
         ),
-        (first, not of_categories and listed, f"is not for --kind {kind}, which has no categories"),
+        (
+            first,
+            of_categories and len(category_options) > 1,
+            f"and {_option(category_options[-1])} say the same: pass one" if category_options else "",
+        ),
+        (first, not of_categories and category_options, f"is not for --kind {kind}, which has no categories"),
         ("respondents", kind in _NOT_SHARES and arguments.respondents is not None, "is not for --kind " + str(kind)),
         ("bounds", kind == "mean" and bounds is None, "is missing: a mean needs bounds, such as --bounds 0,100"),
         ("bounds", kind != "mean" and bounds is not None, "is only for --kind mean"),
         (letters or "length", kind != "heavy-hitters" and letters is not None, "is only for --kind heavy-hitters"),
     ]
-    for name, found, problem in problems:
-        if found:
+    for name, conflict, problem in problems:
+        if conflict:
             raise InvalidParameter(
                 _option(name),
                 getattr(arguments, name),
@@ -266,10 +274,10 @@ def _categories(arguments: argparse.Namespace) -> list[str] | range:
     if arguments.categories_file is not None:
         return read_lines(arguments.categories_file, "categories")
     if arguments.categories is not None:
-        found = [category.strip() for category in arguments.categories.split(",")]
-        if "" in found:
+        categories = [category.strip() for category in arguments.categories.split(",")]
+        if "" in categories:
             raise InvalidParameter("categories", arguments.categories, "has nothing between two commas")
-        return found
+        return categories
     return range(whole("domain", arguments.domain, least=2))
 
 
@@ -301,14 +309,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     refuse_overwriting(arguments.out, arguments.categories_file)
-    survey, told = planned(arguments)
+    survey, paragraphs = planned(arguments)
     if arguments.margin is not None:
-        told.append(asked_of(survey, arguments.margin))
+        paragraphs.append(sample_size_sentence(survey, arguments.margin))
     if not has_page(survey):
-        told.append("Respondents randomise with Python: a survey of this kind has no page (`survey page`).")
+        paragraphs.append("Respondents randomise with Python: a survey of this kind has no page (`survey page`).")
     out = terminal()
-    for part in told:
-        out.print(part)
+    for paragraph in paragraphs:
+        out.print(paragraph)
     if arguments.out is not None:
         Path(arguments.out).write_text(survey.to_json() + "\n", encoding="utf-8")
         out.print(f"written to {arguments.out}: give it to respondents, and keep it for estimating", soft_wrap=True)
@@ -321,10 +329,10 @@ def _randomize(arguments: argparse.Namespace) -> int:
     refuse_overwriting(arguments.out, arguments.survey, arguments.answers)
     survey = read_survey(arguments.survey)
     cells = read_column(arguments.answers, arguments.column)
-    rows = report_rows(survey.randomize(answers_of(survey, cells.texts, cells.place)))
-    told = write_reports(arguments.out, rows)
+    rows = report_rows(survey.randomize(answers_of(survey, cells.texts, cells.location)))
+    summary = write_reports(arguments.out, rows)
     if arguments.out is not None:
-        terminal().print(f"{told} (ε = {shown_up(survey.epsilon, digits=5)} each)", soft_wrap=True)
+        terminal().print(f"{summary} (ε = {shown_up(survey.epsilon, digits=5)} each)", soft_wrap=True)
     return 0
 
 
@@ -333,14 +341,14 @@ def _estimate(arguments: argparse.Namespace) -> int:
     options = _options(survey, arguments)
     reports = read_reports(survey, arguments.reports)
     answer = survey.estimate(reports, arguments.confidence, **options)
-    told = f"from {counted(len(reports))}" + (f" to: {survey.name}" if survey.name else "")
+    caption = f"from {counted(len(reports))}" + (f" to: {survey.name}" if survey.name else "")
     if arguments.format == "table":
         out = terminal()
         out.print(answer)
-        out.print(told, markup=False)
+        out.print(caption, markup=False)
     else:
         sys.stdout.write(answer.to_csv() if arguments.format == "csv" else answer.to_json() + "\n")
-        sys.stderr.write(told + "\n")
+        sys.stderr.write(caption + "\n")
     return 0
 
 

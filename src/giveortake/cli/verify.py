@@ -65,18 +65,18 @@ def load(path: Path) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         sys.modules.pop(path.stem, None)
-        raise _told(path, "", error) from error
+        raise _user_error(path, "", error) from error
     return module
 
 
-def _told(path: Path, call: str, error: BaseException, line: int | None = None) -> GiveOrTakeError:
+def _user_error(path: Path, call: str, error: BaseException, line: int | None = None) -> GiveOrTakeError:
     """An error in the user's file as one sentence: where, what was called, and what it raised."""
     if isinstance(error, SyntaxError):
         line = error.lineno
     for frame in traceback.extract_tb(error.__traceback__):
         line = frame.lineno if Path(frame.filename).resolve() == path.resolve() else line
-    place = path.name if line is None else f"{path.name}:{line}"
-    return GiveOrTakeError(" ".join(filter(None, [place, call, f"raised {type(error).__name__}: {error}"])))
+    location = path.name if line is None else f"{path.name}:{line}"
+    return GiveOrTakeError(" ".join(filter(None, [location, call, f"raised {type(error).__name__}: {error}"])))
 
 
 def _reported(path: Path, program: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,23 +91,23 @@ def _reported(path: Path, program: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except Exception as error:
             call = f"{getattr(program, '__name__', 'the mechanism')}({x!r}, flip)"
-            raise _told(path, call, error, getattr(code, "co_firstlineno", None)) from error
+            raise _user_error(path, call, error, getattr(code, "co_firstlineno", None)) from error
 
     return run
 
 
 def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Table:
     """The mechanism as a table, from a table, a mapping that spells one out, or a program."""
-    found = getattr(module, name, None)
-    if isinstance(found, verify.Table):
-        return found
-    relation = getattr(found, "neighbours", getattr(module, "neighbours", None))
-    if isinstance(found, Mapping):
-        return verify.table(found, neighbours=relation)
-    if not callable(found):
+    mechanism = getattr(module, name, None)
+    if isinstance(mechanism, verify.Table):
+        return mechanism
+    relation = getattr(mechanism, "neighbours", getattr(module, "neighbours", None))
+    if isinstance(mechanism, Mapping):
+        return verify.table(mechanism, neighbours=relation)
+    if not callable(mechanism):
         names = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
         raise NotFound(f"{name} is not a mechanism of {arguments.mechanism}", hint=f"there are {', '.join(names)}")
-    inputs = getattr(found, "inputs", getattr(module, "inputs", (0, 1)))
+    inputs = getattr(mechanism, "inputs", getattr(module, "inputs", (0, 1)))
     if arguments.inputs is not None:
         try:
             inputs = ast.literal_eval(arguments.inputs)
@@ -116,15 +116,18 @@ def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Tabl
                 "inputs", arguments.inputs, "is not a Python list", hint='--inputs "[0, 1]"'
             ) from None
     try:
-        wanted = [p for p in inspect.signature(found).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        parameters = [p for p in inspect.signature(mechanism).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     except (TypeError, ValueError):
-        wanted = []
-    if len(wanted) == 1 and wanted[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        parameters = []
+    if len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
         raise InvalidParameter(
-            "mechanism", name, "takes no coins: it has one argument", hint=f"write def {name}({wanted[0].name}, flip)"
+            "mechanism",
+            name,
+            "takes no coins: it has one argument",
+            hint=f"write def {name}({parameters[0].name}, flip)",
         )
-    found = _reported(Path(arguments.mechanism.partition("::")[0]), found)
-    return verify.program(found, inputs, neighbours=relation, depth=arguments.depth, paths=arguments.paths)
+    mechanism = _reported(Path(arguments.mechanism.partition("::")[0]), mechanism)
+    return verify.program(mechanism, inputs, neighbours=relation, depth=arguments.depth, paths=arguments.paths)
 
 
 def _print_table(out: Console, table: Table, verdict: Verdict | None) -> None:
@@ -161,8 +164,8 @@ def _print_numbers(out: Console, table: Table) -> None:
     except GiveOrTakeError as error:
         out.print(Text(f"ε is not known: {error.message}"))
     out.print("δ(ε), straight in e^ε between these:")
-    for place, height in table.curve()[:12]:
-        out.print(Text(f"  ε = {place!r}: δ = {exactly(height)}"))
+    for epsilon, height in table.curve()[:12]:
+        out.print(Text(f"  ε = {epsilon!r}: δ = {exactly(height)}"))
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

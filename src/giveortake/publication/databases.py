@@ -34,10 +34,10 @@ _MIXED = "has a table of that name that giveortake did not publish; nothing was 
 class Target(ABC):
     """A schema of a database, inside one transaction."""
 
-    place: str
+    location: str
 
     @abstractmethod
-    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+    def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
         """The tables that are there: the names and types of their columns, and their comments."""
 
     @abstractmethod
@@ -65,34 +65,36 @@ class Target(ABC):
         """Delete the rows of the catalogue about some releases."""
 
     @abstractmethod
-    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
+    def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
         """Put comments on a table and its columns."""
 
 
-def write(target: Target, tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> None:
+def write(target: Target, tables: Sequence[PublishedTable], omissions: Sequence[LeftOut]) -> None:
     """Write tables and the catalogue into a schema. Published tables of the same name are replaced, others never."""
-    held = target.held()
-    for name in (CATALOGUE, *(each.name for each in tables)):
-        if name in held and not held[name][1].endswith(MARK):
+    existing = target.existing()
+    for name in (CATALOGUE, *(published.name for published in tables)):
+        if name in existing and not existing[name][1].endswith(MARK):
             raise InvalidParameter(
-                "to", safe_text(target.place), f"{_MIXED}: {name}", hint='schema="answers", one of its own'
+                "to", safe_text(target.location), f"{_MIXED}: {name}", hint='schema="answers", one of its own'
             )
-    for each in tables:
-        columns = target.types(each.table)
-        if each.name in held and held[each.name][0] == columns:
-            target.empty(each.name)
+    for published in tables:
+        columns = target.types(published.table)
+        if published.name in existing and existing[published.name][0] == columns:
+            target.empty(published.name)
         else:
-            if each.name in held:
-                target.drop(each.name)
-            target.create(each.name, columns)
-        target.fill(each.name, each.table)
-        target.comment(each.name, f"{each.comment}\n{MARK}", each.comments)
-    listed, comments = catalogue(tables, left)
-    if CATALOGUE in held:
-        target.forget([*(each.record.id for each in tables), *(each.release_id for each in left)])
+            if published.name in existing:
+                target.drop(published.name)
+            target.create(published.name, columns)
+        target.fill(published.name, published.table)
+        target.comment(published.name, f"{published.comment}\n{MARK}", published.comments)
+    catalogue_table, comments = catalogue(tables, omissions)
+    if CATALOGUE in existing:
+        target.forget(
+            [*(published.record.id for published in tables), *(omission.release_id for omission in omissions)]
+        )
     else:
-        target.create(CATALOGUE, target.types(listed))
-    target.fill(CATALOGUE, listed)
+        target.create(CATALOGUE, target.types(catalogue_table))
+    target.fill(CATALOGUE, catalogue_table)
     target.comment(CATALOGUE, f"{ABOUT}\n{MARK}", comments)
 
 
@@ -101,12 +103,12 @@ def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
     """Open a schema of a file, in one transaction. A file that holds anything but publications is refused."""
     import duckdb  # noqa: PLC0415 (heavy)
 
-    before = path.exists()
+    existed = path.exists()
     try:
         with open_database(file=path) as connection:
             connection.execute("BEGIN")
             target = _DuckDBSchema(connection, schema, str(path))
-            if before:
+            if existed:
                 _require_ours(connection, path)
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
             yield target
@@ -132,32 +134,32 @@ def _require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 @final
 class _DuckDBSchema(Target):
-    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: str, place: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: str, location: str) -> None:
         self._connection = connection
         self._schema = schema
-        self.place = place
+        self.location = location
 
-    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+    def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
         tables = "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = ?"
-        found = self._connection.execute(tables, [self._schema]).fetchall()
+        rows = self._connection.execute(tables, [self._schema]).fetchall()
         columns = (
             "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
             "ORDER BY column_index"
         )
         return {
             name: (self._connection.execute(columns, [self._schema, name]).fetchall(), comment or "")
-            for name, comment in found
+            for name, comment in rows
         }
 
     def types(self, table: Answer) -> list[tuple[str, str]]:
         self._connection.register("published_now", table)
-        found = self._connection.execute("DESCRIBE SELECT * FROM published_now").fetchall()
+        columns = self._connection.execute("DESCRIBE SELECT * FROM published_now").fetchall()
         self._connection.unregister("published_now")
-        return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in found]
+        return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        listed = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
-        self._connection.execute(f"CREATE TABLE {self._named(name)} ({listed})")
+        column_list = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
+        self._connection.execute(f"CREATE TABLE {self._named(name)} ({column_list})")
 
     def empty(self, name: str) -> None:
         self._connection.execute(f"DELETE FROM {self._named(name)}")  # noqa: S608 (a quoted name)
@@ -173,13 +175,13 @@ class _DuckDBSchema(Target):
     def forget(self, release_ids: Sequence[str]) -> None:
         statement = f"DELETE FROM {self._named(CATALOGUE)} WHERE release_id = ?"  # noqa: S608 (as above)
         if release_ids:
-            self._connection.executemany(statement, [[each] for each in dict.fromkeys(release_ids)])
+            self._connection.executemany(statement, [[release_id] for release_id in dict.fromkeys(release_ids)])
 
-    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
-        self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(said)}")
-        for column, words in columns:
+    def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
+        self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(text)}")
+        for column, column_comment in columns:
             self._connection.execute(
-                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(words)}"
+                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(column_comment)}"
             )
 
     def _named(self, name: str) -> str:
@@ -196,7 +198,7 @@ _TYPES: dict[Kind, str] = {
     "decimal": "numeric",
     "nothing": "text",
 }
-_HELD = """
+_EXISTING = """
 SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''),
        coalesce(array_agg(a.attname ORDER BY a.attnum) FILTER (WHERE a.attnum > 0 AND NOT a.attisdropped), '{}'),
        coalesce(array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY a.attnum)
@@ -223,11 +225,11 @@ def postgres_schema(address: str, schema: str) -> Iterator[Target]:
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
             yield _PostgresSchema(connection, schema)
     except psycopg.Error as error:
-        told = error.diag.message_primary or type(error).__name__
+        message = error.diag.message_primary or type(error).__name__
         raise InvalidParameter(
             "to",
             HIDDEN,
-            f"cannot be written ({told}); nothing was changed",
+            f"cannot be written ({message}); nothing was changed",
             hint="postgresql://user@host/database, whose user may create a schema",
         ) from None
 
@@ -238,19 +240,19 @@ class _PostgresSchema(Target):
         from psycopg import sql  # noqa: PLC0415 (it is there: this is its connection)
 
         self._connection, self._schema, self._sql = connection, schema, sql
-        self.place = schema
+        self.location = schema
 
-    def held(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
-        found = self._connection.execute(_HELD, [self._schema]).fetchall()
-        return {name: (list(zip(columns, kinds, strict=True)), comment) for name, comment, columns, kinds in found}
+    def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        rows = self._connection.execute(_EXISTING, [self._schema]).fetchall()
+        return {name: (list(zip(columns, kinds, strict=True)), comment) for name, comment, columns, kinds in rows}
 
     def types(self, table: Answer) -> list[tuple[str, str]]:
         return [(column.name, _type(column.kind, column)) for column in table.columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        listed = [self._written("{} " + kind, column) for column, kind in columns]  # kinds are our own
+        column_list = [self._formatted("{} " + kind, column) for column, kind in columns]  # kinds are our own
         self._connection.execute(
-            self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(listed))
+            self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(column_list))
         )
 
     def empty(self, name: str) -> None:
@@ -266,25 +268,25 @@ class _PostgresSchema(Target):
             cursor.copy(self._sql.SQL("COPY {} FROM STDIN").format(self._named(name))) as copy,
         ):
             for row in rows:
-                copy.write_row([storable(each) for each in row])
+                copy.write_row([storable(value) for value in row])
 
     def forget(self, release_ids: Sequence[str]) -> None:
         statement = self._sql.SQL("DELETE FROM {} WHERE release_id = ANY(%s)").format(self._named(CATALOGUE))
         self._connection.execute(statement, [list(release_ids)])
 
-    def comment(self, name: str, said: str, columns: Sequence[tuple[str, str]]) -> None:
-        written = self._sql.Literal(said)
-        self._connection.execute(self._sql.SQL("COMMENT ON TABLE {} IS {}").format(self._named(name), written))
-        for column, words in columns:
+    def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
+        literal = self._sql.Literal(text)
+        self._connection.execute(self._sql.SQL("COMMENT ON TABLE {} IS {}").format(self._named(name), literal))
+        for column, column_comment in columns:
             statement = self._sql.SQL("COMMENT ON COLUMN {}.{} IS {}").format(
-                self._named(name), self._sql.Identifier(column), self._sql.Literal(words)
+                self._named(name), self._sql.Identifier(column), self._sql.Literal(column_comment)
             )
             self._connection.execute(statement)
 
     def _run(self, statement: str, name: str) -> None:
         self._connection.execute(self._sql.SQL(statement).format(self._named(name)))
 
-    def _written(self, text: str, name: str) -> Any:
+    def _formatted(self, text: str, name: str) -> Any:
         return self._sql.SQL(text).format(self._sql.Identifier(name))
 
     def _named(self, name: str) -> Any:
@@ -293,7 +295,7 @@ class _PostgresSchema(Target):
 
 def _type(kind: Kind, values: Any) -> str:
     """The type of a column; whole numbers beyond 64 bits are numeric."""
-    if kind == "integer" and any(each is not None and not -(2**63) <= each < 2**63 for each in values):
+    if kind == "integer" and any(value is not None and not -(2**63) <= value < 2**63 for value in values):
         return "numeric"
     return _TYPES[kind]
 

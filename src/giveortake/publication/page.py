@@ -100,13 +100,13 @@ def report(session: Releasing, release_id: str, path: str | Path | None = None, 
                 hint=f"from 0 to {len(tables) - 1}",
             )
         tables = [tables[place]]
-    written = page_of(tables)
+    page = page_of(tables)
     if path is not None:
         try:
-            Path(path).write_text(written, encoding="utf-8")
+            Path(path).write_text(page, encoding="utf-8")
         except OSError:
             raise InvalidParameter("path", str(path), "cannot be written", hint="does its folder exist?") from None
-    return written
+    return page
 
 
 def page_of(tables: list[PublishedTable]) -> str:
@@ -124,7 +124,7 @@ def page_of(tables: list[PublishedTable]) -> str:
         ),
         *(part for table in tables for part in _sections(table, several=len(tables) > 1)),
         *_how_sure(first.answer),
-        *(_section("What counts", *_counts(each)) for each in _different(tables)),
+        *(_section("What counts", *_counts(table)) for table in _different(tables)),
         _section("What is promised", *_promise(promise)),
         _section("How to cite it", *_citation(first, promise)),
         tag("footer", tag("p", "Made by giveortake. This page runs no script and loads nothing.")),
@@ -145,8 +145,8 @@ def _unclosed(page: Markup) -> str:
 
 def _title(table: PublishedTable) -> str:
     """The title: what was asked, in words and without its constants."""
-    said = printable(table.record.asked or f"a release of {table.record.dataset}")
-    return _sentence(said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…").removesuffix(".")
+    title = printable(table.record.asked or f"a release of {table.record.dataset}")
+    return _sentence(title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…").removesuffix(".")
 
 
 def _facts(table: PublishedTable, promise: Any) -> Markup:
@@ -157,31 +157,31 @@ def _facts(table: PublishedTable, promise: Any) -> Markup:
         ("Data set", f"{record.dataset}, version {record.version}"),
         ("Promise", "–" if promise is None else str(promise).partition(":")[0]),
     ]
-    return tag("dl", *(joined(tag("dt", name), tag("dd", said)) for name, said in rows), class_="facts")
+    return tag("dl", *(joined(tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
 
 
 def _sections(table: PublishedTable, *, several: bool) -> Iterator[Markup]:
     answer = table.answer
-    number = f" {(table.place or 0) + 1}" if several else ""
-    yield _section(f"Question{number}", tag("pre", Markup("\n".join(map(text, table.asked.split("\n"))))))
-    drawn = figure(answer)
+    number = f" {(table.table_index or 0) + 1}" if several else ""
+    yield _section(f"Question{number}", tag("pre", Markup("\n".join(map(text, table.query.split("\n"))))))
+    chart = figure(answer)
     yield _section(
         f"Answer{number}",
-        *([] if drawn is None else [drawn]),
+        *([] if chart is None else [chart]),
         _table(answer),
     )
 
 
 def _different(tables: list[PublishedTable]) -> list[PublishedTable]:
     """The first table, and every other with different caps or notes."""
-    return list({(each.answer.caps, each.answer.notes): each for each in reversed(tables)}.values())[::-1]
+    return list({(table.answer.caps, table.answer.notes): table for table in reversed(tables)}.values())[::-1]
 
 
 def _counts(table: PublishedTable) -> list[Markup]:
     """Paragraphs on how much of a person counts, and on the notes, each once."""
     caps, notes = caps_of(table.answer), list(dict.fromkeys(table.answer.notes))
-    said = notes if any(caps in note for note in notes) else [caps, *notes]
-    return [tag("p", _with_names(_sentence(each))) for each in said]
+    paragraphs = notes if any(caps in note for note in notes) else [caps, *notes]
+    return [tag("p", _with_names(_sentence(paragraph))) for paragraph in paragraphs]
 
 
 def _section(title: str, *content: Markup) -> Markup:
@@ -190,13 +190,13 @@ def _section(title: str, *content: Markup) -> Markup:
 
 def _how_sure(answer: Answer) -> list[Markup]:
     percent = shown_fraction(100 * Fraction(answer.confidence))
-    each = "" if answer.confidence.over == "cell" else ", and so do all of them together"
+    joint_note = "" if answer.confidence.over == "cell" else ", and so do all of them together"
     return [
         tag(
             "p",
             "A number is a mark, its interval the bar around it. It holds the number without noise with "
-            f"{percent}\u00a0% probability{each}. Intervals cover the noise that protects people. They do not cover "
-            "sampling error, nor what the caps leave out.",
+            f"{percent}\u00a0% probability{joint_note}. Intervals cover the noise that protects people. They do not "
+            "cover sampling error, nor what the caps leave out.",
             class_="note",
         )
     ]
@@ -205,16 +205,16 @@ def _how_sure(answer: Answer) -> list[Markup]:
 def _table(answer: Answer) -> Markup:
     heads, cells = [], []
     for column in answer.columns:
-        head, some = _column(column)
+        head, column_cells = _column(column)
         heads += head
-        cells += some
+        cells += column_cells
     rows = [tag("tr", *row) for row in zip(*cells, strict=True)]
-    more = len(answer) - MOST_ROWS
+    omitted = len(answer) - MOST_ROWS
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     return joined(
         tag("div", table, class_="scroll"),
-        *([tag("p", f"{counted(more, 'more row')} are in the table itself.")] if more > 0 else []),
-        *(tag("p", _with_names(_sentence(each))) for each in told_without_key(answer.columns, MOST_ROWS)),
+        *([tag("p", f"{counted(omitted, 'more row')} are in the table itself.")] if omitted > 0 else []),
+        *(tag("p", _with_names(_sentence(note))) for note in told_without_key(answer.columns, MOST_ROWS)),
     )
 
 
@@ -254,11 +254,11 @@ def _promised(tables: list[PublishedTable]) -> Any:
 def _promise(promise: Any) -> list[Markup]:
     if promise is None:
         return [tag("p", "No promise is stated for these numbers.")]
-    found = [tag("p", _sentence(str(promise)))]
+    paragraphs = [tag("p", _sentence(str(promise)))]
     belief = _belief(promise)
     if belief:
-        found.append(tag("p", belief))
-    found.append(
+        paragraphs.append(tag("p", belief))
+    paragraphs.append(
         tag(
             "p",
             "That holds whatever else anybody knows, now or later, and however this page is used: nothing computed "
@@ -266,7 +266,7 @@ def _promise(promise: Any) -> list[Markup]:
             "keeps their sum below its budget.",
         )
     )
-    return found
+    return paragraphs
 
 
 def _belief(promise: Any) -> str:
@@ -295,14 +295,17 @@ def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
     answer, record = table.answer, table.record
     percent = shown_fraction(100 * Fraction(answer.confidence))
     promise = "" if guarantee is None else f" {str(guarantee).partition(':')[0]}."
-    said = (
+    reference = (
         f"{record.dataset}, release {record.id}, {moment(record.at):%Y-%m-%d}; made with giveortake, intervals of "
         f"{percent} %.{promise} {_sentence(caps_of(answer))}"
     )
-    found = [tag("p", said, class_="cite")]
+    paragraphs = [tag("p", reference, class_="cite")]
     if answer.citations:
-        found += [tag("p", "The noise follows:"), tag("ul", *(tag("li", each) for each in answer.citations))]
-    return found
+        paragraphs += [
+            tag("p", "The noise follows:"),
+            tag("ul", *(tag("li", citation) for citation in answer.citations)),
+        ]
+    return paragraphs
 
 
 def _with_names(words: str) -> Markup:
@@ -311,6 +314,6 @@ def _with_names(words: str) -> Markup:
 
 
 def _sentence(words: str) -> str:
-    said = words.strip()
-    first = said[:1].upper() if said[:1].isascii() else said[:1]  # an ε stays one
-    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+    sentence = words.strip()
+    first = sentence[:1].upper() if sentence[:1].isascii() else sentence[:1]  # an ε stays one
+    return sentence and f"{first}{sentence[1:]}{'' if sentence[-1] in '.!?' else '.'}"

@@ -15,7 +15,7 @@ from giveortake.engines.protocol import is_address
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 from giveortake.exact import counted
 from giveortake.publication.databases import ABOUT, duckdb_schema, postgres_schema, write
-from giveortake.publication.tables import CATALOGUE, LONGEST, TOLD_COLUMNS, catalogue, collected
+from giveortake.publication.tables import CATALOGUE, LONGEST, PROVENANCE_COLUMNS, catalogue, collected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,9 @@ _WHERE = (
     "answers.parquet or answers.csv for one table, answers/ for a folder of them, answers.duckdb, or "
     "postgresql://…/database"
 )
-_PUBLISHED = re.compile(rb"(_[0-9]+)?,".join(map(str.encode, TOLD_COLUMNS)) + rb"(_[0-9]+)?\s*$")  # a header's end
+_PUBLISHED = re.compile(  # a header's end
+    rb"(_[0-9]+)?,".join(map(str.encode, PROVENANCE_COLUMNS)) + rb"(_[0-9]+)?\s*$"
+)
 _FOREIGN = "exists, and was not published by giveortake"
 
 
@@ -52,8 +54,8 @@ class Publication:
         lines = [
             f"{number} and a catalogue, {CATALOGUE}, are published" if self.catalogue else f"{number} is published"
         ]
-        lines += [f"  {name}: {' '.join(asked.split())}" for name, asked in self.tables]
-        lines += [f"  not {each.release_id}: {each.why}" for each in self.left_out]
+        lines += [f"  {name}: {' '.join(query.split())}" for name, query in self.tables]
+        lines += [f"  not {omission.release_id}: {omission.why}" for omission in self.left_out]
         return "\n".join(lines)
 
 
@@ -73,54 +75,56 @@ def publish(
     and why. Publishing again replaces what was published, in one transaction, and nothing else. No budget is spent:
     everything was paid.
     """
-    place = str(to)
+    destination = str(to)
     if not schema or len(schema.encode()) > LONGEST or not schema.isprintable():
         raise InvalidParameter("schema", schema, "cannot be the name of a schema", hint='schema="answers"')
-    write_to = _writer(place, schema)
-    tables, left = collected(session, release)
+    write_to = _writer(destination, schema)
+    tables, omissions = collected(session, release)
     if not tables:
-        why = f": {left[0].why}" if left else ""
-        raise NotFound(f"there is nothing to publish{why}", hint="session.releases() lists what was paid for")
-    write_to(tables, left)
-    listed = tuple((each.name, each.asked) for each in tables)
-    return Publication(listed, tuple(left), catalogue=Path(place).suffix.lower() not in _ONE_TABLE)
+        reason = f": {omissions[0].why}" if omissions else ""
+        raise NotFound(f"there is nothing to publish{reason}", hint="session.releases() lists what was paid for")
+    write_to(tables, omissions)
+    listed = tuple((published.name, published.query) for published in tables)
+    return Publication(listed, tuple(omissions), catalogue=Path(destination).suffix.lower() not in _ONE_TABLE)
 
 
-def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
-    """The function that writes to a place, chosen before anything is read."""
-    if place.startswith(_SERVERS):
-        return lambda tables, left: _into_postgres(place, schema, tables, left)
-    if is_address(place):
+def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
+    """The function that writes to a destination, chosen before anything is read."""
+    if destination.startswith(_SERVERS):
+        return lambda tables, omissions: _into_postgres(destination, schema, tables, omissions)
+    if is_address(destination):
         raise InvalidParameter("to", HIDDEN, "is an address of a kind that is not known", hint=_WHERE)
-    path = Path(place)
+    path = Path(destination)
     if path.suffix.lower() in _DATABASES:
-        return lambda tables, left: _into_duckdb(path, schema, tables, left)
+        return lambda tables, omissions: _into_duckdb(path, schema, tables, omissions)
     if path.suffix.lower() in _ONE_TABLE:
-        return lambda tables, _left: _into_file(path, tables)
+        return lambda tables, _omissions: _into_file(path, tables)
     if path.suffix.lower() in _WORKBOOKS:
         csv = path.with_suffix(".csv")
-        raise InvalidParameter("to", place, "is a workbook, and none is written", hint=f"spreadsheets open {csv}")
-    if path.is_dir() or place.endswith(("/", os.sep)):
-        return lambda tables, left: _into_folder(path, tables, left)
+        raise InvalidParameter("to", destination, "is a workbook, and none is written", hint=f"spreadsheets open {csv}")
+    if path.is_dir() or destination.endswith(("/", os.sep)):
+        return lambda tables, omissions: _into_folder(path, tables, omissions)
     if path.suffix.lower() in _PAGES:
-        hint = Advice.spoken(dict.fromkeys(FACES, f'report(session, id, "{place}")') | {"command": f"--report {place}"})
-        raise InvalidParameter("to", place, "is a page, which is made of one release", hint=hint)
-    raise InvalidParameter("to", place, "has a name that does not say what to write", hint=_WHERE)
+        hint = Advice.spoken(
+            dict.fromkeys(FACES, f'report(session, id, "{destination}")') | {"command": f"--report {destination}"}
+        )
+        raise InvalidParameter("to", destination, "is a page, which is made of one release", hint=hint)
+    raise InvalidParameter("to", destination, "has a name that does not say what to write", hint=_WHERE)
 
 
-def _into_postgres(address: str, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_postgres(address: str, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     with postgres_schema(address, schema) as target:
-        write(target, tables, left)
+        write(target, tables, omissions)
 
 
-def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     with duckdb_schema(path, schema) as target:
-        write(target, tables, left)
+        write(target, tables, omissions)
 
 
 def _into_file(path: Path, tables: list[PublishedTable]) -> None:
     if len(tables) != 1:
-        ids = [each.record.id for each in tables]
+        ids = [published.record.id for published in tables]
         raise InvalidParameter(
             "to",
             str(path),
@@ -158,14 +162,14 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid4().hex}.draft")
 
 
-def _into_folder(folder: Path, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+def _into_folder(folder: Path, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError:
         raise InvalidParameter("to", str(folder), "cannot be made", hint="does the folder above it exist?") from None
-    listed, _ = catalogue(tables, left)
-    files = [(folder / f"{each.name}.parquet", each.table, each.metadata) for each in tables]
-    _replace([*files, (folder / f"{CATALOGUE}.parquet", listed, f'{{"about": "{ABOUT}"}}')])
+    catalogue_table, _ = catalogue(tables, omissions)
+    files = [(folder / f"{published.name}.parquet", published.table, published.metadata) for published in tables]
+    _replace([*files, (folder / f"{CATALOGUE}.parquet", catalogue_table, f'{{"about": "{ABOUT}"}}')])
 
 
 def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
@@ -175,7 +179,7 @@ def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
         raise InvalidParameter("to", str(foreign), _FOREIGN, hint="name another file")
     drafts = [_draft_of(path) for path, _, _ in files]
     try:
-        write_parquets((draft, table, told) for draft, (_, table, told) in zip(drafts, files, strict=True))
+        write_parquets((draft, table, metadata) for draft, (_, table, metadata) in zip(drafts, files, strict=True))
         for draft, (path, _, _) in zip(drafts, files, strict=True):
             draft.replace(path)
     finally:

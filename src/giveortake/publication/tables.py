@@ -32,14 +32,14 @@ _PLAIN = re.compile(r"[^0-9a-z]+")
 _ID = 12  # letters of an id in the name of a table
 
 
-def table_name(dataset: str, release_id: str, place: int | None) -> str:
+def table_name(dataset: str, release_id: str, table_index: int | None) -> str:
     """The name of a release's table, which does not depend on what else is published.
 
     >>> table_name("Visits 2024", "8a7afee9774886ca498d9cb1", None), table_name("x", "x/4", 1)
     ('visits_2024_8a7afee97748', 'x_x_4_2')
     """
     opaque = _plain(release_id)[:_ID] if _PLAIN.search(release_id.lower()) is None else _plain(release_id)
-    number = "" if place is None else f"_{place + 1}"
+    number = "" if table_index is None else f"_{table_index + 1}"
     return shortened(f"{_plain(dataset) or 'table'}_{opaque}{number}")
 
 
@@ -53,26 +53,26 @@ def column_names(names: Iterable[str]) -> list[str]:
     >>> column_names(["n", "N", "a\0b"])
     ['n', 'N_2', 'a\\x00b']
     """
-    found: list[str] = []
+    unique_names: list[str] = []
     taken: set[str] = set()
     for name in names:
-        made = shortened(printable(name))
+        unique_name = shortened(printable(name))
         number = 1
-        while made.casefold() in taken:
+        while unique_name.casefold() in taken:
             number += 1
-            made = shortened(f"{printable(name)}_{number}")
-        taken.add(made.casefold())
-        found.append(made)
-    return found
+            unique_name = shortened(f"{printable(name)}_{number}")
+        taken.add(unique_name.casefold())
+        unique_names.append(unique_name)
+    return unique_names
 
 
 def shortened(name: str) -> str:
     """A name of at most 63 bytes; a longer one is cut, and ends in digits of its hash."""
-    written = name.encode()
-    if len(written) <= LONGEST:
+    encoded = name.encode()
+    if len(encoded) <= LONGEST:
         return name
-    digest = hashlib.sha256(written).hexdigest()[:8]
-    return f"{written[: LONGEST - 9].decode(errors='ignore')}_{digest}"
+    digest = hashlib.sha256(encoded).hexdigest()[:8]
+    return f"{encoded[: LONGEST - 9].decode(errors='ignore')}_{digest}"
 
 
 def quoted(name: str) -> str:
@@ -81,7 +81,7 @@ def quoted(name: str) -> str:
 
 
 CATALOGUE = "releases"
-TOLD_COLUMNS = ("release_id", "confidence", "guarantee", "caps")  # the last ones of every table
+PROVENANCE_COLUMNS = ("release_id", "confidence", "guarantee", "caps")  # the last ones of every table
 _PAGE = 500
 
 
@@ -106,8 +106,8 @@ class PublishedTable:
 
     name: str
     record: ReleaseRecord
-    place: int | None
-    asked: str
+    table_index: int | None
+    query: str
     answer: Answer
     table: Answer
     comments: tuple[tuple[str, str], ...]  # of its columns
@@ -117,7 +117,7 @@ class PublishedTable:
         """The comment on the whole table."""
         answer = self.answer
         lines = [
-            *self.asked.split("\n"),
+            *self.query.split("\n"),
             f"released {moment(self.record.at):%Y-%m-%d %H:%M} UTC as {answer.release_id} by giveortake",
             f"intervals ({_LOW}, {_HIGH}) hold the number without noise with {sure_of(answer)}",
             *([] if answer.guarantee is None else [str(answer.guarantee)]),
@@ -129,9 +129,9 @@ class PublishedTable:
     @property
     def metadata(self) -> str:
         """What the comments say, and more, as JSON for a file's metadata."""
-        told = json.loads(provenance_of(self.answer))
-        said = {"asked": self.asked, "at": self.record.at, "dataset": self.record.dataset, "table": self.name}
-        return json.dumps({**told, **said, "comments": dict(self.comments)})
+        provenance = json.loads(provenance_of(self.answer))
+        release_fields = {"asked": self.query, "at": self.record.at, "dataset": self.record.dataset, "table": self.name}
+        return json.dumps({**provenance, **release_fields, "comments": dict(self.comments)})
 
 
 @final
@@ -152,21 +152,23 @@ def collected(
     A question that was asked again for free is the release that was paid for, and is listed once.
     """
     if release is not None:
-        wanted = [release] if isinstance(release, str) else list(dict.fromkeys(release))
-        return [table for each in wanted for table in _tables(session, session.release_record(each))], []
-    found: list[PublishedTable] = []
-    left: list[LeftOut] = []
-    asked: set[str] = set()
+        release_ids = [release] if isinstance(release, str) else list(dict.fromkeys(release))
+        return [
+            table for release_id in release_ids for table in _tables(session, session.release_record(release_id))
+        ], []
+    tables: list[PublishedTable] = []
+    omissions: list[LeftOut] = []
+    seen_requests: set[str] = set()
     for record in _records(session):
-        named = json.dumps(record.request, sort_keys=True)
-        if record.free and named in asked:
+        request = json.dumps(record.request, sort_keys=True)
+        if record.free and request in seen_requests:
             continue
-        asked.add(named)
+        seen_requests.add(request)
         try:
-            found += _tables(session, record)
+            tables += _tables(session, record)
         except GiveOrTakeError as error:
-            left.append(LeftOut(record.id, record.asked or "", error.message))
-    return found, left
+            omissions.append(LeftOut(record.id, record.asked or "", error.message))
+    return tables, omissions
 
 
 def _records(session: Releasing) -> Iterator[ReleaseRecord]:
@@ -179,72 +181,74 @@ def _records(session: Releasing) -> Iterator[ReleaseRecord]:
 def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTable]:
     answers = session.release_tables(record.id)
     texts = _texts(session, record)
-    for place, answer in enumerate(answers):
-        said = texts[place] if place < len(texts) else None
-        number = place if len(answers) > 1 else None
-        yield published(record, answer, said or _words(record, place, len(answers), answer), number)
+    for table_index, answer in enumerate(answers):
+        query = texts[table_index] if table_index < len(texts) else None
+        number = table_index if len(answers) > 1 else None
+        yield published(record, answer, query or _query_in_words(record, table_index, len(answers), answer), number)
 
 
 def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
     """The questions of a release as they were written in SQL; of a refinement, the one that it refines."""
     content = record.record if isinstance(record.record, dict) else {}
-    texts = [each.get("sql") for each in content.get("questions", [])]
+    texts = [question.get("sql") for question in content.get("questions", [])]
     refines = (record.request or {}).get("refines") if "refined" in content else None
     if not refines or any(texts):
         return texts
-    place = int(content["refined"])
-    return _texts(session, session.release_record(refines[0]))[place : place + 1]
+    index = int(content["refined"])
+    return _texts(session, session.release_record(refines[0]))[index : index + 1]
 
 
-def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str:
+def _query_in_words(record: ReleaseRecord, table_index: int, count: int, answer: Answer) -> str:
     """The question in words; of several that were asked together, with the number of this one."""
-    asked = record.asked or "what was asked is not known"
+    query = record.asked or "what was asked is not known"
     if count == 1:
-        return asked
+        return query
     keys = ", ".join(column.name for column in answer.keys if not column.name.endswith("_consistent"))
-    return f"{asked}: table {place + 1} of {count}{f', by {keys}' if keys else ''}"
+    return f"{query}: table {table_index + 1} of {count}{f', by {keys}' if keys else ''}"
 
 
-def published(record: ReleaseRecord, answer: Answer, asked: str, place: int | None) -> PublishedTable:
+def published(record: ReleaseRecord, answer: Answer, query: str, table_index: int | None) -> PublishedTable:
     """Build the published table of one answer of a release."""
     columns: list[tuple[Column, str]] = []
     for column in answer.columns:
         columns += _with_margin(column, answer)
     rows = len(answer)
-    told: tuple[tuple[Any, str], ...] = (
+    provenance: tuple[tuple[Any, str], ...] = (
         (answer.release_id or record.id, "the release that these numbers belong to"),
         (float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
         ("" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
         (caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
     )
-    for name, (value, comment) in zip(TOLD_COLUMNS, told, strict=True):
+    for name, (value, comment) in zip(PROVENANCE_COLUMNS, provenance, strict=True):
         columns.append((Column(name, [value] * rows, kind="float" if name == "confidence" else "text"), comment))
     names = column_names(column.name for column, _ in columns)
-    written = [Column(name, column.values, kind=column.kind) for name, (column, _) in zip(names, columns, strict=True)]
+    published_columns = [
+        Column(name, column.values, kind=column.kind) for name, (column, _) in zip(names, columns, strict=True)
+    ]
     comments = tuple((name, comment) for name, (_, comment) in zip(names, columns, strict=True))
-    name = table_name(record.dataset, record.id, place)
-    return PublishedTable(name, record, place, in_lines(asked), answer, Answer(written), comments)
+    name = table_name(record.dataset, record.id, table_index)
+    return PublishedTable(name, record, table_index, in_lines(query), answer, Answer(published_columns), comments)
 
 
 def _with_margin(column: Column, answer: Answer) -> list[tuple[Column, str]]:
     """A column, and for an estimate the ends of its intervals and its margin."""
     if column.low is None or column.high is None:
         return [(column, "a key" if column in answer.keys and column.kind != "float" else "made of the release")]
-    name, sure = column.name, sure_of(answer)
-    found = [
+    name, confidence = column.name, sure_of(answer)
+    columns = [
         (
             Column(name, column.values, kind=column.kind),
             f"with noise: the number is between {name}{_LOW} and {name}{_HIGH}",
         ),
-        (Column(f"{name}{_LOW}", column.low, kind=column.kind), f"least {name} with {sure}"),
-        (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {sure}"),
+        (Column(f"{name}{_LOW}", column.low, kind=column.kind), f"least {name} with {confidence}"),
+        (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {confidence}"),
     ]
     if column.kind in NUMBERS:
-        margins = [None if each is None else float(each) for each in column.margins]  # type: ignore[arg-type]  # (numbers)
-        found.append(
+        margins = [None if margin is None else float(margin) for margin in column.margins]  # type: ignore[arg-type]  # (numbers)
+        columns.append(
             (Column(f"{name}_margin", margins, kind="float"), f"how far the farther end of the interval of {name} is")
         )
-    return found
+    return columns
 
 
 def in_lines(text: str) -> str:
@@ -265,35 +269,39 @@ def caps_of(answer: Answer) -> str:
 
 def moment(at: str) -> dt.datetime:
     """A time of the ledger, in UTC and without a zone, as tables hold it."""
-    found = dt.datetime.fromisoformat(at)
-    return found if found.tzinfo is None else found.astimezone(dt.UTC).replace(tzinfo=None)
+    timestamp = dt.datetime.fromisoformat(at)
+    return timestamp if timestamp.tzinfo is None else timestamp.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def catalogue(tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> tuple[Answer, tuple[tuple[str, str], ...]]:
+def catalogue(
+    tables: Sequence[PublishedTable], omissions: Sequence[LeftOut]
+) -> tuple[Answer, tuple[tuple[str, str], ...]]:
     """The table of all releases, published or not and why, and the comments on its columns."""
     rows: list[tuple[Any, ...]] = [
         (
-            each.name,
-            each.record.id,
-            each.record.dataset,
-            each.record.version,
-            each.asked,
-            moment(each.record.at),
-            None if each.answer.guarantee is None else str(each.answer.guarantee),
-            None if each.answer.cost is None else _brief(each.answer.cost),
-            float(Fraction(each.answer.confidence)),
-            "each" if each.answer.confidence.over == "cell" else "all together",
-            caps_of(each.answer),
-            "\n".join(each.answer.notes),
-            len(each.answer),
+            table.name,
+            table.record.id,
+            table.record.dataset,
+            table.record.version,
+            table.query,
+            moment(table.record.at),
+            None if table.answer.guarantee is None else str(table.answer.guarantee),
+            None if table.answer.cost is None else _brief(table.answer.cost),
+            float(Fraction(table.answer.confidence)),
+            "each" if table.answer.confidence.over == "cell" else "all together",
+            caps_of(table.answer),
+            "\n".join(table.answer.notes),
+            len(table.answer),
             None,
         )
-        for each in tables
+        for table in tables
     ]
-    rows += [(None, each.release_id, *(None,) * 2, each.asked, *(None,) * 8, each.why) for each in left]
+    rows += [
+        (None, omission.release_id, *(None,) * 2, omission.asked, *(None,) * 8, omission.why) for omission in omissions
+    ]
     columns = [
-        Column(name, [row[place] for row in rows], kind=kind)  # type: ignore[arg-type]  # (kinds of answers)
-        for place, (name, kind, _) in enumerate(_CATALOGUE)
+        Column(name, [row[index] for row in rows], kind=kind)  # type: ignore[arg-type]  # (kinds of answers)
+        for index, (name, kind, _) in enumerate(_CATALOGUE)
     ]
     return Answer(columns), tuple((name, comment) for name, _, comment in _CATALOGUE)
 

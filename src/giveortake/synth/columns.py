@@ -48,24 +48,24 @@ def model_column(relation: Relation, name: str, edges: Sequence[Fraction] | None
 
 
 def key_column(column: ModelColumn) -> KeyColumn:
-    """The key column that an engine counts by: the values themselves, or the places of bins."""
+    """The key column that an engine counts by: the values themselves, or the indices of bins."""
     if column.edges is None:
         return KeyColumn(column.name, ColumnReference(column.name), column.categories)
-    return KeyColumn(column.name, _place_of_bin(column), tuple(range(column.size)))
+    return KeyColumn(column.name, _bin_index(column), tuple(range(column.size)))
 
 
-def _place_of_bin(column: ModelColumn) -> Expression:
-    """The place of a number's bin: below the first edge the first, beyond the last edge the last; missing come last.
+def _bin_index(column: ModelColumn) -> Expression:
+    """The index of a number's bin: below the first edge the first, beyond the last edge the last; missing come last.
 
     An edge that is listed twice ends a bin that contains it.
     """
     assert column.edges is not None  # noqa: S101 (asked only then)
-    of: Expression = ColumnReference(column.name)
+    reference: Expression = ColumnReference(column.name)
     arguments: list[Expression] = []
     if column.nullable:
-        arguments += [Call("is_null", (of,)), Literal(column.size - 1)]
-    for place, (edge, alone) in enumerate(zip(column.edges[1:-1], column.alone(), strict=False)):
-        arguments += [Call("le" if alone else "lt", (of, _literal(edge, column.kind))), Literal(place)]
+        arguments += [Call("is_null", (reference,)), Literal(column.size - 1)]
+    for index, (edge, alone) in enumerate(zip(column.edges[1:-1], column.alone(), strict=False)):
+        arguments += [Call("le" if alone else "lt", (reference, _literal(edge, column.kind))), Literal(index)]
     last = Literal(len(column.edges) - 2)
     return Call("case", (*arguments, last)) if arguments else last
 
@@ -76,15 +76,15 @@ def _literal(edge: Fraction, kind: Kind) -> Literal:
     return Literal(edge.numerator if edge.denominator == 1 else edge)
 
 
-def declared_edges(relation: Relation, name: str, said: Sequence[Any]) -> tuple[Fraction, ...]:
+def declared_edges(relation: Relation, name: str, stated_edges: Sequence[Any]) -> tuple[Fraction, ...]:
     """Edges of bins as they were stated: numbers or days in increasing order, twice for a bin of one number."""
     domain = _domain(relation, name)
     _require_binnable(name, domain)
-    edges = [edge_of(f"bins[{name!r}]", domain.kind, each) for each in said]
+    edges = [edge_of(f"bins[{name!r}]", domain.kind, edge) for edge in stated_edges]
     if len(edges) < 3 or edges != sorted(edges) or any(map(eq, edges, edges[2:])):
         raise InvalidParameter(
             f"bins[{name!r}]",
-            list(said),
+            list(stated_edges),
             "is not a list of increasing edges of two bins or more",
             hint="[0, 10, 100], or [0, 0, 10, 100], where exact zeros are a bin of their own",
         )
@@ -114,7 +114,7 @@ def fine_edges(relation: Relation, name: str) -> tuple[Fraction, ...]:
         width = max(step, -(-width // step) * step)
     count = int(-(-(high - low) // width))
     often = {high} if width == step else {low, high, min(max(low, Fraction(0)), high)}
-    return tuple(sorted([*{*(low + place * width for place in range(count)), *often}, *often]))
+    return tuple(sorted([*{*(low + index * width for index in range(count)), *often}, *often]))
 
 
 def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int) -> tuple[Fraction, ...]:
@@ -122,43 +122,48 @@ def quantile_edges(edges: Sequence[Fraction], counts: Sequence[float], bins: int
 
     A narrow bin that alone has the share of a bin stays a bin, and the others share out what is left.
     """
-    rest = [max(0.0, count) for count in counts]
-    last, cuts = len(rest), set[int]()
+    remaining = [max(0.0, count) for count in counts]
+    last, cuts = len(remaining), set[int]()
     while True:
         left = bins - 1 - len(cuts)
-        share = sum(rest) / (left + 1)
-        largest = max(range(last), key=rest.__getitem__)
+        share = sum(remaining) / (left + 1)
+        largest = max(range(last), key=remaining.__getitem__)
         around = {largest, largest + 1} - {0, last} - cuts
-        if not 0 < share <= rest[largest] or len(around) > left:
+        if not 0 < share <= remaining[largest] or len(around) > left:
             break
         cuts |= around
-        rest[largest] = 0.0
+        remaining[largest] = 0.0
     alone = [one == other for one, other in pairwise(edges)]
     reached, passed = 0.0, 0
-    for place in range(last - 1 - alone[-1]):  # a bin of one number with less than a share joins the next bin, the last
-        reached += rest[place]  # one joins the bin before it
-        if passed < left and 0 < share * (passed + 1) <= reached and not alone[place]:
+    for index in range(last - 1 - alone[-1]):  # a bin of one number with less than a share joins the next bin, the last
+        reached += remaining[index]  # one joins the bin before it
+        if passed < left and 0 < share * (passed + 1) <= reached and not alone[index]:
             passed += 1
-            cuts.add(place + 1)
-    return tuple(edges[place] for place in sorted({0, *(cuts or {last // 2}), last}))
+            cuts.add(index + 1)
+    return tuple(edges[index] for index in sorted({0, *(cuts or {last // 2}), last}))
 
 
 def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[str, Any]:
     """Check the bins stated for some of the columns: edges, or a number of bins."""
     if bins is not None and not isinstance(bins, Mapping):
         raise InvalidParameter("bins", bins, "does not say which column they are of", hint='bins={"age": 8}')
-    said = dict(bins or {})
-    for name, each in said.items():
+    bins_by_column = dict(bins or {})
+    for name, column_bins in bins_by_column.items():
         if name not in columns:
             raise InvalidParameter("bins", name, "is not one of the columns", hint=meant(str(name), columns) or None)
-        is_count = isinstance(each, int) and not isinstance(each, bool)
-        if not is_count and (isinstance(each, str) or not isinstance(each, Sequence | np.ndarray)):
+        is_count = isinstance(column_bins, int) and not isinstance(column_bins, bool)
+        if not is_count and (isinstance(column_bins, str) or not isinstance(column_bins, Sequence | np.ndarray)):
             raise InvalidParameter(
-                f"bins[{name!r}]", each, "is neither a list of edges nor a number of bins", hint="[0, 10, 100], or 8"
+                f"bins[{name!r}]",
+                column_bins,
+                "is neither a list of edges nor a number of bins",
+                hint="[0, 10, 100], or 8",
             )
-        if is_count and not 2 <= each <= FINE_BINS // 2:
-            raise InvalidParameter(f"bins[{name!r}]", each, f"is not a number of bins from 2 to {FINE_BINS // 2}")
-    return said
+        if is_count and not 2 <= column_bins <= FINE_BINS // 2:
+            raise InvalidParameter(
+                f"bins[{name!r}]", column_bins, f"is not a number of bins from 2 to {FINE_BINS // 2}"
+            )
+    return bins_by_column
 
 
 def _domain(relation: Relation, name: str) -> Domain:

@@ -42,23 +42,23 @@ def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cel
     A zero is a combination `{"age": 12, "married": "yes"}`; a list of values means each of them, and for bins
     `(low, high)` means those inside. Stated zeros are public: they come from knowledge of the world, not of rows.
     """
-    places = {column.name: place for place, column in enumerate(columns)}
-    found: dict[Columns, Floats] = {}
+    column_indices = {column.name: column_index for column_index, column in enumerate(columns)}
+    factors: dict[Columns, Floats] = {}
     for zero in zeros:
-        for pattern in _patterns(zero, columns, places):
-            names = tuple(sorted(pattern))
-            shape = [columns[place].size for place in names]
+        for pattern in _patterns(zero, columns, column_indices):
+            group = tuple(sorted(pattern))
+            shape = [columns[column_index].size for column_index in group]
             if math.prod(shape) > most_cells:
                 raise InvalidParameter(
                     "zeros",
-                    [columns[place].name for place in names],
+                    [columns[column_index].name for column_index in group],
                     f"are a table of {math.prod(shape):,} cells, more than {most_cells:,}",
                     hint="state zeros of fewer columns at a time",
                 )
-            factor = found.setdefault(names, np.zeros(shape))
-            factor[np.ix_(*(pattern[place] for place in names))] = -math.inf
-    _require_possible(found, [column.size for column in columns], most_cells)
-    return found
+            factor = factors.setdefault(group, np.zeros(shape))
+            factor[np.ix_(*(pattern[column_index] for column_index in group))] = -math.inf
+    _require_possible(factors, [column.size for column in columns], most_cells)
+    return factors
 
 
 def zero_to_json(zero: Zero) -> list[Any]:
@@ -82,62 +82,73 @@ def _no_combination(zero: object) -> InvalidParameter:
     return InvalidParameter("zeros", zero, "is not a combination", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
 
 
-def _patterns(zero: Zero, columns: Sequence[ModelColumn], places: Mapping[str, int]) -> list[dict[int, list[int]]]:
-    """For each combination, the places of its columns and of the values that cannot be together."""
+def _patterns(
+    zero: Zero, columns: Sequence[ModelColumn], column_indices: Mapping[str, int]
+) -> list[dict[int, list[int]]]:
+    """For each combination, the indices of its columns and of the values that cannot be together."""
     if isinstance(zero, Determines):
-        column, other = (columns[_place(name, places)] for name in (zero.column, zero.other))
-        missing = [each for each in column.categories or () if each not in zero.values and each is not None]
+        column, other = (columns[_column_index(name, column_indices)] for name in (zero.column, zero.other))
+        missing = [
+            category for category in column.categories or () if category not in zero.values and category is not None
+        ]
         if column.categories is None or other.categories is None or missing:
             raise InvalidParameter(
                 "zeros", zero.column, "determines another column only if every category of it says which value"
             )
         return [
-            {places[column.name]: [column.place_of(value)], places[other.name]: _others(other, implied)}
+            {
+                column_indices[column.name]: [column.index_of(value)],
+                column_indices[other.name]: _other_indices(other, implied),
+            }
             for value, implied in zero.values.items()
         ]
     if not zero:
         raise _no_combination(zero)
     pattern = {}
-    for name, said in zero.items():
-        column = columns[_place(name, places)]
-        pattern[places[name]] = _chosen(column, said)
+    for name, excluded in zero.items():
+        column = columns[_column_index(name, column_indices)]
+        pattern[column_indices[name]] = _excluded_indices(column, excluded)
     return [pattern]
 
 
-def _place(name: str, places: Mapping[str, int]) -> int:
-    if name not in places:
-        raise InvalidParameter("zeros", name, "is not a column of the table", hint=meant(str(name), places) or None)
-    return places[name]
+def _column_index(name: str, column_indices: Mapping[str, int]) -> int:
+    if name not in column_indices:
+        raise InvalidParameter(
+            "zeros", name, "is not a column of the table", hint=meant(str(name), column_indices) or None
+        )
+    return column_indices[name]
 
 
-def _others(column: ModelColumn, value: object) -> list[int]:
-    kept = column.place_of(value)
-    return [place for place in range(column.size) if place != kept]
+def _other_indices(column: ModelColumn, value: object) -> list[int]:
+    value_index = column.index_of(value)
+    return [index for index in range(column.size) if index != value_index]
 
 
-def _chosen(column: ModelColumn, said: object) -> list[int]:
+def _excluded_indices(column: ModelColumn, excluded: object) -> list[int]:
     if column.edges is None:
-        listed = said if isinstance(said, list | set | frozenset) else [said]
-        return sorted({column.place_of(value) for value in listed})
-    if said is None and column.nullable:
+        listed = excluded if isinstance(excluded, list | set | frozenset) else [excluded]
+        return sorted({column.index_of(value) for value in listed})
+    if excluded is None and column.nullable:
         return [column.size - 1]
-    if not isinstance(said, tuple) or len(said) != 2:
-        raise InvalidParameter(f"zeros[{column.name!r}]", said, "is not a stretch of bins", hint="(low, high)")
-    low, high = (edge_of(f"zeros[{column.name!r}]", column.kind, end) for end in said)
+    if not isinstance(excluded, tuple) or len(excluded) != 2:
+        raise InvalidParameter(f"zeros[{column.name!r}]", excluded, "is not a stretch of bins", hint="(low, high)")
+    low, high = (edge_of(f"zeros[{column.name!r}]", column.kind, end) for end in excluded)
     inside = [
-        place
-        for place, (first, last) in enumerate(pairwise(column.edges))
+        index
+        for index, (first, last) in enumerate(pairwise(column.edges))
         if low <= first and last <= high and (first < high or low == high or last == column.edges[-1])
     ]
     if not inside:
-        raise InvalidParameter(f"zeros[{column.name!r}]", said, "contains no whole bin", hint="move it to their edges")
+        raise InvalidParameter(
+            f"zeros[{column.name!r}]", excluded, "contains no whole bin", hint="move it to their edges"
+        )
     return inside
 
 
 def _require_possible(zeros: Mapping[Columns, Floats], sizes: Sequence[int], most_cells: int) -> None:
     if not zeros:
         return
-    cells = Triangulation.of(sizes, zeros).cells
+    cells = Triangulation.from_groups(sizes, zeros).cells
     if cells > most_cells:
         raise InvalidParameter(
             "zeros",
@@ -145,7 +156,7 @@ def _require_possible(zeros: Mapping[Columns, Floats], sizes: Sequence[int], mos
             f"tie columns together that have {cells:,} cells, more than {most_cells:,}",
             hint="state fewer zeros, or zeros of fewer columns",
         )
-    _, logarithm = JunctionTree.of(sizes, zeros).calibrate(zeros)
+    _, logarithm = JunctionTree.from_groups(sizes, zeros).calibrate(zeros)
     if logarithm == -math.inf:
         raise InvalidParameter(
             "zeros", f"{len(zeros)} groups of columns", "contradict each other: no row would be possible"

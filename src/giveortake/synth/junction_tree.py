@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-Columns: TypeAlias = "tuple[int, ...]"  # places of columns, in increasing order
+Columns: TypeAlias = "tuple[int, ...]"  # indices of columns, in increasing order
 
 
 def cells_of(columns: Iterable[int], sizes: Sequence[int]) -> int:
@@ -39,10 +39,10 @@ class Triangulation:
     cells: int
 
     @classmethod
-    def of(cls, sizes: Sequence[int], groups: Iterable[Columns]) -> Triangulation:
+    def from_groups(cls, sizes: Sequence[int], groups: Iterable[Columns]) -> Triangulation:
         """The cliques for some groups of columns.
 
-        >>> Triangulation.of([2, 3, 4, 5], [(0, 1), (1, 2), (2, 3), (0, 3)])
+        >>> Triangulation.from_groups([2, 3, 4, 5], [(0, 1), (1, 2), (2, 3), (0, 3)])
         Triangulation(cliques=((0, 1, 2), (0, 2, 3)), cells=64)
         """
         neighbours = _neighbours(len(sizes), groups)
@@ -52,39 +52,39 @@ class Triangulation:
             return sum(weights[other] for other in _members(neighbours[column]))
 
         costs = {column: weight(column) for column in range(len(sizes))}
-        found: list[int] = []
+        clique_bits: list[int] = []
         while costs:
-            column = min(costs, key=lambda each: (costs[each], each))
+            column = min(costs, key=lambda candidate: (costs[candidate], candidate))
             clique = neighbours[column]
-            if not any(clique & other == clique for other in found):
-                found.append(clique)
+            if not any(clique & other == clique for other in clique_bits):
+                clique_bits.append(clique)
             del costs[column]
-            rest = clique & ~(1 << column)
-            for other in _members(rest):
-                neighbours[other] = (neighbours[other] | rest) & ~(1 << column)
-            for other in _members(rest):
+            remaining = clique & ~(1 << column)
+            for other in _members(remaining):
+                neighbours[other] = (neighbours[other] | remaining) & ~(1 << column)
+            for other in _members(remaining):
                 costs[other] = weight(other)
-        cliques = tuple(sorted(tuple(_members(clique)) for clique in found))
+        cliques = tuple(sorted(tuple(_members(clique)) for clique in clique_bits))
         return cls(cliques, sum(cells_of(clique, sizes) for clique in cliques))
 
 
 def _neighbours(count: int, groups: Iterable[Columns]) -> list[int]:
     """For each column, the columns that it is in a group with, itself included, as bits."""
-    found = [1 << column for column in range(count)]
+    neighbours = [1 << column for column in range(count)]
     for group in groups:
         bits = sum(1 << column for column in group)
         for column in group:
-            found[column] |= bits
-    return found
+            neighbours[column] |= bits
+    return neighbours
 
 
 def _members(bits: int) -> list[int]:
-    found = []
+    members = []
     while bits:
         lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
+        members.append(lowest.bit_length() - 1)
         bits ^= lowest
-    return found
+    return members
 
 
 @final
@@ -104,41 +104,44 @@ class JunctionTree:
     _homes: dict[Columns, int | None] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, sizes: Sequence[int], groups: Iterable[Columns]) -> JunctionTree:
+    def from_groups(cls, sizes: Sequence[int], groups: Iterable[Columns]) -> JunctionTree:
         """The tree in which every group of columns lies inside one clique."""
-        made = Triangulation.of(sizes, groups)
-        members = [set(clique) for clique in made.cliques]
+        triangulation = Triangulation.from_groups(sizes, groups)
+        members = [set(clique) for clique in triangulation.cliques]
         count = len(members)
         parents, order = [-1] * count, [0]
-        nearest = {each: (len(members[0] & members[each]), 0) for each in range(1, count)}
+        nearest = {clique: (len(members[0] & members[clique]), 0) for clique in range(1, count)}
         while nearest:  # a spanning tree of greatest separators is a junction tree
-            chosen = max(nearest, key=lambda each: (nearest[each][0], -each))
+            chosen = max(nearest, key=lambda candidate: (nearest[candidate][0], -candidate))
             parents[chosen] = nearest.pop(chosen)[1]
             order.append(chosen)
-            for each, (shared, _) in nearest.items():
-                now = len(members[chosen] & members[each])
-                if now > shared:
-                    nearest[each] = (now, chosen)
+            for clique, (shared, _) in nearest.items():
+                overlap = len(members[chosen] & members[clique])
+                if overlap > shared:
+                    nearest[clique] = (overlap, chosen)
         separators = tuple(
-            tuple(sorted(members[each] & members[parents[each]])) if parents[each] >= 0 else () for each in range(count)
+            tuple(sorted(members[clique] & members[parents[clique]])) if parents[clique] >= 0 else ()
+            for clique in range(count)
         )
-        return cls(tuple(sizes), made.cliques, made.cells, tuple(parents), tuple(order), separators)
+        return cls(tuple(sizes), triangulation.cliques, triangulation.cells, tuple(parents), tuple(order), separators)
 
     def home(self, columns: Columns) -> int | None:
         """The smallest clique that holds these columns together, if one does."""
         if columns not in self._homes:
             wanted = set(columns)
-            holding = [each for each, clique in enumerate(self.cliques) if wanted <= set(clique)]
-            self._homes[columns] = min(holding, key=lambda each: cells_of(self.cliques[each], self.sizes), default=None)
+            holding = [index for index, clique in enumerate(self.cliques) if wanted <= set(clique)]
+            self._homes[columns] = min(
+                holding, key=lambda index: cells_of(self.cliques[index], self.sizes), default=None
+            )
         return self._homes[columns]
 
     def spread(self, table: Floats, columns: Columns, clique: int) -> Floats:
         """A table over some columns of a clique, reshaped to combine with a table over all of them."""
-        return table.reshape([self.sizes[each] if each in columns else 1 for each in self.cliques[clique]])
+        return table.reshape([self.sizes[column] if column in columns else 1 for column in self.cliques[clique]])
 
     def summed(self, table: Floats, clique: int, columns: Columns) -> Floats:
         """A table over a clique, summed to some of its columns."""
-        axes = tuple(place for place, each in enumerate(self.cliques[clique]) if each not in columns)
+        axes = tuple(axis for axis, column in enumerate(self.cliques[clique]) if column not in columns)
         summed: Floats = table.sum(axis=axes)
         return summed
 
@@ -147,40 +150,40 @@ class JunctionTree:
 
         A factor may hold −∞: such cells have probability zero.
         """
-        beliefs: list[Floats] = [np.zeros([self.sizes[each] for each in clique]) for clique in self.cliques]
+        beliefs: list[Floats] = [np.zeros([self.sizes[column] for column in clique]) for clique in self.cliques]
         for columns, factor in factors.items():
             home = self.home(columns)
             assert home is not None  # noqa: S101 (the tree was made for these factors)
             beliefs[home] += self.spread(factor, columns, home)
         logarithm = 0.0
         messages: dict[int, Floats] = {}
-        for each in reversed(self.order):
-            belief = beliefs[each]
+        for clique in reversed(self.order):
+            belief = beliefs[clique]
             top = float(belief.max())
             if top == -math.inf:
                 return Calibrated(self, beliefs), -math.inf
             logarithm += top
             np.exp(np.subtract(belief, top, out=belief), out=belief)
-            for child in [other for other in messages if self.parents[other] == each]:
-                belief *= self.spread(messages[child], self.separators[child], each)
-            if self.parents[each] >= 0:
-                message = self.summed(belief, each, self.separators[each])
+            for child in [other for other in messages if self.parents[other] == clique]:
+                belief *= self.spread(messages[child], self.separators[child], clique)
+            if self.parents[clique] >= 0:
+                message = self.summed(belief, clique, self.separators[clique])
                 scale = float(message.max())
                 if scale <= 0:
                     return Calibrated(self, beliefs), -math.inf
                 logarithm += math.log(scale)
                 belief /= scale
-                messages[each] = message / scale
+                messages[clique] = message / scale
         root = self.order[0]
         total = float(beliefs[root].sum())
         if total <= 0:
             return Calibrated(self, beliefs), -math.inf
         beliefs[root] /= total
-        for each in self.order[1:]:
-            above = self.summed(beliefs[self.parents[each]], self.parents[each], self.separators[each])
-            below = np.asarray(messages[each])
+        for clique in self.order[1:]:
+            above = self.summed(beliefs[self.parents[clique]], self.parents[clique], self.separators[clique])
+            below = np.asarray(messages[clique])
             ratio = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-            beliefs[each] *= self.spread(ratio, self.separators[each], each)
+            beliefs[clique] *= self.spread(ratio, self.separators[clique], clique)
         return Calibrated(self, beliefs), logarithm + math.log(total)
 
 
@@ -208,67 +211,76 @@ class Calibrated:
         if self.tree.home(columns) is not None:
             return self.inside(columns)
         needed = self._cliques_between(columns)
-        root = next(each for each in self.tree.order if each in needed)
-        table, order = self._found_below(root, (), set(columns), needed)
-        return np.ascontiguousarray(np.transpose(table, [order.index(each) for each in columns]))
+        root = next(clique for clique in self.tree.order if clique in needed)
+        table, order = self._table_below(root, (), set(columns), needed)
+        return np.ascontiguousarray(np.transpose(table, [order.index(column) for column in columns]))
 
     def _cliques_between(self, columns: Columns) -> set[int]:
         """The smallest connected part of the tree that has all these columns."""
         tree = self.tree
         needed = set(range(len(tree.cliques)))
         degree = dict.fromkeys(needed, 0)
-        for each in tree.order[1:]:
-            degree[each] += 1
-            degree[tree.parents[each]] += 1
-        leaves = [each for each, count in degree.items() if count <= 1]
+        for clique in tree.order[1:]:
+            degree[clique] += 1
+            degree[tree.parents[clique]] += 1
+        leaves = [clique for clique, count in degree.items() if count <= 1]
         wanted = set(columns)
         while leaves:
             leaf = leaves.pop()
             own = set(tree.cliques[leaf]) & wanted
-            beside = [
-                each for each in needed if each != leaf and (tree.parents[each] == leaf or tree.parents[leaf] == each)
+            neighbours = [
+                clique
+                for clique in needed
+                if clique != leaf and (tree.parents[clique] == leaf or tree.parents[leaf] == clique)
             ]
-            if leaf not in needed or len(beside) != 1 or not own <= set(tree.cliques[beside[0]]):
+            if leaf not in needed or len(neighbours) != 1 or not own <= set(tree.cliques[neighbours[0]]):
                 continue
             needed.discard(leaf)
-            if sum(tree.parents[each] == beside[0] or tree.parents[beside[0]] == each for each in needed) <= 1:
-                leaves.append(beside[0])
+            if (
+                sum(tree.parents[clique] == neighbours[0] or tree.parents[neighbours[0]] == clique for clique in needed)
+                <= 1
+            ):
+                leaves.append(neighbours[0])
         return needed
 
-    def _found_below(self, clique: int, above: Columns, wanted: set[int], needed: set[int]) -> tuple[Floats, Columns]:
+    def _table_below(self, clique: int, above: Columns, wanted: set[int], needed: set[int]) -> tuple[Floats, Columns]:
         """The table of the columns wanted at or below a clique, given the columns `above`; and its columns."""
         tree = self.tree
-        children = [each for each in needed if tree.parents[each] == clique]
+        children = [candidate for candidate in needed if tree.parents[candidate] == clique]
         own = set(tree.cliques[clique])
-        leading = set(above) | (own & wanted) | {each for child in children for each in tree.separators[child]}
-        kept = tuple(each for each in tree.cliques[clique] if each in leading)
-        table, order = self._given(clique, kept, above), kept
-        for place, child in enumerate(children):
-            found, further = self._found_below(child, tree.separators[child], wanted, needed)
-            later = {each for other in children[place + 1 :] for each in tree.separators[other]}
-            left = tuple(dict.fromkeys(each for each in (*order, *further) if each in wanted | later | set(above)))
-            table, order = _summed_product([(table, order), (found, further)], left), left
-        left = tuple(each for each in order if each in wanted or each in above)
+        leading = set(above) | (own & wanted) | {column for child in children for column in tree.separators[child]}
+        retained = tuple(column for column in tree.cliques[clique] if column in leading)
+        table, order = self._conditional(clique, retained, above), retained
+        for index, child in enumerate(children):
+            child_table, child_columns = self._table_below(child, tree.separators[child], wanted, needed)
+            later = {column for other in children[index + 1 :] for column in tree.separators[other]}
+            left = tuple(
+                dict.fromkeys(column for column in (*order, *child_columns) if column in wanted | later | set(above))
+            )
+            table, order = _summed_product([(table, order), (child_table, child_columns)], left), left
+        left = tuple(column for column in order if column in wanted or column in above)
         return _summed_product([(table, order)], left), left
 
-    def _given(self, clique: int, kept: Columns, above: Columns) -> Floats:
+    def _conditional(self, clique: int, retained: Columns, above: Columns) -> Floats:
         """The probability of some columns of a clique, given those above it."""
-        if (clique, kept) not in self._reduced:
-            self._reduced[clique, kept] = self.tree.summed(self.beliefs[clique], clique, kept)
-        joint = self._reduced[clique, kept]
+        if (clique, retained) not in self._reduced:
+            self._reduced[clique, retained] = self.tree.summed(self.beliefs[clique], clique, retained)
+        joint = self._reduced[clique, retained]
         if not above:
             return joint
-        axes = tuple(place for place, each in enumerate(kept) if each not in above)
-        under = joint.sum(axis=axes, keepdims=True)
-        given: Floats = np.divide(joint, under, out=np.zeros_like(joint), where=under > 0)
-        return given
+        axes = tuple(axis for axis, column in enumerate(retained) if column not in above)
+        marginal = joint.sum(axis=axes, keepdims=True)
+        conditional: Floats = np.divide(joint, marginal, out=np.zeros_like(joint), where=marginal > 0)
+        return conditional
 
 
 def _summed_product(tables: list[tuple[Floats, Columns]], left: Columns) -> Floats:
     """A product of tables over named columns, summed over those that are not in `left`."""
-    labels = {each: label for label, each in enumerate(dict.fromkeys(each for _, order in tables for each in order))}
+    labels = {
+        column: label for label, column in enumerate(dict.fromkeys(column for _, order in tables for column in order))
+    }
     operands: list[Any] = []
     for table, order in tables:
-        operands += [table, [labels[each] for each in order]]
-    product: Floats = np.einsum(*operands, [labels[each] for each in left])
+        operands += [table, [labels[column] for column in order]]
+    product: Floats = np.einsum(*operands, [labels[column] for column in left])
     return product

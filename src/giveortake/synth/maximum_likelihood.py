@@ -71,36 +71,38 @@ def without_low_orders(table: Floats) -> Floats:
     [[0.0, 0.0], [0.0, 0.0]]
     """
     mean = table.sum() / table.size
-    rest: Floats = table - mean
+    residual: Floats = table - mean
     for axis, size in enumerate(table.shape):
-        others = tuple(each for each in range(table.ndim) if each != axis)
-        rest = rest - (table.sum(axis=others, keepdims=True) / (table.size // size) - mean)
-    return rest
+        other_axes = tuple(other_axis for other_axis in range(table.ndim) if other_axis != axis)
+        residual = residual - (table.sum(axis=other_axes, keepdims=True) / (table.size // size) - mean)
+    return residual
 
 
 def combined(measured: Iterable[Measured]) -> list[Measured]:
     """Merge what was measured of the same columns into one, weighted by how exact each is."""
-    found: dict[tuple[Columns, bool], Measured] = {}
-    for each in measured:
-        name = (each.columns, each.residual)
-        earlier = found.get(name)
+    merged: dict[tuple[Columns, bool], Measured] = {}
+    for measurement in measured:
+        name = (measurement.columns, measurement.residual)
+        earlier = merged.get(name)
         if earlier is not None:
-            weights = earlier.sigma**-2, each.sigma**-2
-            counts = (weights[0] * earlier.counts + weights[1] * each.counts) / sum(weights)
-            found[name] = Measured(each.columns, counts, sum(weights) ** -0.5, each.residual)
+            weights = earlier.sigma**-2, measurement.sigma**-2
+            counts = (weights[0] * earlier.counts + weights[1] * measurement.counts) / sum(weights)
+            merged[name] = Measured(measurement.columns, counts, sum(weights) ** -0.5, measurement.residual)
         else:
-            found[name] = each
-    return list(found.values())
+            merged[name] = measurement
+    return list(merged.values())
 
 
 def released_total(measured: Iterable[Measured]) -> float:
     """The number of rows by noisy counts, at least one; residuals say nothing about it."""
-    whole = [each for each in measured if not each.residual]
+    whole = [measurement for measurement in measured if not measurement.residual]
     if not whole:
         raise InvalidParameter("measured", "residuals", "do not say how many rows there are")
-    weights = [1 / (each.counts.size * each.sigma**2) for each in whole]
-    told = sum(weight * float(each.counts.sum()) for weight, each in zip(weights, whole, strict=True))
-    return max(1.0, told / sum(weights))
+    weights = [1 / (measurement.counts.size * measurement.sigma**2) for measurement in whole]
+    weighted_total = sum(
+        weight * float(measurement.counts.sum()) for weight, measurement in zip(weights, whole, strict=True)
+    )
+    return max(1.0, weighted_total / sum(weights))
 
 
 _MEMORY = 10  # of earlier steps
@@ -113,7 +115,7 @@ _SHORTER, _TRIALS = 0.4, 24  # of a step that does not decrease enough
 class Minimum:
     """Where a search has ended, and whether the gradient there is as small as was wanted."""
 
-    place: Floats
+    point: Floats
     steepness: float  # the greatest entry of the gradient
     converged: bool
     steps: int
@@ -132,26 +134,26 @@ def minimum(
     Every step is taken only if it decreases the function, so that what is returned is never worse than the start.
     `least_gain` ends the search early, not converged, where a step gains less.
     """
-    place = start
-    value, gradient = function(place)
+    point = start
+    value, gradient = function(point)
     if not math.isfinite(value):
         raise ArithmeticError("the function has no value where the search begins")
     earlier: deque[_Taken] = deque(maxlen=_MEMORY)
-    made = steps
+    step_count = steps
     for step in range(steps):
         steepness = _greatest(gradient)
         if steepness <= tolerance:
-            return Minimum(place, steepness, converged=True, steps=step)
+            return Minimum(point, steepness, converged=True, steps=step)
         direction = _direction(gradient, earlier)
         slope = product(gradient, direction)
         if slope >= 0:
             earlier.clear()
             direction = -gradient / max(steepness, 1.0)
             slope = product(gradient, direction)
-        taken = _step(function, place, value, direction, slope)
+        taken = _step(function, point, value, direction, slope)
         if taken is None:
             if not earlier:
-                made = step
+                step_count = step
                 break
             earlier.clear()  # what was remembered misleads: begin again with the gradient alone
             continue
@@ -161,12 +163,12 @@ def minimum(
         if curvature > 1e-12:
             earlier.append(_Taken(moved, turned, curvature))
         gain = value - next_value
-        place, value, gradient = place + moved, next_value, next_gradient
+        point, value, gradient = point + moved, next_value, next_gradient
         if gain < least_gain:
-            made = step + 1
+            step_count = step + 1
             break
     steepness = _greatest(gradient)
-    return Minimum(place, steepness, converged=steepness <= tolerance, steps=made)
+    return Minimum(point, steepness, converged=steepness <= tolerance, steps=step_count)
 
 
 def product(one: Floats, other: Floats) -> float:
@@ -190,27 +192,27 @@ def _direction(gradient: Floats, earlier: deque[_Taken]) -> Floats:
     """The two-loop recursion: minus an estimate of the inverse Hessian times the gradient."""
     if not earlier:
         return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
-    rest, factors = gradient.copy(), []
-    for each in reversed(earlier):
-        factor = product(each.moved, rest) / each.curvature
+    direction, factors = gradient.copy(), []
+    for step in reversed(earlier):
+        factor = product(step.moved, direction) / step.curvature
         factors.append(factor)
-        rest -= factor * each.turned
+        direction -= factor * step.turned
     last = earlier[-1]
-    rest *= last.curvature / product(last.turned, last.turned)
-    for each, factor in zip(earlier, reversed(factors), strict=True):
-        rest += (factor - product(each.turned, rest) / each.curvature) * each.moved
-    return -rest
+    direction *= last.curvature / product(last.turned, last.turned)
+    for step, factor in zip(earlier, reversed(factors), strict=True):
+        direction += (factor - product(step.turned, direction) / step.curvature) * step.moved
+    return -direction
 
 
 def _step(
-    function: Callable[[Floats], tuple[float, Floats]], place: Floats, value: float, direction: Floats, slope: float
+    function: Callable[[Floats], tuple[float, Floats]], point: Floats, value: float, direction: Floats, slope: float
 ) -> tuple[float, float, Floats] | None:
     """How far to go so that the function decreases enough, with its value and gradient there."""
     length = 1.0
     for _ in range(_TRIALS):
-        found, gradient = function(place + length * direction)
-        if math.isfinite(found) and found <= value + _ENOUGH * length * slope:
-            return length, found, gradient
+        trial_value, gradient = function(point + length * direction)
+        if math.isfinite(trial_value) and trial_value <= value + _ENOUGH * length * slope:
+            return length, trial_value, gradient
         length *= _SHORTER
     return None
 
@@ -263,22 +265,22 @@ def fit(
     `zeros` are factors of 0 and, for impossible cells, −∞. `start` are the factors of an earlier fit. `together` are
     further columns that are to lie in one clique. A `rough` fit stops sooner.
     """
-    if not all(isinstance(each, Measured) for each in measured):
+    if not all(isinstance(measurement, Measured) for measurement in measured):
         raise InvalidParameter("measured", "values", "are not all noisy counts", hint="a model sees nothing else")
     parts, fixed = combined(measured), dict(zeros or {})
-    tree = JunctionTree.of(sizes, [*(each.columns for each in parts), *fixed, *together])
-    entropy = ENTROPY / float(np.median([each.sigma for each in parts]))
+    tree = JunctionTree.from_groups(sizes, [*(measurement.columns for measurement in parts), *fixed, *together])
+    entropy = ENTROPY / float(np.median([measurement.sigma for measurement in parts]))
     objective = _Objective(tree, parts, total, fixed, entropy)
-    found = minimum(
+    optimum = minimum(
         objective,
         objective.beginning(start or {}),
         tolerance=(ROUGH if rough else CLOSE) / entropy**0.5,
         steps=ROUGH_STEPS if rough else STEPS,
         least_gain=_ROUGH_GAIN * entropy if rough else 0.0,
     )
-    factors = objective.factors(found.place)
+    factors = objective.factors(optimum.point)
     calibrated, _ = tree.calibrate(with_zeros(factors, fixed))
-    return Fitted(factors, calibrated, total, found.steepness * entropy**0.5, found.converged, found.steps)
+    return Fitted(factors, calibrated, total, optimum.steepness * entropy**0.5, optimum.converged, optimum.steps)
 
 
 def with_zeros(factors: Mapping[Columns, Floats], zeros: Mapping[Columns, Floats]) -> dict[Columns, Floats]:
@@ -297,39 +299,39 @@ class _Objective:
         self, tree: JunctionTree, parts: list[Measured], total: float, zeros: dict[Columns, Floats], entropy: float
     ) -> None:
         self._tree, self._parts, self._total, self._zeros = tree, parts, total, zeros
-        ends = np.cumsum([each.counts.size for each in parts])
-        self._places = [slice(int(end) - each.counts.size, int(end)) for end, each in zip(ends, parts, strict=True)]
-        self._counts = np.concatenate([each.counts.ravel() for each in parts])
-        self._scale = np.concatenate([np.full(each.counts.size, each.sigma) for each in parts]) * entropy**0.5
+        ends = np.cumsum([part.counts.size for part in parts])
+        self._slices = [slice(int(end) - part.counts.size, int(end)) for end, part in zip(ends, parts, strict=True)]
+        self._counts = np.concatenate([part.counts.ravel() for part in parts])
+        self._scale = np.concatenate([np.full(part.counts.size, part.sigma) for part in parts]) * entropy**0.5
 
     def beginning(self, start: Mapping[Columns, Floats]) -> Floats:
-        begun: Floats = np.zeros(self._counts.size)
+        point: Floats = np.zeros(self._counts.size)
         taken = set()
-        for place, each in zip(self._places, self._parts, strict=True):
-            if each.columns in start and each.columns not in taken:
-                taken.add(each.columns)
-                factor = start[each.columns]
-                begun[place] = (without_low_orders(factor) if each.residual else factor).ravel()
-        begun *= self._scale
-        return begun
+        for part_slice, part in zip(self._slices, self._parts, strict=True):
+            if part.columns in start and part.columns not in taken:
+                taken.add(part.columns)
+                factor = start[part.columns]
+                point[part_slice] = (without_low_orders(factor) if part.residual else factor).ravel()
+        point *= self._scale
+        return point
 
-    def factors(self, place: Floats) -> dict[Columns, Floats]:
-        theta = place / self._scale
-        found: dict[Columns, Floats] = {}
-        for where, each in zip(self._places, self._parts, strict=True):
-            factor = theta[where].reshape(each.counts.shape)
-            found[each.columns] = found[each.columns] + factor if each.columns in found else factor
-        return found
+    def factors(self, point: Floats) -> dict[Columns, Floats]:
+        theta = point / self._scale
+        factors: dict[Columns, Floats] = {}
+        for part_slice, part in zip(self._slices, self._parts, strict=True):
+            factor = theta[part_slice].reshape(part.counts.shape)
+            factors[part.columns] = factors[part.columns] + factor if part.columns in factors else factor
+        return factors
 
-    def __call__(self, place: Floats) -> tuple[float, Floats]:
-        factors = self.factors(place)
+    def __call__(self, point: Floats) -> tuple[float, Floats]:
+        factors = self.factors(point)
         calibrated, logarithm = self._tree.calibrate(with_zeros(factors, self._zeros))
         if not np.isfinite(logarithm):
-            return float("inf"), place
+            return float("inf"), point
         expected = np.empty(self._counts.size)
-        for where, each in zip(self._places, self._parts, strict=True):
-            counts = calibrated.inside(each.columns) * self._total
-            expected[where] = (without_low_orders(counts) if each.residual else counts).ravel()
-        theta = place / self._scale
-        value = self._total * logarithm - product(theta, self._counts) + 0.5 * product(place, place)
-        return value, (expected - self._counts) / self._scale + place
+        for part_slice, part in zip(self._slices, self._parts, strict=True):
+            counts = calibrated.inside(part.columns) * self._total
+            expected[part_slice] = (without_low_orders(counts) if part.residual else counts).ravel()
+        theta = point / self._scale
+        value = self._total * logarithm - product(theta, self._counts) + 0.5 * product(point, point)
+        return value, (expected - self._counts) / self._scale + point

@@ -1,6 +1,6 @@
 """A fitted model, its columns, and rows drawn from it.
 
-- Columns of a model: which category or which bin of numbers is at each place.
+- Columns of a model: which category or which bin of numbers is at each index.
 - Rows of a fitted distribution: systematic samples, randomly permuted within each group.
 
 The rows are made clique by clique. Within every group of rows that agree on what is known already, new values get
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from giveortake.synth.junction_tree import Calibrated, Columns
     from giveortake.synth.maximum_likelihood import Fitted
 
-    Places: TypeAlias = npt.NDArray[np.integer[Any]]
+    Indices: TypeAlias = npt.NDArray[np.integer[Any]]
     SampledCodes: TypeAlias = npt.NDArray[np.int32]
     Floats: TypeAlias = npt.NDArray[np.float64]
     Integers: TypeAlias = npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ class ModelColumn:
 
     @property
     def size(self) -> int:
-        """How many places it has."""
+        """How many categories or bins it has."""
         if self.categories is not None:
             return len(self.categories)
         assert self.edges is not None  # noqa: S101 (one of the two is there)
@@ -85,43 +85,45 @@ class ModelColumn:
         return FACES[self.kind]
 
     def labels(self) -> list[Any]:
-        """The label of each place in a table of counts: a category, or a bin in words."""
+        """The labels of a table of counts: categories, or bins in words."""
         if self.categories is not None:
-            return [_shown(each) for each in self.categories]
+            return [_table_value(category) for category in self.categories]
         assert self.edges is not None  # noqa: S101 (one of the two is there)
         ends = [dt.date.fromordinal(int(edge)) if self.kind is Kind.DATE else _number(edge) for edge in self.edges]
         alone, last = self.alone(), len(ends) - 2
         bins: list[Any] = []
-        for place, (low, high) in enumerate(pairwise(ends)):
-            opened, closed = "(" if place and alone[place - 1] else "[", "]" if place == last else ")"
-            bins.append(f"[{low}]" if alone[place] else f"{opened}{low}, {high}{closed}")
+        for index, (low, high) in enumerate(pairwise(ends)):
+            opened, closed = "(" if index and alone[index - 1] else "[", "]" if index == last else ")"
+            bins.append(f"[{low}]" if alone[index] else f"{opened}{low}, {high}{closed}")
         return [*bins, None] if self.nullable else bins
 
     def alone(self) -> list[bool]:
         """For each bin, whether it holds one number, an edge that is listed twice."""
         return [low == high for low, high in pairwise(self.edges or ())]
 
-    def values(self, places: Places, entropy: Entropy) -> Any:
-        """Values for places: categories as they are, numbers drawn evenly from their bins."""
+    def values(self, indices: Indices, entropy: Entropy) -> Any:
+        """Values for indices: categories as they are, numbers drawn evenly from their bins."""
         if self.categories is not None:
-            return self._of_categories(places)
+            return self._of_categories(indices)
         assert self.edges is not None  # noqa: S101 (one of the two is there)
-        missing = places >= len(self.edges) - 1
-        inside = np.minimum(places, len(self.edges) - 2)
+        missing = indices >= len(self.edges) - 1
+        inside = np.minimum(indices, len(self.edges) - 2)
         drawn = self._within(inside, entropy)
         if not missing.any():
             return drawn
-        return [None if gone else each for each, gone in zip(drawn.tolist(), missing.tolist(), strict=True)]
+        return [
+            None if is_missing else value for value, is_missing in zip(drawn.tolist(), missing.tolist(), strict=True)
+        ]
 
-    def _of_categories(self, places: Places) -> Any:
-        listed = [_shown(each) for each in self.categories or ()]
-        if self.kind is Kind.INTEGER and all(type(each) is int for each in listed):
-            return np.array(listed, dtype=np.int64)[places]
+    def _of_categories(self, indices: Indices) -> Any:
+        listed = [_table_value(category) for category in self.categories or ()]
+        if self.kind is Kind.INTEGER and all(type(category) is int for category in listed):
+            return np.array(listed, dtype=np.int64)[indices]
         if self.kind is Kind.BOOLEAN and None not in listed:
-            return np.array(listed, dtype=bool)[places]
-        return [listed[place] for place in places.tolist()]
+            return np.array(listed, dtype=bool)[indices]
+        return [listed[index] for index in indices.tolist()]
 
-    def _within(self, bins: Places, entropy: Entropy) -> npt.NDArray[Any]:
+    def _within(self, bins: Indices, entropy: Entropy) -> npt.NDArray[Any]:
         """Draw numbers from their bins; whole numbers stay whole, and multiples of the step stay multiples."""
         assert self.edges is not None  # noqa: S101 (asked only then)
         share = uniform_integers(_DIGITS, bins.size, entropy) / _DIGITS
@@ -131,9 +133,9 @@ class ModelColumn:
         step = Fraction(1) if self.step is None else self.step
         ceilings = [-(-edge // step) for edge in self.edges]
         alone = self.alone()
-        for place, edge in enumerate(self.edges[1:], start=1):
-            if alone[place - 1] or place == len(alone):  # the last edge belongs to the last bin
-                ceilings[place] = edge // step + 1
+        for index, edge in enumerate(self.edges[1:], start=1):
+            if alone[index - 1] or index == len(alone):  # the last edge belongs to the last bin
+                ceilings[index] = edge // step + 1
         first = np.array(ceilings[:-1], dtype=np.int64)
         count = np.maximum(np.diff(np.array(ceilings, dtype=np.int64)), 1)
         whole = first[bins] + (share * count[bins]).astype(np.int64)
@@ -149,7 +151,7 @@ class ModelColumn:
         return {
             "name": self.name,
             "kind": str(self.kind),
-            "categories": None if self.categories is None else [_written(each) for each in self.categories],
+            "categories": None if self.categories is None else [_json_value(category) for category in self.categories],
             "edges": None if self.edges is None else [str(edge) for edge in self.edges],
             "nullable": self.nullable,
             "step": None if self.step is None else str(self.step),
@@ -163,46 +165,46 @@ class ModelColumn:
         return cls(
             str(content["name"]),
             kind,
-            None if categories is None else tuple(_read(kind, each) for each in categories),
+            None if categories is None else tuple(_value_from_json(kind, category) for category in categories),
             None if edges is None else tuple(Fraction(edge) for edge in edges),
             bool(content["nullable"]),
             None if step is None else Fraction(step),
         )
 
-    def place_of(self, value: object) -> int:
-        """The place of a category."""
+    def index_of(self, value: object) -> int:
+        """The index of a category."""
         listed = self.categories or ()
-        for place, each in enumerate(listed):
-            if type(each) is type(value) and each == value:
-                return place
+        for index, category in enumerate(listed):
+            if type(category) is type(value) and category == value:
+                return index
         raise InvalidParameter(f"zeros[{self.name!r}]", value, "is not a declared category", hint=f"there are {listed}")
 
 
-def edge_of(name: str, kind: Kind, said: Any) -> Fraction:
+def edge_of(name: str, kind: Kind, edge: Any) -> Fraction:
     """Read an edge: a number, or a date as days."""
     if kind is not Kind.DATE:
-        return rational(name, said)
-    if isinstance(said, str):
+        return rational(name, edge)
+    if isinstance(edge, str):
         with suppress(ValueError):
-            said = dt.date.fromisoformat(said)
-    if not isinstance(said, dt.date):
-        raise InvalidParameter(name, said, "is not a date", hint='datetime.date(2024, 1, 31), or "2024-01-31"')
-    return in_days(said)
+            edge = dt.date.fromisoformat(edge)
+    if not isinstance(edge, dt.date):
+        raise InvalidParameter(name, edge, "is not a date", hint='datetime.date(2024, 1, 31), or "2024-01-31"')
+    return in_days(edge)
 
 
 def _number(edge: Fraction) -> int | float:
     return edge.numerator if edge.denominator == 1 else float(edge)
 
 
-def _shown(value: Value) -> Any:
+def _table_value(value: Value) -> Any:
     return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
 
 
-def _written(value: Value) -> Any:
+def _json_value(value: Value) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def _read(kind: Kind, value: Any) -> Value:
+def _value_from_json(kind: Kind, value: Any) -> Value:
     if value is None:
         return None
     match kind:
@@ -213,23 +215,23 @@ def _read(kind: Kind, value: Any) -> Value:
         case Kind.DECIMAL | Kind.REAL:
             return value if isinstance(value, int) else Fraction(value)
         case _:
-            found: Value = value
-            return found
+            plain_value: Value = value
+            return plain_value
 
 
 _SAMPLE_DIGITS = 1 << 62
 
 
 def systematic_sample(calibrated: Calibrated, rows: int, entropy: Entropy = SYSTEM_ENTROPY) -> SampledCodes:
-    """A sample of `rows` rows; each column holds the places of its values."""
+    """A sample of `rows` rows; each column holds the indices of its values."""
     tree = calibrated.tree
     table = np.zeros((rows, len(tree.sizes)), dtype=np.int32)
-    for each in tree.order:
-        known = tree.separators[each]
-        clique = tree.cliques[each]
+    for index in tree.order:
+        known = tree.separators[index]
+        clique = tree.cliques[index]
         new = tuple(column for column in clique if column not in known)
         groups = _codes(table, known, tree.sizes)
-        belief = np.transpose(calibrated.beliefs[each], [clique.index(column) for column in (*known, *new)])
+        belief = np.transpose(calibrated.beliefs[index], [clique.index(column) for column in (*known, *new)])
         chances = np.maximum(belief.reshape(int(np.prod([tree.sizes[column] for column in known])), -1), 0.0)
         codes = _drawn(groups, chances, entropy)
         for column in reversed(new):
@@ -252,9 +254,9 @@ def _drawn(groups: Integers, chances: Floats, entropy: Entropy) -> Integers:
     cumulated /= cumulated[:, -1:]
     levels = _levels(groups, count, entropy)
     stacked = (cumulated + np.arange(count)[:, np.newaxis]).ravel()
-    places = np.searchsorted(stacked, groups + levels, side="right") - groups * values
-    places = np.clip(places, 0, values - 1)
-    return _possible(places, groups, chances)
+    indices = np.searchsorted(stacked, groups + levels, side="right") - groups * values
+    indices = np.clip(indices, 0, values - 1)
+    return _possible(indices, groups, chances)
 
 
 def _levels(groups: Integers, count: int, entropy: Entropy) -> Floats:
@@ -272,12 +274,12 @@ def _levels(groups: Integers, count: int, entropy: Entropy) -> Floats:
     return nearly
 
 
-def _possible(places: Integers, groups: Integers, chances: Floats) -> Integers:
+def _possible(indices: Integers, groups: Integers, chances: Floats) -> Integers:
     """Replace cells of probability zero, which rounding may have led to, by the likeliest of the group."""
-    impossible = chances[groups, places] <= 0
+    impossible = chances[groups, indices] <= 0
     if impossible.any():
-        places = np.where(impossible, chances.argmax(axis=1)[groups], places)
-    return places
+        indices = np.where(impossible, chances.argmax(axis=1)[groups], indices)
+    return indices
 
 
 FORMAT = "giveortake model 1"
@@ -301,37 +303,38 @@ class Model:
     together: tuple[Columns, ...] = ()
 
     @classmethod
-    def of(cls, columns: Sequence[ModelColumn], fitted: Fitted, zeros: Mapping[Columns, Floats]) -> Model:
+    def from_fit(cls, columns: Sequence[ModelColumn], fitted: Fitted, zeros: Mapping[Columns, Floats]) -> Model:
         """The model that a fit has found."""
-        kept = tuple(fitted.tree.cliques)
-        return cls(tuple(columns), fitted.total, dict(fitted.factors), dict(zeros), fitted.calibrated, kept)
+        cliques = tuple(fitted.tree.cliques)
+        return cls(tuple(columns), fitted.total, dict(fitted.factors), dict(zeros), fitted.calibrated, cliques)
 
     def counts(self, *names: str) -> Floats:
         """The expected numbers of rows for all combinations of some columns, in the order in which they are named."""
-        places = [self._place(name) for name in names]
-        if not places or len(set(places)) < len(places):
+        column_indices = [self._column_index(name) for name in names]
+        if not column_indices or len(set(column_indices)) < len(column_indices):
             raise InvalidParameter("columns", names, "is empty, or names a column twice")
-        cells = int(np.prod([self.columns[place].size for place in places], dtype=np.float64))
+        cells = int(np.prod([self.columns[column_index].size for column_index in column_indices], dtype=np.float64))
         if cells > MOST_CELLS:
             raise InvalidParameter(
                 "columns", names, f"have {cells:,} cells, more than {MOST_CELLS:,}", hint="name fewer columns"
             )
-        ordered = tuple(sorted(places))
+        ordered = tuple(sorted(column_indices))
         table = self.calibrated.marginal(ordered) * self.total
-        return np.transpose(table, [ordered.index(place) for place in places])
+        return np.transpose(table, [ordered.index(column_index) for column_index in column_indices])
 
     def marginal(self, *names: str) -> Answer:
         """The expected counts as a table: one row for each combination, and its expected number of rows `n`."""
         table = self.counts(*names)
         columns = []
         for axis, name in enumerate(names):
-            column = self.columns[self._place(name)]
+            column = self.columns[self._column_index(name)]
             labels = column.labels()
             repeated = np.broadcast_to(
-                np.arange(column.size).reshape([-1 if each == axis else 1 for each in range(table.ndim)]), table.shape
+                np.arange(column.size).reshape([-1 if other_axis == axis else 1 for other_axis in range(table.ndim)]),
+                table.shape,
             )
             kind = "text" if column.edges is not None else column.shown_kind
-            columns.append(Column(name, [labels[place] for place in repeated.ravel().tolist()], kind=kind))
+            columns.append(Column(name, [labels[index] for index in repeated.ravel().tolist()], kind=kind))
         return Answer([*columns, Column("n", table.ravel())], notes=("expected by a model: post-processing, no cost",))
 
     def sample(self, rows: int | None = None, entropy: Entropy = SYSTEM_ENTROPY) -> Answer:
@@ -339,10 +342,10 @@ class Model:
         count = round(self.total) if rows is None else whole("rows", rows, least=0)
         if count > MOST_ROWS:
             raise InvalidParameter("rows", count, f"are more than {MOST_ROWS:,}", hint="draw some at a time")
-        places = systematic_sample(self.calibrated, count, entropy)
+        codes = systematic_sample(self.calibrated, count, entropy)
         columns = [
-            Column(column.name, column.values(places[:, place], entropy), kind=column.shown_kind)
-            for place, column in enumerate(self.columns)
+            Column(column.name, column.values(codes[:, column_index], entropy), kind=column.shown_kind)
+            for column_index, column in enumerate(self.columns)
         ]
         return Answer(columns, notes=("synthetic rows: none of them is a person's",))
 
@@ -354,27 +357,27 @@ class Model:
             for columns, table in tables.items():
                 arrays[f"{name}{len(groups[name])}"] = table
                 groups[name].append(list(columns))
-        told = {
+        document = {
             "format": FORMAT,
             "columns": [column.to_json() for column in self.columns],
             "total": self.total,
-            "together": [list(each) for each in self.together],
+            "together": [list(group) for group in self.together],
             **groups,
         }
         with Path(path).open("wb") as file:
-            np.savez_compressed(file, model=np.array(json.dumps(told, ensure_ascii=False)), **arrays)  # type: ignore[arg-type]  # (named arrays)
+            np.savez_compressed(file, model=np.array(json.dumps(document, ensure_ascii=False)), **arrays)  # type: ignore[arg-type]  # (named arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read what `save` wrote. The file is never run: it holds numbers and JSON."""
         try:
             with np.load(Path(path), allow_pickle=False) as file:
-                told: Any = json.loads(str(file["model"]))
-                if told["format"] != FORMAT:
-                    raise InvalidParameter("path", str(path), f"holds a model of another format: {told['format']}")
-                columns = tuple(ModelColumn.from_json(each) for each in told["columns"])
+                document: Any = json.loads(str(file["model"]))
+                if document["format"] != FORMAT:
+                    raise InvalidParameter("path", str(path), f"holds a model of another format: {document['format']}")
+                columns = tuple(ModelColumn.from_json(fields) for fields in document["columns"])
                 factors, zeros = (
-                    {tuple(each): np.array(file[f"{name}{place}"]) for place, each in enumerate(told[name])}
+                    {tuple(group): np.array(file[f"{name}{index}"]) for index, group in enumerate(document[name])}
                     for name in ("factors", "zeros")
                 )
         except FileNotFoundError:
@@ -383,12 +386,12 @@ class Model:
             if isinstance(error, InvalidParameter):
                 raise
             raise InvalidParameter("path", str(path), "is not a saved model") from None
-        together = tuple(tuple(each) for each in told["together"])
-        tree = JunctionTree.of([column.size for column in columns], [*factors, *zeros, *together])
+        together = tuple(tuple(group) for group in document["together"])
+        tree = JunctionTree.from_groups([column.size for column in columns], [*factors, *zeros, *together])
         calibrated, _ = tree.calibrate(with_zeros(factors, zeros))
-        return cls(columns, float(told["total"]), factors, zeros, calibrated, together)
+        return cls(columns, float(document["total"]), factors, zeros, calibrated, together)
 
-    def _place(self, name: str) -> int:
+    def _column_index(self, name: str) -> int:
         names = [column.name for column in self.columns]
         if name not in names:
             raise NotFound(f"the model has no column {name!r}", hint=f"{meant(name, names)}it has {', '.join(names)}")

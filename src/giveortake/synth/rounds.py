@@ -54,17 +54,17 @@ def forecast(
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> dict[Columns, float]:
     """The expected total variation distance of each table: half the sum of all differences of shares."""
-    found = dict.fromkeys(tables, 0.0)
+    distances = dict.fromkeys(tables, 0.0)
     sizes = fitted.tree.sizes
     for _ in range(simulations):
-        again = [_simulated(fitted, each, entropy) for each in measured]
-        refitted = fit(sizes, again, fitted.total, zeros=zeros, start=fitted.factors)
+        simulated = [_simulated(fitted, measurement, entropy) for measurement in measured]
+        refitted = fit(sizes, simulated, fitted.total, zeros=zeros, start=fitted.factors)
         for table in tables:
             distance = 0.5 * float(
                 np.abs(refitted.calibrated.marginal(table) - fitted.calibrated.marginal(table)).sum()
             )
-            found[table] += distance / simulations
-    return found
+            distances[table] += distance / simulations
+    return distances
 
 
 def _simulated(fitted: Fitted, measured: Measured, entropy: Entropy) -> Measured:
@@ -103,7 +103,7 @@ class Rounds:
     candidates: Mapping[Columns, int]
     zeros: Mapping[Columns, Floats]
     run: AdaptiveRun
-    told: Callable[[int, int], None]
+    report_progress: Callable[[int, int], None]
     model: Fitted | None = field(default=None, init=False)
     _step: Fraction = field(default=Fraction(0), init=False)
     _cells: dict[tuple[frozenset[Columns], Columns], int] = field(default_factory=dict, init=False)
@@ -120,11 +120,11 @@ class Rounds:
 
     def measured(self) -> list[Measured]:
         """Everything that was measured of tables of these columns, in order."""
-        places = {column.name: place for place, column in enumerate(self.columns)}
+        column_indices = {column.name: column_index for column_index, column in enumerate(self.columns)}
         return [
-            Measured(tuple(places[name] for name in step.names), step.counts, float(step.sigma), step.residual)
+            Measured(tuple(column_indices[name] for name in step.names), step.counts, float(step.sigma), step.residual)
             for step in self.run.steps
-            if isinstance(step, NoisyTable) and set(step.names) <= places.keys()
+            if isinstance(step, NoisyTable) and set(step.names) <= column_indices.keys()
         ]
 
     def complete(self) -> Fitted:
@@ -141,12 +141,12 @@ class Rounds:
 
     def _measure_single_columns(self) -> None:
         """Measure every column, with a share of ρ by the number of its values to the power of 2/3."""
-        done = {each.columns for each in self.measured()}
+        done = {measurement.columns for measurement in self.measured()}
         shares = single_shares(self.sizes)
         whole = self.run.left + sum((cost for step, cost in self.run.charges() if self._is_single(step)), Fraction(0))
-        for place, column in enumerate(self.columns):
-            if (place,) not in done:
-                self.run.measure((column,), whole * FOR_SINGLE_COLUMNS * shares[place], residual=False)
+        for column_index, column in enumerate(self.columns):
+            if (column_index,) not in done:
+                self.run.measure((column,), whole * FOR_SINGLE_COLUMNS * shares[column_index], residual=False)
 
     def _is_single(self, step: Step) -> bool:
         names = {column.name for column in self.columns}
@@ -155,24 +155,24 @@ class Rounds:
     # -- rounds -------------------------------------------------------------------------------------------------
 
     def _run_rounds(self) -> None:
-        self._take_up()
+        self._resume()
         done = sum(isinstance(step, Choice) for step in self.run.steps)
         while self.run.left > self._step * _DUST:
-            self.told(done, max(self.planned, done + 1))
+            self.report_progress(done, max(self.planned, done + 1))
             if not self._round():
                 break
             done += 1
-        self.told(done, done)
+        self.report_progress(done, done)
 
-    def _take_up(self) -> None:
+    def _resume(self) -> None:
         """Resume: set the size of a round, measure what was selected but not yet measured, and fit the model."""
         pairs = [pair for pair in self.run.charges() if not self._is_single(pair[0])]
-        named = {column.name for column in self.columns}
-        costs = [cost for step, cost in pairs if set(step.names) <= named]
+        names = {column.name for column in self.columns}
+        costs = [cost for step, cost in pairs if set(step.names) <= names]
         self._step = sum(costs[-2:], Fraction(0)) if len(costs) >= 2 else self.run.left / self.planned
         last = self.run.steps[-1]
         if isinstance(last, Choice):
-            self._measure(tuple(self._place(name) for name in last.names), self._step * (1 - FOR_SELECTION))
+            self._measure(tuple(self._column_index(name) for name in last.names), self._step * (1 - FOR_SELECTION))
         self._fit()
 
     def _round(self) -> bool:
@@ -215,7 +215,7 @@ class Rounds:
 
     def _noise(self, table: Columns, rho: Fraction) -> float:
         """The expected sum of all absolute noises that a table would get."""
-        shape = tuple(self.sizes[place] for place in table)
+        shape = tuple(self.sizes[column_index] for column_index in table)
         moved = float(moved_by_row(shape, self.run.neighbours)) * self.run.rows_of_unit
         return _MEAN_OF_NORMAL * moved / math.sqrt(2 * rho) * math.prod(shape)
 
@@ -223,21 +223,23 @@ class Rounds:
         """The tables that the junction tree can add; it may grow as more of ρ is spent."""
         tree = self._model.tree
         most = MOST_CELLS * max(_EARLY, 1 - float(self.run.left / self.run.rho))
-        held = frozenset([*(each.columns for each in self.measured()), *self.zeros])
+        modelled = frozenset([*(measurement.columns for measurement in self.measured()), *self.zeros])
         return [
-            table for table in self.candidates if tree.home(table) is not None or self._cells_with(held, table) <= most
+            table
+            for table in self.candidates
+            if tree.home(table) is not None or self._cells_with(modelled, table) <= most
         ]
 
-    def _cells_with(self, held: frozenset[Columns], table: Columns) -> int:
+    def _cells_with(self, modelled: frozenset[Columns], table: Columns) -> int:
         """How many cells the junction tree would have with one more table in it."""
-        if (held, table) not in self._cells:
-            self._cells[held, table] = Triangulation.of(self.sizes, [*sorted(held), table]).cells
-        return self._cells[held, table]
+        if (modelled, table) not in self._cells:
+            self._cells[modelled, table] = Triangulation.from_groups(self.sizes, [*sorted(modelled), table]).cells
+        return self._cells[modelled, table]
 
     def _keys(self, table: Columns) -> tuple[KeyColumn, ...]:
-        return tuple(self.columns[place] for place in table)
+        return tuple(self.columns[column_index] for column_index in table)
 
-    def _place(self, name: str) -> int:
+    def _column_index(self, name: str) -> int:
         return [column.name for column in self.columns].index(name)
 
 

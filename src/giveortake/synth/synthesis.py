@@ -65,7 +65,7 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
     {('age', 'sex'): 1024, ('age', 'region'): 1024}
     """
     listed = _listed(workload)
-    found: dict[tuple[str, ...], Fraction] = {}
+    weights: dict[tuple[str, ...], Fraction] = {}
     for table, weight in listed:
         for name in table:
             if name not in names:
@@ -76,11 +76,11 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
             raise InvalidParameter("workload", list(table), f"is not a table of up to {_LARGEST} different columns")
         if len(table) > 1:
             ordered = tuple(sorted(table, key=list(names).index))
-            found[ordered] = found.get(ordered, Fraction(0)) + positive("weight", weight)
-    if not found:
+            weights[ordered] = weights.get(ordered, Fraction(0)) + positive("weight", weight)
+    if not weights:
         raise InvalidParameter("workload", workload, "holds no table of two columns", hint="leave it out for all pairs")
-    greatest = max(found.values())
-    return {table: max(1, round(weight / greatest * _WEIGHTS)) for table, weight in found.items()}
+    greatest = max(weights.values())
+    return {table: max(1, round(weight / greatest * _WEIGHTS)) for table, weight in weights.items()}
 
 
 def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
@@ -177,7 +177,7 @@ def synthesize(
 
     A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
-    asked = Synthesis.of(
+    synthesis = Synthesis.from_arguments(
         session,
         columns=columns,
         workload=workload,
@@ -188,16 +188,16 @@ def synthesize(
         table=table,
     )
     count = None if rows == "released" else whole("rows", rows)
-    with asked.request.begin(key) as run, watched(progress) as told:
-        return asked.complete(run, told, count)
+    with synthesis.request.begin(key) as run, watched(progress) as report_progress:
+        return synthesis.complete(run, report_progress, count)
 
 
 @told_by_name(_COLUMNS)
 @served_to_asker
 def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> SynthesisQuote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
-    decisive = {name: said for name, said in asked.items() if name not in {"rows", "key", "progress"}}
-    return Synthesis.of(session, columns=columns, **decisive).quote()
+    decisive = {name: value for name, value in asked.items() if name not in {"rows", "key", "progress"}}
+    return Synthesis.from_arguments(session, columns=columns, **decisive).quote()
 
 
 @final
@@ -216,7 +216,7 @@ class Synthesis:
     zeros: tuple[Zero, ...]
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         session: Session,
         *,
@@ -227,11 +227,11 @@ class Synthesis:
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
         table: str | None = None,
-        more: Mapping[str, Any] | None = None,
+        algorithm: Mapping[str, Any] | None = None,
     ) -> Synthesis:
         """Check what was asked for; whatever cannot be done is refused here, before any charge.
 
-        `more` names another algorithm that takes the same arguments.
+        `algorithm` names another one that takes the same arguments.
         """
         for term, value, fix in (("epsilon", epsilon, "1"), ("delta", delta, "1e-6")):
             if value is None:
@@ -241,13 +241,16 @@ class Synthesis:
         promise = ApproxDP(epsilon, delta)  # type: ignore[arg-type]  # (both were said)
         name, relation = _private(session, table)
         names, surrogates = _names(columns, relation)
-        said = stated_bins(bins, names)
-        by_quantiles = {each: count for each, count in said.items() if isinstance(count, int)}
+        bins_by_column = stated_bins(bins, names)
+        by_quantiles = {column_name: count for column_name, count in bins_by_column.items() if isinstance(count, int)}
         edges = {
-            each: declared_edges(relation, each, listed) for each, listed in said.items() if each not in by_quantiles
+            column_name: declared_edges(relation, column_name, listed)
+            for column_name, listed in bins_by_column.items()
+            if column_name not in by_quantiles
         }
         declared = tuple(
-            None if each in by_quantiles else model_column(relation, each, edges.get(each)) for each in names
+            None if column_name in by_quantiles else model_column(relation, column_name, edges.get(column_name))
+            for column_name in names
         )
         if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
             raise InvalidParameter("zeros", zeros, "is not a list", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
@@ -257,18 +260,21 @@ class Synthesis:
             "format": FORMAT,
             "synthesis": [None if column is None else column.to_json() for column in declared],
             "columns": list(names),
-            "quantiles": {each: [count, *map(str, fine_edges(relation, each))] for each, count in by_quantiles.items()},
-            "wanted": None if wanted is None else [[*each, weight] for each, weight in wanted.items()],
-            "zeros": [zero_to_json(each) for each in zeros],
-            **(more or {}),
+            "quantiles": {
+                column_name: [count, *map(str, fine_edges(relation, column_name))]
+                for column_name, count in by_quantiles.items()
+            },
+            "wanted": None if wanted is None else [[*wanted_table, weight] for wanted_table, weight in wanted.items()],
+            "zeros": [zero_to_json(zero) for zero in zeros],
+            **(algorithm or {}),
         }
-        words = f"a synthetic table of {', '.join(names)}"
-        listed = [each.name for each in declared if each is not None and each.categories is not None]
+        description = f"a synthetic table of {', '.join(names)}"
+        listed = [column.name for column in declared if column is not None and column.categories is not None]
         rows = declared_rows(relation, Attributes.of(relation, listed))
-        request = RunRequest.of(session, name, rho, content, words, stated=promise, rows=rows)
-        made = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
-        made._require_possible()
-        return made
+        request = RunRequest.of(session, name, rho, content, description, stated=promise, rows=rows)
+        synthesis = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
+        synthesis._require_possible()
+        return synthesis
 
     # -- before the charge --------------------------------------------------------------------------------------
 
@@ -293,14 +299,14 @@ class Synthesis:
             if cells_of(table, sizes) > MOST_IN_TABLE:
                 raise InvalidParameter(
                     "workload",
-                    [self.names[place] for place in table],
+                    [self.names[column_index] for column_index in table],
                     f"has {cells_of(table, sizes):,} cells, more than {MOST_IN_TABLE:,}",
                     hint="leave it out, or give its widest column bins",
                 )
         self._require_possible_zeros()
         fine = [self._fine_key(name) for name in self.by_quantiles]
-        known = [key_column(each) for each in self.declared if each is not None]
-        self.request.require([(each,) for each in (*fine, *known)])
+        known = [key_column(column) for column in self.declared if column is not None]
+        self.request.require([(key,) for key in (*fine, *known)])
 
     def _require_possible_zeros(self) -> None:
         for zero in self.zeros:
@@ -326,7 +332,7 @@ class Synthesis:
         ]
 
     def tables(self, sizes: Sequence[int]) -> dict[tuple[int, ...], int]:
-        """The tables that may be measured, by the places of their columns, with their weights."""
+        """The tables that may be measured, by the indices of their columns, with their weights."""
         if self.wanted is None:
             return dict.fromkeys(pairs_within(sizes), 1)
         return {
@@ -346,7 +352,7 @@ class Synthesis:
         }
         of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
         pairs = len(sizes) * (len(sizes) - 1) // 2
-        outlook = self.request.outlook()
+        admission = self.request.outlook()
         return SynthesisQuote(
             self.request.rho,
             self.promise,
@@ -356,37 +362,39 @@ class Synthesis:
             len(tables),
             pairs - len(tables) if self.wanted is None else 0,
             self.request.contestants_ended(),
-            outlook.admitted or outlook.paid,
+            admission.admitted or admission.paid,
             self.counted,
-            paid=outlook.paid,
-            approval=outlook.waits and not outlook.paid,
+            paid=admission.paid,
+            approval=admission.waits and not admission.paid,
         )
 
     @property
     def counted(self) -> tuple[str, ...]:
         """Which rows are in no table, and which are in a bin beyond its edges. All tables count the same rows."""
-        known = [each for each in self.declared if each is not None]
-        listed = [each.name for each in known if each.categories is not None and not _has_every_value(each)]
-        said = [f"rows with an undeclared value of {', '.join(listed)} are left out of all tables"] if listed else []
-        for each in known:
-            domain = self.relation.schema[each.name]
-            if each.edges is not None and (domain.low is None or domain.low < each.edges[0]):
-                said.append(f"numbers of {each.name} below its first edge are in its first bin")
-            if each.edges is not None and (domain.high is None or domain.high > each.edges[-1]):
-                said.append(f"numbers of {each.name} above its last edge are in its last bin")
-        return tuple(said)
+        known = [column for column in self.declared if column is not None]
+        listed = [column.name for column in known if column.categories is not None and not _has_every_value(column)]
+        notes = [f"rows with an undeclared value of {', '.join(listed)} are left out of all tables"] if listed else []
+        for column in known:
+            domain = self.relation.schema[column.name]
+            if column.edges is not None and (domain.low is None or domain.low < column.edges[0]):
+                notes.append(f"numbers of {column.name} below its first edge are in its first bin")
+            if column.edges is not None and (domain.high is None or domain.high > column.edges[-1]):
+                notes.append(f"numbers of {column.name} above its last edge are in its last bin")
+        return tuple(notes)
 
     # -- the run ------------------------------------------------------------------------------------------------
 
-    def complete(self, run: AdaptiveRun, told: Callable[[int, int], None], rows: int | None) -> SyntheticTable:
+    def complete(
+        self, run: AdaptiveRun, report_progress: Callable[[int, int], None], rows: int | None
+    ) -> SyntheticTable:
         """Run it to its end, and make the table."""
         columns = self._columns(run)
         sizes = [column.size for column in columns]
         zeros = zero_factors(self.zeros, columns, MOST_CELLS)
-        rounds = Rounds([key_column(column) for column in columns], self.tables(sizes), zeros, run, told)
+        rounds = Rounds([key_column(column) for column in columns], self.tables(sizes), zeros, run, report_progress)
         fitted = rounds.complete()
         return SyntheticTable(
-            Model.of(columns, fitted, zeros),
+            Model.from_fit(columns, fitted, zeros),
             fitted,
             tuple(rounds.measured()),
             tuple(run.charges()),
@@ -402,7 +410,7 @@ class Synthesis:
 
     def _columns(self, run: AdaptiveRun) -> list[ModelColumn]:
         """All columns; bins by quantiles come from noisy counts of narrow bins, which are measured first."""
-        found = {step.names: step for step in run.steps if isinstance(step, NoisyTable)}
+        measured = {step.names: step for step in run.steps if isinstance(step, NoisyTable)}
         share = FOR_BINS * run.rho / max(1, len(self.by_quantiles))
         columns = []
         for name, column in zip(self.names, self.declared, strict=True):
@@ -411,7 +419,7 @@ class Synthesis:
                 continue
             fine = fine_edges(self.relation, name)
             key = self._fine_key(name)
-            step = found.get((key.name,)) or run.measure((key,), share, residual=False)
+            step = measured.get((key.name,)) or run.measure((key,), share, residual=False)
             counts = step.counts[: len(fine) - 1].tolist()
             edges = quantile_edges(fine, counts, self.by_quantiles[name])
             columns.append(model_column(self.relation, name, edges))

@@ -62,60 +62,77 @@ class Report:
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, made: SyntheticTable, simulations: int) -> Report:
+    def from_table(cls, synthetic: SyntheticTable, simulations: int) -> Report:
         """The report of a table; the predicted errors are simulated, which takes a fit for each simulation."""
-        names = [column.name for column in made.model.columns]
+        names = [column.name for column in synthetic.model.columns]
         pairs = list(combinations(range(len(names)), 2))
-        wanted = list(dict.fromkeys([*(each.columns for each in made.measured if len(each.columns) > 1), *pairs]))
+        wanted = list(
+            dict.fromkeys(
+                [*(measurement.columns for measurement in synthetic.measured if len(measurement.columns) > 1), *pairs]
+            )
+        )
         predicted = forecast(
-            made.fitted, made.measured, wanted, zeros=made.model.zeros, simulations=whole("simulations", simulations)
+            synthetic.fitted,
+            synthetic.measured,
+            wanted,
+            zeros=synthetic.model.zeros,
+            simulations=whole("simulations", simulations),
         )
         tables = []
         for table in wanted:
-            own = [each for each in made.measured if each.columns == table]
-            sigma = sum(each.sigma**-2 for each in own) ** -0.5 if own else None
-            tables.append(ReportedTable(tuple(names[each] for each in table), len(own), sigma, predicted[table]))
-        converged = "converged" if made.fitted.converged else f"stopped at {made.fitted.distance:.3f} deviations"
+            measurements = [measurement for measurement in synthetic.measured if measurement.columns == table]
+            sigma = sum(measurement.sigma**-2 for measurement in measurements) ** -0.5 if measurements else None
+            tables.append(
+                ReportedTable(
+                    tuple(names[column_index] for column_index in table), len(measurements), sigma, predicted[table]
+                )
+            )
+        converged = (
+            "converged" if synthetic.fitted.converged else f"stopped at {synthetic.fitted.distance:.3f} deviations"
+        )
         return cls(
             f"A synthetic table of {len(names)} columns",
             (
-                ("charge", f"ρ = {shown(made.rho, 5)}, once, as ZCDP"),
-                ("promise", str(made.guarantee)),
-                ("rows released", f"about {round(made.model.total):,}"),
+                ("charge", f"ρ = {shown(synthetic.rho, 5)}, once, as ZCDP"),
+                ("promise", str(synthetic.guarantee)),
+                ("rows released", f"about {round(synthetic.model.total):,}"),
                 (
                     "model",
-                    f"{made.fitted.tree.cells:,} cells in {len(made.fitted.tree.cliques)} cliques; fit {converged}",
+                    (
+                        f"{synthetic.fitted.tree.cells:,} cells in {len(synthetic.fitted.tree.cliques)} cliques; "
+                        f"fit {converged}"
+                    ),
                 ),
-                ("release", made.release_id),
-                *(("note", note) for note in made.notes),
+                ("release", synthetic.release_id),
+                *(("note", note) for note in synthetic.notes),
             ),
             tuple(
                 ("select" if isinstance(step, Choice) else "measure", ", ".join(step.names), shown(cost, 3))
-                for step, cost in made.charges
+                for step, cost in synthetic.charges
             ),
-            tuple(sorted(tables, key=lambda each: (each.times == 0, -each.predicted))),
+            tuple(sorted(tables, key=lambda table: (table.times == 0, -table.predicted))),
             _WARNINGS,
         )
 
     @property
     def unmeasured(self) -> tuple[tuple[str, ...], ...]:
         """The pairs of columns that were never measured."""
-        return tuple(each.columns for each in self.tables if not each.times)
+        return tuple(table.columns for table in self.tables if not table.times)
 
     @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """A chart of the predicted errors, of measured and unmeasured tables apart, saved where a path is given."""
         from giveortake.plot import predicted_errors, titled_or_saved  # noqa: PLC0415 (heavy)
 
-        rows = [(" × ".join(each.columns), bool(each.times), each.predicted) for each in self.tables]
+        rows = [(" × ".join(table.columns), bool(table.times), table.predicted) for table in self.tables]
         return titled_or_saved(lambda words: predicted_errors(rows, title=words), title)
 
     def to_markdown(self) -> str:
         """The report as Markdown."""
-        parts = [f"# {escaped(self.title)}", *(f"- **{name}**: {escaped(said)}" for name, said in self.facts)]
+        parts = [f"# {escaped(self.title)}", *(f"- **{name}**: {escaped(text)}" for name, text in self.facts)]
         parts += ["", "## Charges, step by step", "", *_markdown(("step", "columns", "ρ"), self.rounds)]
         parts += ["", "## Tables", "", *_markdown(_HEAD, self._rows()), ""]
-        return "\n".join([*parts, *(f"> {escaped(each)}\n" for each in self.warnings)])
+        return "\n".join([*parts, *(f"> {escaped(warning)}\n" for warning in self.warnings)])
 
     def to_html(self) -> str:
         """The report as a page of HTML; every text is escaped."""
@@ -124,7 +141,7 @@ class Report:
                 render.card(self.title, render.fact_list(self.facts)),
                 render.card("Charges, step by step", render.table(("step", "columns", "ρ"), self.rounds)),
                 render.card("Tables", render.table(_HEAD, self._rows())),
-                *(f"<p>{render.text(each)}</p>" for each in self.warnings),
+                *(f"<p>{render.text(warning)}</p>" for warning in self.warnings),
             ]
         )
         head = f'<meta charset="utf-8"><title>{render.text(self.title)}</title>'
@@ -137,19 +154,19 @@ class Report:
         return self.to_markdown()
 
     def __repr__(self) -> str:
-        parts = [self.title, *(f"  {name}: {said}" for name, said in self.facts), ""]
+        parts = [self.title, *(f"  {name}: {text}" for name, text in self.facts), ""]
         parts += [text_table(("step", "columns", "ρ"), self.rounds, ""), text_table(_HEAD, self._rows(), "")]
         return "\n".join([*parts, *self.warnings])
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
             (
-                ", ".join(each.columns),
-                f"{each.times} ×" if each.times else "not measured: do not trust it",
-                "" if each.sigma is None else f"{each.sigma:,.1f}",
-                f"{each.predicted:.4f}" if each.times else f"≥ {each.predicted:.4f}",
+                ", ".join(table.columns),
+                f"{table.times} ×" if table.times else "not measured: do not trust it",
+                "" if table.sigma is None else f"{table.sigma:,.1f}",
+                f"{table.predicted:.4f}" if table.times else f"≥ {table.predicted:.4f}",
             )
-            for each in self.tables
+            for table in self.tables
         ]
 
 
@@ -186,12 +203,12 @@ class SyntheticTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the table."""
-        said = ["one row stands for one row: which rows belong to one person is lost", *self.counted]
+        notes = ["one row stands for one row: which rows belong to one person is lost", *self.counted]
         if not self.fitted.converged:
-            said.append(f"the fit has stopped {self.fitted.distance:.2f} deviations from its minimum")
+            notes.append(f"the fit has stopped {self.fitted.distance:.2f} deviations from its minimum")
         if not self.charged:
-            said.append("asked before: nothing was charged again")
-        return tuple(said)
+            notes.append("asked before: nothing was charged again")
+        return tuple(notes)
 
     @property
     def table(self) -> Answer:
@@ -213,7 +230,7 @@ class SyntheticTable:
 
     def report(self, *, simulations: int = 4) -> Report:
         """Charges by round, what was measured, the predicted error of each pair, and what was not measured."""
-        return Report.of(self, simulations)
+        return Report.from_table(self, simulations)
 
     def to_polars(self) -> Any:
         """A polars DataFrame of the rows."""
