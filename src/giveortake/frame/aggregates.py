@@ -325,7 +325,7 @@ def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
 
 def _aggregate(name: str, *of: str | Expr) -> Agg:
     """The aggregate of a given name, from the plan's table `AGGREGATES`."""
-    return Agg(Measured(AGGREGATES[name].of(*map(column_or_expression, of))))
+    return Agg(Measured(AGGREGATES[name].build(*map(column_or_expression, of))))
 
 
 def term(value: Term) -> Output:
